@@ -1,0 +1,104 @@
+"""Reading sound files, and refusing what must not be scored.
+
+libsndfile reads WAV, FLAC, Ogg and MP3; whatever it does not know goes through FFmpeg (PyAV). Integer samples are
+scaled to [-1, 1) by their full scale; nothing is normalised.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.errors import AudioError
+from codec_bench.types import Audio
+
+SUFFIXES = frozenset(
+    ".wav .flac .ogg .oga .opus .mp3 .m4a .mp4 .aac .amr .wma .aif .aiff .au .caf .w64 .webm .mka .sph".split()
+)
+
+
+def read_audio(path: str | os.PathLike[str]) -> Audio:
+    """Decodes a file, all channels, at its own rate.
+
+    Raises:
+        AudioError: missing, empty, truncated, not audio, or holding no samples or samples that are not finite.
+    """
+    path = os.fspath(path)
+    if not os.path.exists(path):
+        raise AudioError(f"there is no file '{path}'")
+    if os.path.isdir(path):
+        raise AudioError(f"'{path}' is a folder; expected a sound file")
+    if os.path.getsize(path) == 0:
+        raise AudioError(f"'{path}' is empty (0 bytes)")
+    audio = _read_libsndfile(path)
+    if audio is None:
+        audio = _read_ffmpeg(path)
+    check_samples(audio, path)
+    return audio
+
+
+def check_samples(audio: Audio, name: str) -> None:
+    """Refuses audio without samples or with samples that are not finite.
+
+    Raises:
+        AudioError: naming the item and the first bad sample.
+    """
+    if audio.samples.size == 0:
+        raise AudioError(f"'{name}' holds no samples")
+    # A sum is finite only where every sample is (or where two infinities met, which gives NaN): one pass, no copy.
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = audio.samples.sum(dtype=np.float64)
+    if not np.isfinite(total):
+        bad = np.argwhere(~np.isfinite(audio.samples))
+        channel, first = bad[np.argmin(bad[:, 1])]
+        raise AudioError(
+            f"'{name}' has {len(bad)} samples that are not finite, the first "
+            f"({audio.samples[channel, first]}) at {first / audio.sample_rate_hz:.3f} s"
+        )
+
+
+def _read_libsndfile(path: str) -> Audio | None:
+    import soundfile
+
+    try:
+        with soundfile.SoundFile(path) as file:
+            expected, rate = file.frames, file.samplerate
+            samples = file.read(dtype="float32", always_2d=True)
+    except soundfile.LibsndfileError as error:
+        if "flac" in str(error).lower() or "psf" in str(error).lower():
+            raise AudioError(f"'{path}' cannot be decoded: {error.error_string.strip()}") from error
+        return None
+    # A compressed stream may declare no length (2**63 - 1); a declared one that is not reached is a cut file.
+    if len(samples) < expected < 2**62 and Path(path).suffix.lower() in (
+        ".wav",
+        ".flac",
+        ".aif",
+        ".aiff",
+        ".w64",
+        ".au",
+    ):
+        raise AudioError(f"'{path}' is truncated: it declares {expected} samples and holds {len(samples)}")
+    return Audio(samples.T, rate)
+
+
+def _read_ffmpeg(path: str) -> Audio:
+    import av
+
+    try:
+        with av.open(path) as container:
+            if not container.streams.audio:
+                raise AudioError(f"'{path}' has no sound in it")
+            stream = container.streams.audio[0]
+            rate = stream.codec_context.sample_rate
+            resampler = av.AudioResampler(format="fltp", rate=rate)
+            parts = [f.to_ndarray() for frame in container.decode(stream) for f in resampler.resample(frame)]
+            parts += [f.to_ndarray() for f in resampler.resample(None)]
+    except AudioError:
+        raise
+    except (av.error.FFmpegError, ValueError, IndexError) as error:
+        raise AudioError(f"'{path}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error
+    if not parts:
+        raise AudioError(f"'{path}' holds no samples")
+    return Audio(np.concatenate(parts, axis=1), rate)

@@ -1,0 +1,74 @@
+"""Changing rates and channel counts, in one way only: soxr at high quality, and the mean of the channels.
+
+Protocol ids of scores that needed it carry `soxr-hq`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codec_bench.types import Audio
+
+RESAMPLER = "soxr-hq"
+
+
+def resampled_length(num_samples: int, from_hz: int, to_hz: int) -> int:
+    """Samples that `num_samples` at one rate become at another: the nearest integer, halves up, at least one."""
+    return max(1, (2 * num_samples * to_hz + from_hz) // (2 * from_hz)) if num_samples else 0
+
+
+def fit_length(samples: np.ndarray, length: int) -> np.ndarray:
+    """Cuts the last axis, or extends it with zeros, to `length`."""
+    missing = length - samples.shape[-1]
+    if missing == 0:
+        return samples
+    if missing < 0:
+        return samples[..., :length]
+    return np.concatenate([samples, np.zeros((*samples.shape[:-1], missing), samples.dtype)], axis=-1)
+
+
+def resample(samples: np.ndarray, from_hz: int, to_hz: int) -> np.ndarray:
+    """Resamples the last axis.
+
+    Args:
+        samples: float32 `(samples,)` or `(channels, samples)`.
+
+    Returns:
+        float32, with exactly `resampled_length` samples.
+    """
+    if from_hz == to_hz:
+        return samples
+    import soxr
+
+    length = resampled_length(samples.shape[-1], from_hz, to_hz)
+    out = soxr.resample(np.ascontiguousarray(samples.T), from_hz, to_hz, quality="HQ").T
+    return np.ascontiguousarray(fit_length(out, length), dtype=np.float32)
+
+
+def to_rate(audio: Audio, rate_hz: int) -> Audio:
+    """The same sound at another rate, all channels."""
+    return (
+        audio
+        if audio.sample_rate_hz == rate_hz
+        else Audio(resample(audio.samples, audio.sample_rate_hz, rate_hz), rate_hz)
+    )
+
+
+def mono(samples: np.ndarray) -> np.ndarray:
+    """float32 `(channels, samples)` to `(samples,)`: the mean of the channels."""
+    return samples[0] if samples.shape[0] == 1 else samples.mean(axis=0, dtype=np.float32)
+
+
+def prepare(audio: Audio, rate_hz: int | None) -> np.ndarray:
+    """What every metric and feature hears: mono, at one rate, cut to [-1, 1] as a sound card would.
+
+    Codecs and resamplers overshoot; several networks refuse |x| > 1. Cutting is what a listener hears, rescaling
+    would change every level-sensitive score.
+
+    Returns:
+        float32 `(samples,)`.
+    """
+    samples = resample(mono(audio.samples), audio.sample_rate_hz, rate_hz or audio.sample_rate_hz)
+    if samples.size and max(samples.max(), -samples.min()) > 1.0:
+        samples = np.clip(samples, -1.0, 1.0)
+    return samples

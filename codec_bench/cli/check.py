@@ -1,0 +1,280 @@
+"""Checks before a long run: the installation (`doctor`), and data, codecs and metrics (`validate`)."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.cli.show import console, table
+from codec_bench.environment import machine, package_version, versions
+from codec_bench.errors import UserError
+
+State = Literal["ok", "note", "wrong"]
+_EXTRAS = {
+    "embedded": ("onnxruntime", "pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("onnxruntime-gpu",), "zh": ("zhconv",),
+    "s3prl": ("s3prl",), "api": ("httpx",), "ray": ("ray",),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was checked, and what to do where it is not as it should be."""
+
+    what: str
+    state: State
+    found: str
+    do: str = ""
+
+
+def diagnose() -> list[Finding]:
+    """Checks the installation."""
+    return [*_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_place()]
+
+
+def _packages() -> list[Finding]:
+    found = versions()
+    out = [Finding("python", "ok", found["python"])]
+    torch, torchaudio = found.get("torch"), found.get("torchaudio")
+    same = torch and torchaudio and torch.split("+")[0] == torchaudio.split("+")[0]
+    do = "" if same else "pip install -c constraints.txt torch torchaudio"
+    out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
+    for extra, packages in _EXTRAS.items():
+        missing = [p for p in packages if package_version(p) is None]
+        if extra == "embedded" and missing == ["onnxruntime"] and package_version("onnxruntime-gpu"):
+            missing = []
+        state: State = "ok" if not missing else "note"
+        out.append(
+            Finding(
+                f"extra '{extra}'",
+                state,
+                f"without {', '.join(missing)}" if missing else "installed",
+                f"pip install 'codec-bench[{extra}]'" if missing else "",
+            )
+        )
+    return out
+
+
+def _onnxruntime() -> Finding:
+    cpu, gpu = package_version("onnxruntime"), package_version("onnxruntime-gpu")
+    what = "one onnxruntime"
+    if cpu and gpu:
+        do = "pip uninstall -y onnxruntime onnxruntime-gpu, then install the one you want"
+        return Finding(what, "wrong", f"onnxruntime {cpu} and onnxruntime-gpu {gpu} overwrite each other's files", do)
+    if not (cpu or gpu):
+        return Finding(what, "note", "none: DNSMOS cannot be computed", "pip install 'codec-bench[embedded]'")
+    return Finding(what, "ok", f"onnxruntime {cpu}" if cpu else f"onnxruntime-gpu {gpu}")
+
+
+def _folders() -> Finding:
+    missing = [n for n in ("kernels", "configs", "benchmarks") if not (files("codec_bench") / n).is_dir()]
+    do = "check the repository out with symbolic links (git config core.symlinks true)" if missing else ""
+    return Finding(
+        "kernels, configs, benchmarks",
+        "wrong" if missing else "ok",
+        f"without {', '.join(missing)}" if missing else "found",
+        do,
+    )
+
+
+def _embedded_speech() -> Finding:
+    from codec_bench.data import open_source
+
+    try:
+        source = open_source("embedded")
+    except UserError as error:
+        return Finding("embedded speech", "wrong", error.message, "install codec-bench again")
+    missing = [s.id for s in source if s.audio is None or not os.path.isfile(s.audio)]
+    state: State = "wrong" if missing else "ok"
+    return Finding(
+        "embedded speech",
+        state,
+        f"{len(source) - len(missing)} of {len(source)} utterances",
+        "install codec-bench again" if missing else "",
+    )
+
+
+def _numba_cache() -> Finding:
+    folder = os.environ.get("NUMBA_CACHE_DIR") or str(files("codec_bench") / "kernels")
+    if os.access(folder, os.W_OK):
+        return Finding("compiled kernels are kept", "ok", folder)
+    return Finding(
+        "compiled kernels are kept",
+        "note",
+        f"'{folder}' cannot be written",
+        "numba keeps them in your cache folder; set NUMBA_CACHE_DIR to choose",
+    )
+
+
+def _place() -> list[Finding]:
+    from codec_bench.engine.cache import cache_folder
+
+    facts = machine()
+    folder = cache_folder()
+    there = folder if folder.exists() else next(p for p in folder.parents if p.exists())
+    free = shutil.disk_usage(there).free / 2**30
+    room: State = "ok" if free > 5 else "note"
+    return [
+        Finding("machine", "ok", f"{facts['cpu']}, {facts['cores']} cores, {facts.get('memory_gib', '?')} GiB"),
+        Finding("GPU", "ok" if facts["gpu"] != "none" else "note", str(facts["gpu"])),
+        Finding(
+            "feature cache",
+            room,
+            f"{folder}, {free:.0f} GiB free",
+            "" if free > 5 else "set CODEC_BENCH_CACHE to a folder with room",
+        ),
+    ]
+
+
+def print_doctor(as_json: bool) -> bool:
+    """Prints what `diagnose` found; returns whether nothing is wrong."""
+    findings = diagnose()
+    _print(findings, as_json)
+    return all(f.state != "wrong" for f in findings)
+
+
+def check_name(name: str) -> list[Finding]:
+    """Checks a data set, a codec or a metric."""
+    from codec_bench import metrics
+    from codec_bench.registry import Spec, is_own_code, load_attribute
+    from codec_bench.store.record import DATABASE, open_run
+
+    try:
+        if os.path.isfile(os.path.join(name, DATABASE)):
+            run = open_run(name)
+            counts = run.counts()
+            whole = counts["finished"] == counts["items"]
+            return [
+                Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")
+            ]
+        if is_own_code(name):
+            made = load_attribute(name)
+            return _check_metric(name) if hasattr(made, "compute") else _check_codec(name)
+        if name not in ("embedded",) and not os.path.exists(name):
+            base = Spec.parse(name).name
+            if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
+                return [f for member in metrics.expand([name]) for f in _check_metric(member)]
+            return _check_codec(name)
+        return _check_data(name)
+    except UserError as error:
+        return [Finding(name, "wrong", error.message, error.hint or "")]
+
+
+def _check_data(name: str) -> list[Finding]:
+    from codec_bench.data import open_source
+    from codec_bench.types import Audio
+
+    source = open_source(name)
+    out = [Finding(f"{name}: {id}", "wrong", reason) for id, reason in source.problems.items()]
+    seconds, readable = 0.0, 0
+    for sample in source:
+        if sample.id in source.problems or sample.audio is None:
+            continue
+        try:
+            seconds += Audio.read(sample.audio).duration_s
+            readable += 1
+        except UserError as error:
+            out.append(Finding(f"{name}: {sample.id}", "wrong", error.message))
+    texts = sum(s.text is not None for s in source)
+    speakers = len({s.speaker for s in source if s.speaker})
+    out.append(
+        Finding(
+            name,
+            "ok",
+            f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, {speakers} speakers",
+        )
+    )
+    return out
+
+
+def _check_metric(name: str) -> list[Finding]:
+    from codec_bench.scoring import load_metric
+    from codec_bench.types import Audio
+
+    metric = load_metric(name, device="cpu")
+    clip = _speech()
+    quiet = Audio(clip.samples * 0.5, clip.sample_rate_hz)
+    scores = metric(reference=[clip], estimate=[quiet], text=["a sentence"], language="en")[0]
+    out = []
+    for each, score in scores.items():
+        bad = score.status == "failed"
+        out.append(
+            Finding(
+                f"metric {each}",
+                "wrong" if bad else "ok",
+                f"{score.value:.4g}" if score.status == "ok" else f"{score.status}: {score.reason}",
+            )
+        )
+    return out
+
+
+def _check_codec(name: str) -> list[Finding]:
+    from codec_bench.codecs import load_codec
+    from codec_bench.codecs.adapt import reconstruct
+    from codec_bench.types import Audio
+
+    codec = load_codec(name, device="cpu")
+    clip = _speech()
+    out: list[Finding] = []
+
+    def attempt(what: str, check: Callable[[], str]) -> None:
+        try:
+            out.append(Finding(f"codec {name}: {what}", "ok", check()))
+        except Exception as error:  # a codec of the caller's own may raise anything; it is told, not raised
+            out.append(Finding(f"codec {name}: {what}", "wrong", " ".join(f"{type(error).__name__}: {error}".split())))
+
+    def rate() -> str:
+        coded = reconstruct(codec, [clip]).items[0]
+        return f"{coded.bits / clip.duration_s / 1000:.2f} kbit/s on speech"
+
+    def lengths() -> str:
+        clips = [Audio(clip.samples[:, :n], clip.sample_rate_hz) for n in (1, 7, 160, 801, 16001)]
+        for one in clips:
+            reconstruct(codec, [one])
+        return "output is as long as input from 1 sample on"
+
+    def batch() -> str:
+        clips = [Audio(clip.samples[:, :n], clip.sample_rate_hz) for n in (8000, 12345, 16000)]
+        together = reconstruct(codec, clips).items
+        worst = max(
+            float(np.abs(t.estimate.samples - reconstruct(codec, [c]).items[0].estimate.samples).max())
+            for t, c in zip(together, clips)
+        )
+        if worst > 1e-4:
+            raise UserError(f"a batch differs from one by one by up to {worst:.2g}; at most 1e-4 is allowed")
+        return f"differs from one by one by at most {worst:.2g}"
+
+    attempt("bitrate", rate)
+    attempt("length", lengths)
+    attempt("batch", batch)
+    return out
+
+
+def _speech() -> Any:
+    from codec_bench.data import open_source
+    from codec_bench.types import Audio
+
+    return Audio.read(next(iter(open_source("embedded"))).audio)
+
+
+def print_validation(names: list[str], as_json: bool) -> bool:
+    """Prints what `check_name` found for each name; returns whether nothing is wrong."""
+    findings = [f for name in names for f in check_name(name)]
+    _print(findings, as_json)
+    return all(f.state != "wrong" for f in findings)
+
+
+def _print(findings: list[Finding], as_json: bool) -> None:
+    if as_json:
+        rows = [{"what": f.what, "state": f.state, "found": f.found, "do": f.do} for f in findings]
+        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+        return
+    marks = {"ok": "ok", "note": "-", "wrong": "WRONG"}
+    console().print(table(("what", "", "found", "do"), [(f.what, marks[f.state], f.found, f.do) for f in findings]))

@@ -1,0 +1,261 @@
+"""What commands print: tables on stdout, talk on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.errors import UnknownName, UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from codec_bench.exactness import Verdict
+    from codec_bench.stats.paired import Comparison
+    from codec_bench.store.record import Run
+
+
+def console() -> Console:
+    """Standard output as a rich console; as wide as a table needs where it is not a terminal."""
+    from rich.console import Console
+
+    out = Console(file=sys.stdout, highlight=False)
+    return out if out.is_terminal else Console(file=sys.stdout, highlight=False, width=160)
+
+
+def talk(text: str) -> None:
+    """One line on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:
+    """A plain table; text from data goes in as text, never as markup."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        made.add_column(column, justify="right" if column in numeric else "left")
+    for row in rows:
+        made.add_row(*(Text("" if value is None else str(value)) for value in row))
+    return made
+
+
+def print_run(run: Run, summary: Mapping[str, Any]) -> None:
+    """The summary, where the time went, the failures, and where to look."""
+    from codec_bench.report.table import failures_table, summary_table
+
+    out = console()
+    out.print(summary_table(summary, width=out.width))
+    timings = run.meta.get("timings", {})
+    if timings:
+        out.print(time_table(timings))
+    counts = run.counts()
+    if summary["failures"]["reasons"]:
+        out.print(failures_table(summary))
+    words = f"{counts['finished']} of {counts['items']} items ({counts['samples']} samples)"
+    talk(f"{words}; {counts['failed_items']} items and {counts['failed_scores']} scores failed")
+    page = run.folder / "report.html"
+    talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
+
+
+def time_table(timings: Mapping[str, Any]) -> Any:
+    """Where the time went: one row per stage, its part of all workers' time, and what was left idle."""
+    rows = []
+    for stage in timings["stages"]:
+        share = stage.get("share")
+        audio_s, busy_s = stage.get("audio_s"), stage["busy_s"]
+        speed = f"{audio_s / busy_s:.1f}x" if audio_s and busy_s else ""
+        part = f"{100 * share:.1f} %" if share is not None else ""
+        rows.append((stage["stage"], stage["items"], f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part))
+        steps = {k: v for k, v in stage.get("steps", {}).items() if v >= 0.01 * max(busy_s, 1e-9)}
+        if len(steps) > 1:
+            rows += [(f"  {k}", "", "", f"{v:.2f}", "", "") for k, v in sorted(steps.items(), key=lambda e: -e[1])]
+    rows.append(("idle workers", "", "", "", "", f"{100 * (1 - timings['worker_use']):.1f} %"))
+    columns = ("where the time went", "items", "audio s", "busy s", "speed", "of workers")
+    made = table(columns, rows, numeric=columns[1:])
+    made.caption = f"{timings['wall_s']:.1f} s on {timings['workers']} workers; {timings['audio_s'] / max(timings['wall_s'], 1e-9):.1f}x real time"
+    return made
+
+
+def print_comparisons(comparisons: Sequence[Comparison]) -> None:
+    """One row per metric."""
+    from codec_bench.report.table import comparison_table
+
+    console().print(comparison_table(comparisons))
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """What verify-batching saw."""
+    rows = [
+        ("clips", f"{verdict.items}, {verdict.shortest_s:.2f} to {verdict.longest_s:.2f} s"),
+        (
+            "largest relative difference",
+            None if verdict.relative is None else f"{verdict.relative:.2g} (at most 1e-05)",
+        ),
+        ("largest wave difference", None if verdict.wave is None else f"{verdict.wave:.2g} (at most 1e-04)"),
+        (
+            "code frames that differ",
+            None if verdict.frames is None else f"{verdict.flips} of {verdict.frames} (at most 0.01 %)",
+        ),
+        ("worst clip", verdict.worst),
+        ("batches are exact", "yes" if verdict.exact else "NO"),
+    ]
+    console().print(table((verdict.kind, verdict.name), [r for r in rows if r[1] is not None]))
+
+
+def _listing(what: str) -> list[dict[str, Any]]:
+    from codec_bench import codecs, features, metrics, registry
+    from codec_bench.config import config_names, read_config
+    from codec_bench.data import REGISTERED, open_source
+
+    if what == "codecs":
+        return codecs.list_codecs()
+    if what == "metrics":
+        return [_metric_row(name) for name in [*metrics.REGISTRY.names(), *metrics.GROUPS]]
+    if what == "features":
+        return [{"name": n, "code": p} for n, p in sorted(features.REGISTRY.table().items())]
+    if what == "data":
+        return [{"name": n, "samples": len(open_source(n)), "folder": str(p)} for n, p in REGISTERED.items()]
+    if what == "presets":
+        return [{"name": n, "summary": read_config("preset", n)["summary"]} for n in config_names("preset")]
+    if what == "plugins":
+        return [
+            {
+                "name": p.name,
+                "module": p.target,
+                "adds": ", ".join(n for t in p.tables.values() for n in t),
+                "error": p.error,
+            }
+            for p in registry.plugins()
+        ]
+    raise UnknownName("list", what, ["codecs", "metrics", "features", "data", "presets", "plugins"])
+
+
+def _metric_row(name: str) -> dict[str, Any]:
+    from codec_bench import metrics
+
+    if name in metrics.GROUPS:
+        return {
+            "name": name,
+            "kind": "group",
+            "better": "",
+            "unit": "",
+            "protocol": "",
+            "measures": ", ".join(metrics.GROUPS[name]),
+        }
+    made = metrics.REGISTRY.resolve(name)
+    return {
+        "name": name, "kind": made.kind, "better": "higher" if made.higher_is_better else "lower", "unit": made.unit,
+        "variants": ", ".join(getattr(made, "variants", ())), "measures": (made.__doc__ or "").strip().split("\n")[0],
+    }  # fmt: skip
+
+
+def print_list(what: str, as_json: bool) -> None:
+    """Lists one kind of thing."""
+    rows = _listing(what)
+    if as_json:
+        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+        return
+    columns = list(dict.fromkeys(k for row in rows for k in row))
+    console().print(table(columns, [[_plain(row.get(c)) for c in columns] for row in rows]))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return "; ".join(f"{k}: {v}" for k, v in value.items() if v is not None)
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def describe_name(name: str) -> dict[str, Any]:
+    """Everything about one name.
+
+    Raises:
+        UnknownName: nothing has it.
+    """
+    from codec_bench import codecs, features, metrics
+    from codec_bench.config import config_names, read_config
+    from codec_bench.data import REGISTERED
+    from codec_bench.registry import Spec, is_own_code
+    from codec_bench.store.record import DATABASE, open_run
+
+    if (Path(name) / DATABASE).is_file():
+        run = open_run(name)
+        return {"run": name, **run.counts(), **{k: v for k, v in run.meta.items() if k not in ("timings", "schema")}}
+    base = Spec.parse(name).name
+    if base in metrics.GROUPS or base in metrics.REGISTRY.names():
+        members = metrics.expand([name])
+        facts = [_metric_facts(m) for m in members]
+        return facts[0] if len(facts) == 1 else {"group": name, **{f["metric"]: f["protocol"] for f in facts}}
+    if base in features.REGISTRY.names():
+        feature = features.load_feature(name)
+        doc = (type(feature).__doc__ or "").strip()
+        return {
+            "feature": name,
+            "protocol": feature.protocol,
+            "rate_hz": feature.rate_hz,
+            "runs on": feature.where,
+            "what": doc,
+        }
+    if name in REGISTERED:
+        from codec_bench.data import open_source
+
+        source = open_source(name)
+        return {
+            "data": name,
+            "samples": len(source),
+            "fingerprint": source.fingerprint,
+            "folder": str(REGISTERED[name]),
+        }
+    if name in config_names("preset"):
+        return {"preset": name, **read_config("preset", name)}
+    if is_own_code(name) or codecs.has_codec(name):
+        from dataclasses import asdict
+
+        return {"codec": name, **asdict(codecs.load_codec(name).info)}
+    known = [
+        *codecs.codec_names(),
+        *metrics.REGISTRY.names(),
+        *metrics.GROUPS,
+        *features.REGISTRY.names(),
+        *REGISTERED,
+        *config_names("preset"),
+    ]
+    raise UnknownName("codec, metric, feature, data set, preset or run", name, known)
+
+
+def _metric_facts(name: str) -> dict[str, Any]:
+    from codec_bench import metrics
+
+    try:
+        made = metrics.build_metric(name)
+    except UserError as error:  # a metric that needs a variant is still worth describing
+        kind = metrics.REGISTRY.resolve(name)
+        return {
+            "metric": name,
+            "protocol": f"none yet: {error.message}",
+            "hint": error.hint,
+            "what": (kind.__doc__ or "").strip(),
+        }
+    return {
+        "metric": made.name, "protocol": made.protocol, "kind": made.kind, "better": "higher" if made.higher_is_better else "lower",
+        "unit": made.unit or "none", "range": list(made.range), "aggregate": made.aggregate, "rate_hz": made.rate_hz,
+        "features": [*made.estimate_features], "paper": made.paper, "agrees with": made.source,
+        "what": (type(made).__doc__ or "").strip(),
+    }  # fmt: skip
+
+
+def print_name(name: str, as_json: bool) -> None:
+    """Shows one name."""
+    facts = describe_name(name)
+    if as_json:
+        sys.stdout.write(json.dumps(facts, ensure_ascii=False, default=str) + "\n")
+        return
+    (kind, title), *rest = facts.items()
+    console().print(table((kind, str(title)), [(k, _plain(v)) for k, v in rest if v not in (None, "", [])]))

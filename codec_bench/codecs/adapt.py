@@ -1,0 +1,129 @@
+"""Between any audio and any codec: the rate and channels it takes, and a check of what it gives back.
+
+Conventions
+    A codec gets the lowest of its rates that is not below the audio's, else its highest.
+    A channel count it does not take is coded channel by channel where it takes one channel (the bits add up), and one
+    channel is doubled, and averaged afterwards, where it takes only two.
+    The estimate stays at the codec's rate: what comes out of the codec is what is scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.resample import to_rate
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Codes
+
+
+class CodecFault(Exception):
+    """A codec broke its contract; the message says how, in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """One item after encoding and decoding: the estimate at the codec's rate, and the bits that were sent."""
+
+    estimate: Audio
+    bits: float
+
+
+@dataclass(frozen=True, slots=True)
+class CodedBatch:
+    """A coded batch with the seconds that encoding and decoding took."""
+
+    items: list[Coded]
+    encode_s: float
+    decode_s: float
+
+
+def choose_rate(rates_hz: Sequence[int], rate_hz: int) -> int:
+    """The rate at which a codec with these rates codes audio at `rate_hz`."""
+    return min((r for r in rates_hz if r >= rate_hz), default=max(rates_hz))
+
+
+def split_channels(audio: Audio, counts: Sequence[int]) -> list[Audio]:
+    """The pieces to code so that each has a channel count the codec takes."""
+    if audio.channels in counts:
+        return [audio]
+    if 1 in counts:
+        return [Audio(channel, audio.sample_rate_hz) for channel in audio.samples]
+    if 2 in counts:
+        return [Audio(np.stack([channel, channel]), audio.sample_rate_hz) for channel in audio.samples]
+    raise UserError(f"the audio has {audio.channels} channels; the codec takes {', '.join(map(str, counts))}")
+
+
+def join_channels(pieces: Sequence[Audio], channels: int) -> Audio:
+    """Undoes `split_channels`."""
+    if len(pieces) == 1 and pieces[0].channels == channels:
+        return pieces[0]
+    return Audio(np.stack([p.samples.mean(axis=0, dtype=np.float32) for p in pieces]), pieces[0].sample_rate_hz)
+
+
+def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
+    """Encodes and decodes a batch of any audio.
+
+    Raises:
+        CodecFault: the codec gave back another number of items, another length or rate, codes out of range, or samples
+            that are not finite.
+    """
+    info = codec.info
+    pieces, owners = [], []
+    for index, audio in enumerate(batch):
+        ready = to_rate(audio, choose_rate(info.sample_rates_hz, audio.sample_rate_hz))
+        for piece in split_channels(ready, info.channels):
+            pieces.append(piece)
+            owners.append(index)
+    start = perf_counter()
+    codes = codec.encode(pieces)
+    middle = perf_counter()
+    _check_codes(info.name, codes, len(pieces))
+    decoded = codec.decode(codes)
+    end = perf_counter()
+    _check_audio(info.name, decoded, pieces)
+    items = []
+    for index, audio in enumerate(batch):
+        mine = [k for k, owner in enumerate(owners) if owner == index]
+        estimate = join_channels([decoded[k] for k in mine], audio.channels)
+        items.append(Coded(estimate, sum(codes[k].bits for k in mine)))
+    return CodedBatch(items, middle - start, end - middle)
+
+
+def _check_codes(name: str, codes: Any, count: int) -> None:
+    if not isinstance(codes, (list, tuple)) or len(codes) != count:
+        got = f"{len(codes)} items" if isinstance(codes, (list, tuple)) else type(codes).__name__
+        raise CodecFault(f"{name}.encode returned {got} for a batch of {count}; expected a list of {count} Codes")
+    for item in codes:
+        if not isinstance(item, Codes):
+            raise CodecFault(f"{name}.encode returned a {type(item).__name__}; expected codec_bench.Codes")
+        for stream in item.streams:
+            values = np.asarray(stream.values)
+            if values.ndim != 2:
+                raise CodecFault(f"{name} gave codes of shape {values.shape}; expected (codebooks, frames)")
+            if values.size and (values.min() < 0 or values.max() >= stream.cardinality):
+                raise CodecFault(
+                    f"{name} gave codes from {values.min()} to {values.max()}; expected 0 to {stream.cardinality - 1}"
+                )
+
+
+def _check_audio(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
+    if not isinstance(decoded, (list, tuple)) or len(decoded) != len(pieces):
+        got = f"{len(decoded)} items" if isinstance(decoded, (list, tuple)) else type(decoded).__name__
+        raise CodecFault(
+            f"{name}.decode returned {got} for a batch of {len(pieces)}; expected a list of {len(pieces)} Audio"
+        )
+    for out, piece in zip(decoded, pieces):
+        if not isinstance(out, Audio):
+            raise CodecFault(f"{name}.decode returned a {type(out).__name__}; expected codec_bench.Audio")
+        if out.samples.shape != piece.samples.shape or out.sample_rate_hz != piece.sample_rate_hz:
+            raise CodecFault(
+                f"{name} gave back {out.samples.shape} at {out.sample_rate_hz} Hz for {piece.samples.shape} at "
+                f"{piece.sample_rate_hz} Hz; output must be as long as input"
+            )
+        if not np.isfinite(out.samples.sum(dtype=np.float64)):
+            raise CodecFault(f"{name} gave back samples that are not finite")

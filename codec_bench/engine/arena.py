@@ -1,0 +1,179 @@
+"""Memory that the main process and its workers share, so that audio is written once and never sent through a pipe.
+
+The main process owns it: it alone allocates and frees. On Linux a segment is an anonymous memory file, which no mount
+limits (containers often give /dev/shm 64 MB) and which vanishes with the process however it ends; elsewhere it is a
+temporary file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import mmap
+import os
+import tempfile
+import threading
+from bisect import insort
+from dataclasses import dataclass
+
+import numpy as np
+
+SEGMENT_BYTES = 64 << 20
+_ALIGN = 64
+_serials = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A float32 array in shared memory: which segment (`serial:path`), where in it, and its shape."""
+
+    segment: str
+    offset: int
+    shape: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array."""
+        return 4 * math.prod(self.shape)
+
+
+class Segments:
+    """The segments that a process has mapped, by name."""
+
+    def __init__(self) -> None:
+        self._maps: dict[str, mmap.mmap] = {}
+
+    def view(self, region: Region) -> np.ndarray:
+        """The array itself: float32 of the region's shape, shared with every process."""
+        if region.nbytes == 0:
+            return np.zeros(region.shape, np.float32)
+        memory = self._maps.get(region.segment)
+        if memory is None:
+            handle = os.open(region.segment.partition(":")[2], os.O_RDWR)
+            try:
+                memory = self._maps[region.segment] = mmap.mmap(handle, 0)
+            finally:
+                os.close(handle)
+        count = math.prod(region.shape)
+        return np.frombuffer(memory, np.float32, count, region.offset).reshape(region.shape)
+
+    def forget(self, names: list[str]) -> None:
+        """Drops segments that the owner has given back; each is unmapped once no view of it is left."""
+        for name in names:
+            self._maps.pop(name, None)
+
+
+class _Segment:
+    def __init__(self, size: int) -> None:
+        self.size = size
+        serial = next(_serials)  # paths may be used again after a segment is closed; names never are
+        if hasattr(os, "memfd_create"):
+            self.handle = os.memfd_create("codec-bench", os.MFD_CLOEXEC)
+            path, self._file = f"/proc/{os.getpid()}/fd/{self.handle}", None
+        else:
+            self.handle, path = tempfile.mkstemp(prefix="codec-bench-", suffix=".shared")
+            self._file = path
+        self.name = f"{serial}:{path}"
+        os.ftruncate(self.handle, size)
+        self.free = [(0, size)]  # (offset, bytes), sorted, never adjacent
+
+    def take(self, nbytes: int) -> int | None:
+        for index, (offset, room) in enumerate(self.free):
+            if room >= nbytes:
+                if room == nbytes:
+                    del self.free[index]
+                else:
+                    self.free[index] = (offset + nbytes, room - nbytes)
+                return offset
+        return None
+
+    def give(self, offset: int, nbytes: int) -> None:
+        insort(self.free, (offset, nbytes))
+        merged: list[tuple[int, int]] = []
+        for start, room in self.free:
+            if merged and merged[-1][0] + merged[-1][1] == start:
+                merged[-1] = (merged[-1][0], merged[-1][1] + room)
+            else:
+                merged.append((start, room))
+        self.free = merged
+
+    def close(self) -> None:
+        os.close(self.handle)
+        if self._file is not None:
+            os.unlink(self._file)
+
+
+class Arena:
+    """Allocates regions; grows by segments, and gives an oversized segment back as soon as it is empty.
+
+    Safe to use from several threads of the owning process.
+    """
+
+    def __init__(self, segment_bytes: int = SEGMENT_BYTES) -> None:
+        self._segment_bytes = segment_bytes
+        self._segments: dict[str, _Segment] = {}
+        self._mapped = Segments()
+        self._lock = threading.Lock()
+
+    def allocate(self, shape: tuple[int, ...]) -> Region:
+        """A region whose content is undefined."""
+        nbytes = _rounded(4 * math.prod(shape))
+        if nbytes == 0:
+            return Region("", 0, shape)
+        with self._lock:
+            for name, segment in self._segments.items():
+                offset = segment.take(nbytes)
+                if offset is not None:
+                    return Region(name, offset, shape)
+            segment = _Segment(max(self._segment_bytes, nbytes))
+            self._segments[segment.name] = segment
+            return Region(segment.name, segment.take(nbytes), shape)
+
+    def put(self, samples: np.ndarray) -> Region:
+        """Copies an array in."""
+        region = self.allocate(samples.shape)
+        self.view(region)[...] = samples
+        return region
+
+    def view(self, region: Region) -> np.ndarray:
+        """The array of a region."""
+        with self._lock:
+            return self._mapped.view(region)
+
+    def free(self, region: Region) -> None:
+        """Gives a region back."""
+        if not region.nbytes:
+            return
+        with self._lock:
+            self._segments[region.segment].give(region.offset, _rounded(region.nbytes))
+
+    def trim(self) -> list[str]:
+        """Closes oversized segments that are empty, so that one long file does not hold memory for the rest of a run.
+
+        Returns:
+            The names that workers should forget.
+        """
+        with self._lock:
+            empty = [n for n, s in self._segments.items() if s.size > self._segment_bytes and s.free == [(0, s.size)]]
+            self._mapped.forget(empty)
+            for name in empty:
+                self._segments.pop(name).close()
+        return empty
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes allocated and not yet freed."""
+        with self._lock:
+            return sum(s.size - sum(room for _, room in s.free) for s in self._segments.values())
+
+    def close(self) -> None:
+        """Gives all memory back."""
+        with self._lock:
+            self._mapped.forget(list(self._segments))
+            for segment in self._segments.values():
+                segment.close()
+            self._segments.clear()
+
+
+def _rounded(nbytes: int) -> int:
+    return -(-nbytes // _ALIGN) * _ALIGN

@@ -1,0 +1,160 @@
+"""The feature cache: what was computed from a signal once is never computed again, in this run or another.
+
+Conventions
+    A key is the content hash of the audio, the feature and its protocol (with the weights, where the caller gave some),
+    so nothing has to be invalidated: another protocol is another key.
+    One SQLite file, shared by every run of this user, bounded in size: the entries used longest ago go first.
+    A cache that cannot be used (no room, no permission, a broken file) costs time, never a run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CACHE_VARIABLE = "CODEC_BENCH_CACHE"
+MAX_BYTES = 4 << 30
+_FLUSH = 256
+_ARRAY = "\x00array"
+
+
+def cache_folder() -> Path:
+    """Where this user's caches live: $CODEC_BENCH_CACHE, else the platform's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "codec-bench"
+
+
+def pack(result: dict[str, Any]) -> bytes:
+    """A feature result as bytes, without pickling: a JSON head, then the arrays it names."""
+    arrays: list[np.ndarray] = []
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            arrays.append(value)
+            return {_ARRAY: len(arrays) - 1}
+        return value.item() if isinstance(value, np.generic) else value
+
+    head = json.dumps({k: plain(v) for k, v in result.items()}, ensure_ascii=False).encode()
+    body = io.BytesIO()
+    body.write(len(head).to_bytes(4, "little") + head)
+    for array in arrays:
+        np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
+    return body.getvalue()
+
+
+def unpack(data: bytes) -> dict[str, Any]:
+    """Undoes `pack`."""
+    body = io.BytesIO(data)
+    head = json.loads(body.read(int.from_bytes(body.read(4), "little")))
+    count = sum(isinstance(v, dict) and _ARRAY in v for v in head.values())
+    arrays = [np.lib.format.read_array(body, allow_pickle=False) for _ in range(count)]
+    return {k: arrays[v[_ARRAY]] if isinstance(v, dict) and _ARRAY in v else v for k, v in head.items()}
+
+
+class FeatureCache:
+    """Feature results by key.
+
+    Args:
+        path: the SQLite file, or None for a cache that holds nothing.
+        max_bytes: bound on the stored results.
+    """
+
+    def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
+        self._db: sqlite3.Connection | None = None
+        self._max_bytes = max_bytes
+        self._new: dict[str, bytes] = {}
+        self._used: set[str] = set()
+        self.hits = self.misses = 0
+        self.trouble: str | None = None
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=2.0, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = OFF")  # a lost cache entry is computed again
+            self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS features (key TEXT PRIMARY KEY, value BLOB NOT NULL, used REAL NOT NULL) WITHOUT ROWID"
+            )
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The result stored under a key, or None."""
+        data = self._new.get(key)
+        if data is None and self._db is not None:
+            try:
+                row = self._db.execute("SELECT value FROM features WHERE key = ?", (key,)).fetchone()
+                data = row[0] if row else None
+            except sqlite3.Error as error:
+                self._give_up(error)
+        if data is None:
+            self.misses += 1
+            return None
+        self.hits += 1
+        self._used.add(key)
+        return unpack(data)
+
+    def put(self, key: str, result: dict[str, Any]) -> None:
+        """Stores a result; it reaches the disk with the next flush."""
+        if self._db is None:
+            return
+        self._new[key] = pack(result)
+        if len(self._new) >= _FLUSH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes what is new, marks what was used, and drops the oldest beyond the bound."""
+        if self._db is None:
+            return
+        now = time.time()
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT OR REPLACE INTO features VALUES (?, ?, ?)", [(k, v, now) for k, v in self._new.items()]
+            )
+            self._db.executemany("UPDATE features SET used = ? WHERE key = ?", [(now, k) for k in self._used])
+            self._db.execute("COMMIT")
+            self._shrink()
+        except sqlite3.Error as error:
+            self._give_up(error)
+        self._new.clear()
+        self._used.clear()
+
+    def _shrink(self) -> None:
+        pages, free, size = (
+            self._db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size")
+        )
+        excess = (pages - free) * size - self._max_bytes
+        if excess <= 0:
+            return
+        doomed, freed = [], 0
+        # A tenth more than needed, so that a full cache is not trimmed at every flush.
+        for key, length in self._db.execute("SELECT key, LENGTH(value) FROM features ORDER BY used"):
+            doomed.append((key,))
+            freed += length
+            if freed >= excess + self._max_bytes // 10:
+                break
+        self._db.executemany("DELETE FROM features WHERE key = ?", doomed)
+        self._db.execute("PRAGMA incremental_vacuum")
+
+    def _give_up(self, error: Exception) -> None:
+        self.trouble = f"the feature cache is off: {error}"
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def close(self) -> None:
+        """Writes what is new and closes the file."""
+        self.flush()
+        if self._db is not None:
+            self._db.close()
+            self._db = None

@@ -1,0 +1,147 @@
+"""From metrics asked for to what must be computed: signals per rate, features per side, stages.
+
+Conventions
+    Rates are in Hz; in a plan, `NATIVE` stands for the reference's own rate, which only the sample knows.
+    Each feature is one stage, each codec is one stage, and all metrics that read signals alone are one stage together,
+    so that an item's audio is visited once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codec_bench.engine.stage import StageSpec
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.features import load_feature
+from codec_bench.metrics import build_metric, expand
+from codec_bench.metrics.base import Metric
+
+NATIVE = 0
+UNPROCESSED = "unprocessed"
+GENERATED = "generated"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A row of the result: a codec, the audio as it is (`unprocessed`), or audio made elsewhere (`generated`)."""
+
+    name: str
+    stage: StageSpec | None
+
+    @property
+    def from_files(self) -> bool:
+        """Whether its estimates are read from files."""
+        return self.stage is None and self.name != UNPROCESSED
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturePlan:
+    """A feature that the run needs: how to build it, where it runs, and what its results are stored under."""
+
+    name: str
+    stage: StageSpec
+    rate_hz: int
+    where: str
+    batch_s: float
+    cache_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Everything that a run computes."""
+
+    systems: tuple[System, ...]
+    metrics: Mapping[str, Metric]
+    features: Mapping[str, FeaturePlan]
+    signal_metrics: tuple[str, ...]
+    feature_metrics: tuple[str, ...]
+    inline_metrics: tuple[str, ...]
+    estimate_features: tuple[str, ...]
+    reference_features: tuple[str, ...]
+    estimate_rates: frozenset[int]
+    reference_rates: frozenset[int]
+
+    def rates(self, side: str, native_hz: int) -> frozenset[int]:
+        """The rates at which one side (`estimate` or `reference`) of a sample is needed."""
+        wanted = self.estimate_rates if side == "estimate" else self.reference_rates
+        return frozenset(rate or native_hz for rate in wanted)
+
+    @property
+    def needs_codec_audio(self) -> bool:
+        """Whether any system codes the reference audio."""
+        return any(s.stage is not None for s in self.systems)
+
+
+def build_plan(systems: Sequence[str], metrics: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> Plan:
+    """Works out the plan.
+
+    Args:
+        systems: names of codecs, `unprocessed`, or `generated`.
+        metrics: names of metrics and groups.
+        options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
+
+    Raises:
+        UserError: an unknown or doubled name, a missing package, an option for something that is not in the run.
+    """
+    if not systems:
+        raise UserError("no codec was named", hint="name at least one, or 'unprocessed'; see codec-bench list codecs")
+    if not metrics:
+        raise UserError("no metric was named", hint="see codec-bench list metrics")
+    for name in systems:
+        if list(systems).count(name) > 1:
+            raise UserError(f"the codec '{name}' is asked for twice")
+    built = {name: build_metric(name) for name in expand(list(metrics))}
+    rows = tuple(
+        System(n, None if n in (UNPROCESSED, GENERATED) else StageSpec(n, "codec", (n,), dict(options.get(n, {}))))
+        for n in systems
+    )
+    estimate_features = tuple(dict.fromkeys(f for m in built.values() for f in m.estimate_features))
+    reference_features = tuple(dict.fromkeys(f for m in built.values() for f in m.reference_features))
+    features = {f: _plan_feature(f, options) for f in dict.fromkeys([*estimate_features, *reference_features])}
+    unused = [k for k in options if k not in features and k not in systems]
+    if unused:
+        raise UnknownName("codec or feature in this run", unused[0], [*features, *systems])
+    signals = [m for m in built.values() if m.signals]
+    estimate_rates = {m.rate_hz or NATIVE for m in signals} | {features[f].rate_hz for f in estimate_features}
+    reference_rates = {m.rate_hz or NATIVE for m in signals if m.kind == "pair"} | {
+        features[f].rate_hz for f in reference_features
+    }
+    if UNPROCESSED in systems:
+        reference_rates |= estimate_rates
+    on_cpu = {n: m for n, m in built.items() if m.where == "cpu"}
+    reads_features = lambda m: bool(m.estimate_features or m.reference_features)  # noqa: E731
+    return Plan(
+        systems=rows,
+        metrics=built,
+        features=features,
+        signal_metrics=tuple(n for n, m in on_cpu.items() if not reads_features(m)),
+        feature_metrics=tuple(n for n, m in on_cpu.items() if reads_features(m)),
+        inline_metrics=tuple(n for n, m in built.items() if m.where == "inline"),
+        estimate_features=estimate_features,
+        reference_features=reference_features,
+        estimate_rates=frozenset(estimate_rates),
+        reference_rates=frozenset(reference_rates),
+    )
+
+
+def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:
+    mine = dict(options.get(name, {}))
+    feature = load_feature(name, **mine)  # cheap: models are loaded by the first batch, in the worker that runs it
+    cache_id = f"{feature.name}|{feature.protocol}|{_identity(mine.get('weights'))}" if feature.cached else None
+    return FeaturePlan(
+        name, StageSpec(name, "feature", (name,), mine), feature.rate_hz, feature.where, feature.batch_s, cache_id
+    )
+
+
+def _identity(weights: str | None) -> str:
+    """Weights of the caller's own are told apart by place, size and time; hashing gigabytes before a run would not pay."""
+    if weights is None:
+        return ""
+    path = os.path.abspath(weights)
+    if not os.path.exists(path):
+        return weights
+    status = os.stat(path)
+    return f"{path}:{status.st_size}:{status.st_mtime_ns}"

@@ -1,0 +1,201 @@
+"""The worker processes: started, asked, watched, replaced when they die.
+
+One worker per GPU owns that device; as many workers as asked for share the CPU. All speak one protocol, so a machine
+without a GPU runs the same plan on CPU workers alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import IO, Any
+
+from codec_bench.engine.device import cpu_count
+from codec_bench.engine.stage import StageSpec
+from codec_bench.errors import UserError
+
+AHEAD = 2  # batches a worker may hold: one running, one waiting, so that it never idles while the main process thinks
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(slots=True)
+class Batch:
+    """Works given to one worker for one stage."""
+
+    key: str
+    works: list[Any]
+    audio_s: float
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A batch that a worker finished: outcomes, one per work, or one Fault or `oom` for all."""
+
+    batch: Batch
+    outcome: Any
+    busy_s: float
+    cpu_s: float
+    steps: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """A worker that ended by itself, with the batch it was running and those it had not begun."""
+
+    reason: str
+    running: Batch | None
+    waiting: list[Batch]
+
+
+@dataclass(slots=True, eq=False)
+class Worker:
+    """One process."""
+
+    device: str
+    process: subprocess.Popen[bytes]
+    pipe: Connection
+    batches: dict[int, Batch] = field(default_factory=dict)
+
+    @property
+    def room(self) -> int:
+        """Batches it can still be given."""
+        return AHEAD - len(self.batches)
+
+
+class Pool:
+    """The workers of one run.
+
+    Args:
+        devices: `cpu`, or one entry per GPU.
+        cpu_workers: processes for work that runs on the CPU.
+        log: where the workers' output goes.
+    """
+
+    def __init__(self, devices: Sequence[str], cpu_workers: int, log: IO[bytes] | int) -> None:
+        self._log = log
+        self._numbers = itertools.count()
+        self._specs: dict[str, StageSpec] = {}
+        self._gpus = [d for d in devices if d != "cpu"]
+        self._threads = max(1, cpu_count() // max(1, cpu_workers))
+        self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * cpu_workers]]
+
+    def _start(self, device: str) -> Worker:
+        ours, theirs = Pipe()
+        environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(self._threads))}
+        environment["TOKENIZERS_PARALLELISM"] = "false"
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "codec_bench.engine.worker", str(theirs.fileno()), device],
+            pass_fds=[theirs.fileno()],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,  # an interrupt is for the main process, which ends its workers in order
+        )
+        theirs.close()
+        worker = Worker(device, process, ours)
+        ours.send(("specs", self._specs))
+        return worker
+
+    def define(self, specs: Mapping[str, StageSpec]) -> None:
+        """Tells every worker, now and later, what the stages are."""
+        self._specs.update(specs)
+        self._tell(("specs", dict(specs)))
+
+    def forget(self, segments: list[str]) -> None:
+        """Tells every worker that memory segments are gone."""
+        if segments:
+            self._tell(("forget", segments))
+
+    def _tell(self, message: tuple[Any, ...]) -> None:
+        for worker in self.workers:
+            try:
+                worker.pipe.send(message)
+            except OSError:
+                continue  # it died; `events` will say so and its successor is told everything
+
+    def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
+        """Builds stages, given as (key, where), in workers of the right kind and returns their facts.
+
+        Raises:
+            UserError: one cannot be built.
+        """
+        waiting, facts = {}, {}
+        for index, (key, where) in enumerate(keys):
+            mine = self.fitting(where)
+            worker = mine[index % len(mine)]
+            worker.pipe.send(("facts", key))
+            waiting[key] = worker
+        for key, worker in waiting.items():
+            if key in facts:
+                continue
+            while key not in facts:
+                try:
+                    _, name, value = worker.pipe.recv()
+                except (EOFError, OSError) as error:
+                    raise UserError(f"the worker process ended ({_ending(worker)}) while loading '{key}'") from error
+                facts[name] = value
+        for value in facts.values():
+            if isinstance(value, UserError):
+                raise value
+        return facts
+
+    def fitting(self, where: str) -> list[Worker]:
+        """The workers that run stages of this kind: `device` goes to the GPUs where there are any."""
+        wanted = "cuda" if where == "device" and self._gpus else "cpu"
+        return [w for w in self.workers if w.device.startswith(wanted)]
+
+    def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
+        """Gives a worker a batch."""
+        number = next(self._numbers)
+        worker.batches[number] = batch
+        try:
+            worker.pipe.send(("run", number, batch.key, payload))
+        except OSError:
+            return  # it died; `events` hands the batch back
+
+    @property
+    def busy(self) -> bool:
+        """Whether any worker holds a batch."""
+        return any(w.batches for w in self.workers)
+
+    def events(self, also: Sequence[Any], timeout_s: float | None) -> list[Done | Died]:
+        """Waits until a worker has something to say, or one of `also` (objects with `fileno`) is readable."""
+        events: list[Done | Died] = []
+        by_pipe = {w.pipe: w for w in self.workers}
+        for ready in wait([*by_pipe, *also], timeout_s):
+            worker = by_pipe.get(ready)
+            if worker is None:
+                continue
+            try:
+                _, number, outcome, busy_s, cpu_s, steps = worker.pipe.recv()
+                events.append(Done(worker.batches.pop(number), outcome, busy_s, cpu_s, steps))
+            except (EOFError, OSError):
+                events.append(self._replace(worker))
+        return events
+
+    def _replace(self, worker: Worker) -> Died:
+        reason = _ending(worker)
+        worker.pipe.close()
+        held = list(worker.batches.values())
+        self.workers[self.workers.index(worker)] = self._start(worker.device)
+        return Died(reason, held[0] if held else None, held[1:])
+
+    def close(self) -> None:
+        """Ends every worker."""
+        for worker in self.workers:
+            worker.pipe.close()
+            worker.process.kill()
+        for worker in self.workers:
+            worker.process.wait()
+
+
+def _ending(worker: Worker) -> str:
+    code = worker.process.wait()
+    return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

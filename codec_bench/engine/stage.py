@@ -1,0 +1,231 @@
+"""What workers do: one stage is one codec, one feature, or the signal metrics of a run, over a batch of items.
+
+Conventions
+    A stage is described by a `StageSpec`, which travels; the model behind it is built in the worker that runs it.
+    One item's trouble never becomes another's: an outcome is a result or a `Fault`, one per item, in order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.audio.encode import write_flac
+from codec_bench.audio.hash import content_hash
+from codec_bench.audio.resample import fit_length, prepare
+from codec_bench.engine.arena import Region, Segments
+from codec_bench.types import Audio, Score
+
+
+@dataclass(frozen=True, slots=True)
+class StageSpec:
+    """One stage.
+
+    Args:
+        key: unique in the run, shown in the table of where the time went.
+        kind: `codec`, `feature` or `metrics`.
+        names: the registered name, or the names of all metrics of the stage.
+        options: arguments for building it (weights and the like).
+    """
+
+    key: str
+    kind: Literal["codec", "feature", "metrics"]
+    names: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why an item has no result: `failed` (something broke) or `undefined` (there is nothing to compute)."""
+
+    reason: str
+    status: Literal["failed", "undefined"] = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class CodecWork:
+    """One item for a codec: its audio `(channels, samples)`, where the estimate's signals go, and where to keep it."""
+
+    audio: Region
+    sample_rate_hz: int
+    outputs: Mapping[int, Region]
+    keep: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodecResult:
+    """What a codec made of an item; the signals are in the regions that the work named."""
+
+    bits: float
+    content_hash: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricWork:
+    """One item for metrics: signals per rate, the transcript, and the features that they read."""
+
+    id: str
+    estimate: Mapping[int, Region]
+    reference: Mapping[int, Region]
+    native_rate_hz: int
+    text: str | None = None
+    language: str | None = None
+    estimate_features: Mapping[str, Any] = field(default_factory=dict)
+    reference_features: Mapping[str, Any] = field(default_factory=dict)
+    bits: float | None = None
+    duration_s: float | None = None
+
+
+class CodecStage:
+    """Reconstructs audio, and prepares the estimate's signals at every rate that the run needs."""
+
+    def __init__(self, spec: StageSpec, device: str) -> None:
+        from codec_bench.codecs import load_codec
+
+        self.codec = load_codec(spec.names[0], device=device, **spec.options)
+        self.facts = codec_facts(self.codec)
+
+    def run(self, works: Sequence[CodecWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
+        """Returns one `CodecResult` or `Fault` per work, and seconds per step."""
+        from codec_bench.codecs.adapt import reconstruct
+
+        batch = [Audio(segments.view(w.audio), w.sample_rate_hz) for w in works]
+        coded = reconstruct(self.codec, batch)
+        start = perf_counter()
+        results = [self._finish(w, c.estimate, c.bits, segments) for w, c in zip(works, coded.items)]
+        return results, {"encode": coded.encode_s, "decode": coded.decode_s, "prepare": perf_counter() - start}
+
+    @staticmethod
+    def _finish(work: CodecWork, estimate: Audio, bits: float, segments: Segments) -> CodecResult:
+        for rate, region in work.outputs.items():
+            segments.view(region)[...] = fit_length(prepare(estimate, rate), region.shape[-1])
+        if work.keep is not None:
+            keep_audio(work.keep, estimate)
+        return CodecResult(bits, content_hash(estimate.samples, estimate.sample_rate_hz), overshoot_notes(estimate))
+
+
+class FeatureStage:
+    """Computes one feature of a batch of signals."""
+
+    def __init__(self, spec: StageSpec, device: str) -> None:
+        from codec_bench.features import load_feature
+
+        self.feature = load_feature(spec.names[0], device=device, **spec.options)
+        self.facts: dict[str, Any] = {}
+
+    def run(self, works: Sequence[Region], segments: Segments) -> tuple[list[Any], dict[str, float]]:
+        """Returns one feature result or `Fault` per signal."""
+        results = self.feature.compute([segments.view(w) for w in works])
+        if len(results) != len(works):
+            raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
+        return [Fault(str(r), "undefined") if isinstance(r, Exception) else r for r in results], {}
+
+
+class MetricStage:
+    """Computes several metrics of a batch of items."""
+
+    def __init__(self, spec: StageSpec, device: str) -> None:
+        from codec_bench.metrics import build_metric
+
+        self.metrics = {name: build_metric(name) for name in spec.names}
+        self.facts: dict[str, Any] = {}
+
+    def run(self, works: Sequence[MetricWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
+        """Returns a dictionary of scores per item, and seconds per metric."""
+        scores: list[dict[str, Score]] = [{} for _ in works]
+        seconds = {}
+        for name, metric in self.metrics.items():
+            start = perf_counter()
+            for index, score in enumerate(score_batch(metric, works, segments)):
+                scores[index][name] = score
+            seconds[name] = perf_counter() - start
+        return scores, seconds
+
+
+def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) -> list[Score]:
+    """One score per work; a metric that raises for the batch is asked again item by item."""
+    from codec_bench.metrics.base import inputs_or_score
+
+    ready: list[Any] = []
+    for work in works:
+        rate = metric.rate_hz or work.native_rate_hz
+        view = lambda side, rate=rate: segments.view(side[rate]) if metric.signals and rate in side else None  # noqa: E731
+        ready.append(
+            inputs_or_score(
+                metric,
+                id=work.id,
+                rate_hz=rate,
+                estimate=view(work.estimate),
+                reference=view(work.reference),
+                text=work.text,
+                language=work.language,
+                estimate_features=work.estimate_features,
+                reference_features=work.reference_features,
+                bits=work.bits,
+                duration_s=work.duration_s,
+            )
+        )
+    places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
+    for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
+        ready[place] = score
+    return ready
+
+
+def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
+    """`metric.compute` where one item's exception is one item's failure."""
+    if not batch:
+        return []
+    try:
+        scores = metric.compute(batch)
+        if len(scores) != len(batch):
+            raise RuntimeError(f"{metric.name} returned {len(scores)} scores for {len(batch)} items")
+        return [s if isinstance(s, Score) else Score.ok(s, metric.protocol) for s in scores]
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a metric raises is that item's failure, with its reason
+        if len(batch) == 1:
+            return [Score.failed(describe(error), metric.protocol)]
+        return [compute_scores(metric, [item])[0] for item in batch]
+
+
+def codec_facts(codec: Any) -> dict[str, Any]:
+    """What the main process must know of a codec, as JSON values."""
+    from dataclasses import asdict
+
+    return {
+        **asdict(codec.info),
+        "where": getattr(codec, "where", "device"),
+        "batch_s": getattr(codec, "batch_s", 60.0),
+    }
+
+
+def keep_audio(path: str, audio: Audio) -> None:
+    """Writes a FLAC that is either whole or not there."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_suffix(f".{os.getpid()}.part")
+    write_flac(temporary, audio)
+    os.replace(temporary, target)
+
+
+def overshoot_notes(audio: Audio) -> tuple[str, ...]:
+    """A note where samples lie beyond full scale, since every metric hears them cut."""
+    beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
+    return (f"{beyond} samples beyond full scale were cut",) if beyond else ()
+
+
+def describe(error: BaseException) -> str:
+    """An exception as one sentence."""
+    text = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"{kind}: {text}" if text else kind
+
+
+STAGES = {"codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}

@@ -1,0 +1,58 @@
+"""What a run ran on: versions and machine, read without importing anything heavy."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = (
+    "codec-bench", "numpy", "scipy", "numba", "torch", "torchaudio", "transformers", "onnxruntime", "onnxruntime-gpu", "av",
+    "soundfile", "soxr", "pesq", "pocketsphinx", "speechmos", "Resemblyzer", "whisper-normalizer",
+)  # fmt: skip
+
+
+def package_version(name: str) -> str | None:
+    """The installed version of a package, or None."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of every installed package that numbers may depend on."""
+    found = {name: package_version(name) for name in PACKAGES}
+    return {"python": platform.python_version(), **{k: v for k, v in found.items() if v}}
+
+
+def machine() -> dict[str, str | int | float]:
+    """Processor, cores, memory and GPUs."""
+    facts: dict[str, str | int | float] = {"system": f"{platform.system()} {platform.machine()}", "cpu": _cpu_name()}
+    facts["cores"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+        facts["memory_gib"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
+    facts["gpu"] = _gpu_names() or "none"
+    return facts
+
+
+def _cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _gpu_names() -> str:
+    try:
+        out = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"],
+            capture_output=True, text=True, timeout=10, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return "; ".join(line.strip() for line in out.stdout.splitlines() if line.strip())

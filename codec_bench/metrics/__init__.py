@@ -1,0 +1,69 @@
+"""Metrics, one family a file: cheap functions of signals and features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.registry import Registry, Spec, call_with_known, is_own_code
+
+TABLE = {
+    "bitrate": "codec_bench.metrics.bitrate:Bitrate",
+    "cer": "codec_bench.metrics.error_rate:Cer",
+    "dnsmos_bak": "codec_bench.metrics.dnsmos:DnsmosBak",
+    "dnsmos_ovrl": "codec_bench.metrics.dnsmos:DnsmosOvrl",
+    "dnsmos_p808": "codec_bench.metrics.dnsmos:DnsmosP808",
+    "dnsmos_sig": "codec_bench.metrics.dnsmos:DnsmosSig",
+    "estoi": "codec_bench.metrics.stoi:Estoi",
+    "mel_distance": "codec_bench.metrics.mel_distance:MelDistance",
+    "pesq_nb": "codec_bench.metrics.pesq:PesqNb",
+    "pesq_wb": "codec_bench.metrics.pesq:PesqWb",
+    "si_sdr": "codec_bench.metrics.si_sdr:SiSdr",
+    "sim": "codec_bench.metrics.sim:Sim",
+    "stft_distance": "codec_bench.metrics.stft_distance:StftDistance",
+    "stoi": "codec_bench.metrics.stoi:Stoi",
+    "wer": "codec_bench.metrics.error_rate:Wer",
+    "wer_macro": "codec_bench.metrics.error_rate:WerMacro",
+}
+GROUPS = {"dnsmos": ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808")}
+REGISTRY = Registry("metric", "METRICS", TABLE)
+
+
+def expand(texts: list[str]) -> list[str]:
+    """Replaces the names of groups by their members, keeping the argument: `dnsmos[all-windows]` is four metrics.
+
+    Raises:
+        UserError: a name stands twice.
+    """
+    out: list[str] = []
+    for text in texts:
+        spec = Spec.parse(text)
+        suffix = f"[{spec.argument}]" if spec.argument else ""
+        out += [member + suffix for member in GROUPS[spec.name]] if spec.name in GROUPS else [spec.text]
+    for name in out:
+        if out.count(name) > 1:
+            raise UserError(f"the metric '{name}' is asked for twice")
+    return out
+
+
+def build_metric(text: str) -> Metric:
+    """Builds one metric from its name (`stoi`, `wer[pocketsphinx]`, `./mine.py:MyMetric`); groups go through `expand`.
+
+    Raises:
+        UnknownName: no such metric. UserError: the class is not a metric, or has no such variant.
+    """
+    spec = Spec.parse(text)
+    if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
+        from codec_bench.errors import UnknownName
+
+        raise UnknownName("metric", spec.name, [*REGISTRY.names(), *GROUPS])
+    options: dict[str, Any] = {"variant": spec.argument} if spec.argument is not None else {}
+    metric = call_with_known(REGISTRY.resolve(spec.name), options)
+    for attribute in ("name", "kind", "protocol", "compute"):
+        if not hasattr(metric, attribute):
+            raise UserError(f"the metric '{text}' has no '{attribute}'", hint="derive it from codec_bench.Metric")
+    return metric
+
+
+__all__ = ["GROUPS", "REGISTRY", "Inputs", "Metric", "build_metric", "expand"]

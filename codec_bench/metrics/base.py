@@ -1,0 +1,115 @@
+"""What a metric is: a cheap function of signals and features that gives one score per item.
+
+Conventions
+    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate, reference and estimate of one length.
+    `reference` comes first and both are keyword-only. A metric never raises for one bad item: it returns a `Score`
+    whose status and reason say why there is no number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from codec_bench.audio.resample import fit_length
+from codec_bench.types import Score
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What a metric is given for one item; only what its traits ask for is filled.
+
+    Args:
+        id: the sample's id, for messages.
+        estimate, reference: signals at the metric's rate, of equal length.
+        rate_hz: their rate (the metric's own; the reference's native rate for a metric whose `rate_hz` is None).
+        text, language: the reference transcript and its language, or None.
+        estimate_features, reference_features: results of the features named in the metric's traits.
+        bits, duration_s: what the codec sent for this item and the length of the audio, or None.
+    """
+
+    id: str
+    rate_hz: int
+    estimate: np.ndarray | None = None
+    reference: np.ndarray | None = None
+    text: str | None = None
+    language: str | None = None
+    estimate_features: Mapping[str, Any] = field(default_factory=dict)
+    reference_features: Mapping[str, Any] = field(default_factory=dict)
+    bits: float | None = None
+    duration_s: float | None = None
+
+
+class Metric(ABC):
+    """One number per item.
+
+    Class attributes
+        name: registry key. kind: `pair` (estimate against reference), `single` (the estimate alone) or `text` (the
+            estimate against a transcript).
+        rate_hz: rate of the signals it reads; None for the reference's own rate.
+        signals: whether `compute` reads the signals themselves (False for a function of features alone).
+        estimate_features, reference_features: names of the features it reads, per side.
+        higher_is_better, unit, range: for tables; unit "" is a pure number.
+        aggregate: how items become a corpus value: `mean`, or `ratio` (sum of numerators over denominators).
+        protocol: exact id of the measurement; an instance may set it.
+        paper, source: where it is defined, and the implementation it agrees with (and how closely).
+        where: `cpu` for work worth sending to a worker, `inline` for arithmetic on features.
+    """
+
+    name: str
+    kind: ClassVar[Literal["pair", "single", "text"]]
+    rate_hz: ClassVar[int | None] = None
+    signals: ClassVar[bool] = True
+    estimate_features: tuple[str, ...] = ()
+    reference_features: tuple[str, ...] = ()
+    higher_is_better: ClassVar[bool] = True
+    unit: ClassVar[str] = ""
+    range: ClassVar[tuple[float | None, float | None]] = (None, None)
+    aggregate: ClassVar[Literal["mean", "ratio"]] = "mean"
+    protocol: str
+    paper: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    where: ClassVar[Literal["cpu", "inline"]] = "cpu"
+
+    @abstractmethod
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item, in order. A score must not depend on the rest of the batch."""
+
+
+LENGTH_TOLERANCE_S = 0.1
+
+
+def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
+    """What a metric is given, or the score where it cannot be asked.
+
+    Pair metrics compare sample by sample, so both signals must be of one length: an estimate that differs by up to
+    0.1 s (a codec's last frame) is cut, or extended with zeros, to the reference's length; more is refused.
+    """
+    reference, estimate = values.get("reference"), values.get("estimate")
+    if metric.signals and estimate is None:
+        return Score.failed("there is no estimate", metric.protocol)
+    if metric.kind == "pair" and metric.signals:
+        if reference is None:
+            return Score.refused("there is no reference audio to compare with", metric.protocol)
+        off_s = (estimate.shape[-1] - reference.shape[-1]) / values["rate_hz"]
+        if abs(off_s) > LENGTH_TOLERANCE_S:
+            side = "longer" if off_s > 0 else "shorter"
+            return Score.refused(
+                f"the estimate is {abs(off_s):.2f} s {side} than the reference; a sample-by-sample comparison needs equal "
+                f"lengths (up to {LENGTH_TOLERANCE_S} s is mended)",
+                metric.protocol,
+            )
+        values["estimate"] = fit_length(estimate, reference.shape[-1])
+    for side, names in (("estimate", metric.estimate_features), ("reference", metric.reference_features)):
+        for name in names:
+            result = values[f"{side}_features"].get(name)
+            if result is None:
+                return Score.refused(f"there is no {side} audio for {name}", metric.protocol)
+            reason = getattr(result, "reason", None)
+            if reason is not None:
+                return Score(None, result.status, f"{name} of the {side}: {reason}", metric.protocol)
+    return Inputs(**values)

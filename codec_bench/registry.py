@@ -1,0 +1,191 @@
+"""One registry for everything that has a name: literal lazy tables, entry points, dotted paths and files.
+
+Conventions
+    A name may carry an argument and an operating point: `wer[pocketsphinx]`, `encodec-24khz@6`.
+    A table maps a name to `package.module:Attribute`; nothing is imported before it is used.
+    A package of one's own adds names through the entry-point group `codec_bench`: each entry point names a
+    module that holds any of the dictionaries `CODECS`, `FEATURES`, `METRICS` (name to dotted path).
+    Code of one's own needs no registration: `./my_codec.py:MyCodec` and `package.module:Class` work anywhere a
+    name does.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UnknownName, UserError
+
+ENTRY_POINT_GROUP = "codec_bench"
+_SPEC = re.compile(r"^(?P<name>[^\[\]@]+)(\[(?P<argument>[^\[\]]+)\])?(@(?P<point>[^@\[\]]+))?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """A parsed name: `wer[pocketsphinx]` has the argument `pocketsphinx`, `encodec-24khz@6` the point `6`."""
+
+    text: str
+    name: str
+    argument: str | None = None
+    point: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Spec:
+        """Takes a name apart.
+
+        Raises:
+            UserError: it is not of the form NAME, NAME[ARGUMENT] or NAME@POINT.
+        """
+        text = text.strip()
+        if is_own_code(text):
+            return cls(text, text)
+        match = _SPEC.match(text)
+        if match is None:
+            raise UserError(f"'{text}' is not a name", hint="expected NAME, NAME[ARGUMENT] or NAME@POINT")
+        return cls(text, match["name"].strip(), match["argument"], match["point"])
+
+
+def is_own_code(text: str) -> bool:
+    """Whether a name is `./file.py:Class` or `package.module:Class` and so names code, not a registered entry."""
+    head, colon, attribute = text.rpartition(":")
+    return (
+        bool(colon)
+        and attribute.isidentifier()
+        and (head.endswith(".py") or all(p.isidentifier() for p in head.split(".")))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An entry point of another package, with its tables or the error that its import raised."""
+
+    name: str
+    target: str
+    tables: Mapping[str, Mapping[str, str]]
+    error: str | None = None
+
+
+@cache
+def plugins() -> tuple[Plugin, ...]:
+    """Every installed package that adds names; a broken one is listed with its error and adds none."""
+    found = []
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
+        try:
+            module = point.load()
+        except Exception as error:  # a package of somebody else's must not take this one down
+            found.append(Plugin(point.name, point.value, {}, f"{type(error).__name__}: {error}"))
+            continue
+        tables = {key: dict(getattr(module, key)) for key in ("CODECS", "FEATURES", "METRICS") if hasattr(module, key)}
+        found.append(Plugin(point.name, point.value, tables))
+    return tuple(found)
+
+
+def load_attribute(path: str) -> Any:
+    """Imports `package.module:Name` or `./file.py:Name`.
+
+    Raises:
+        UserError: the file, module or attribute is not there, or its import raised.
+    """
+    head, _, attribute = path.rpartition(":")
+    try:
+        module = (
+            _load_file(str(Path(head).expanduser().resolve()))
+            if head.endswith(".py")
+            else importlib.import_module(head)
+        )
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"'{path}' cannot be imported: {type(error).__name__}: {error}") from error
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        names = [n for n, v in vars(module).items() if inspect.isclass(v) and v.__module__ == module.__name__]
+        raise UserError(f"'{head}' has no '{attribute}'", hint=f"it has {', '.join(names) or 'no class'}") from None
+
+
+@cache
+def _load_file(path: str) -> Any:
+    if not Path(path).is_file():
+        raise UserError(f"there is no file '{path}'")
+    name = f"codec_bench_own_{Path(path).stem}_{abs(hash(path)):x}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickling look the module up by name
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """Calls a class with those of the options that its signature takes; an option that is None may be dropped.
+
+    Raises:
+        UserError: an option with a value is one that the class does not take.
+    """
+    parameters = inspect.signature(factory).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        return factory(**options)
+    unknown = [k for k, v in options.items() if k not in parameters and v is not None and k != "device"]
+    if unknown:
+        takes = ", ".join(parameters) or "no option"
+        raise UserError(
+            f"'{getattr(factory, '__name__', factory)}' does not take '{unknown[0]}'", hint=f"it takes {takes}"
+        )
+    return factory(**{k: v for k, v in options.items() if k in parameters})
+
+
+class Registry:
+    """The names of one room.
+
+    Args:
+        room: the singular word for errors, such as `metric`.
+        key: the name of the dictionary in a plugin's module, such as `METRICS`.
+        table: the project's own names.
+    """
+
+    def __init__(self, room: str, key: str, table: Mapping[str, str]) -> None:
+        self.room, self.key, self.own = room, key, dict(table)
+
+    def table(self) -> dict[str, str]:
+        """Every registered name with its dotted path.
+
+        Raises:
+            UserError: two packages claim one name.
+        """
+        merged, owner = dict(self.own), dict.fromkeys(self.own, "codec-bench")
+        for plugin in plugins():
+            for name, path in plugin.tables.get(self.key, {}).items():
+                if name in merged:
+                    raise UserError(f"the {self.room} '{name}' is claimed by {owner[name]} and by {plugin.target}")
+                merged[name], owner[name] = path, plugin.target
+        return merged
+
+    def names(self) -> list[str]:
+        """All registered names, sorted."""
+        return sorted(self.table())
+
+    def resolve(self, name: str) -> Any:
+        """The class behind a name, a dotted path or a file.
+
+        Raises:
+            UnknownName: no such name; the message suggests the nearest.
+        """
+        if is_own_code(name):
+            return load_attribute(name)
+        table = self.table()
+        if name not in table:
+            raise UnknownName(self.room, name, table)
+        return load_attribute(table[name])

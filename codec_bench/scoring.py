@@ -1,0 +1,132 @@
+"""Metrics as functions of audio: `load_metric("dnsmos")(estimate=[audio, ...])`, in this process, without a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codec_bench.audio.decode import check_samples
+from codec_bench.audio.resample import prepare
+from codec_bench.engine.plan import UNPROCESSED, Plan, build_plan
+from codec_bench.engine.stage import Fault, compute_scores
+from codec_bench.errors import UserError
+from codec_bench.features import load_feature
+from codec_bench.metrics.base import inputs_or_score
+from codec_bench.types import Audio, Score
+
+
+class LoadedMetric:
+    """One metric, or a group such as `dnsmos`, ready to be called.
+
+    Args:
+        name: as on the command line.
+        device: `cpu` or `cuda:0`, for the features that it needs.
+        weights: in place of the built-in ones, for the features that it needs.
+    """
+
+    def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None) -> None:
+        plan = build_plan([UNPROCESSED], [name], {})
+        options = {f: {"weights": weights} if weights is not None else {} for f in plan.features}
+        self._plan: Plan = build_plan([UNPROCESSED], [name], options) if weights is not None else plan
+        self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}
+
+    @property
+    def protocols(self) -> dict[str, str]:
+        """The protocol of each score that a call gives."""
+        return {name: metric.protocol for name, metric in self._plan.metrics.items()}
+
+    def __call__(
+        self,
+        *,
+        estimate: Sequence[Audio],
+        reference: Sequence[Audio] | None = None,
+        text: Sequence[str | None] | None = None,
+        language: str | None = None,
+    ) -> list[dict[str, Score]]:
+        """Scores a batch.
+
+        Args:
+            estimate: what to score.
+            reference: what to compare it with, one each; pair metrics need it.
+            text: reference transcripts, one each; text metrics need them.
+            language: of the transcripts, or None.
+
+        Returns:
+            One {name: Score} per item, in order.
+
+        Raises:
+            UserError: the lists differ in length, or audio holds no samples or samples that are not finite.
+        """
+        for side, values in (("reference", reference), ("text", text)):
+            if values is not None and len(values) != len(estimate):
+                raise UserError(f"{len(values)} {side} items for {len(estimate)} estimates; expected one each")
+        for side, audios in (("estimate", estimate), ("reference", reference or ())):
+            for index, audio in enumerate(audios):
+                check_samples(audio, f"{side} {index}")
+        features = {
+            "estimate_features": self._compute(self._plan.estimate_features, estimate),
+            "reference_features": self._compute(self._plan.reference_features, reference),
+        }
+        scores: list[dict[str, Score]] = [{} for _ in estimate]
+        for name, metric in self._plan.metrics.items():
+            ready: list[Any] = []
+            for index, audio in enumerate(estimate):
+                other = reference[index] if reference is not None else None
+                rate = metric.rate_hz or (other or audio).sample_rate_hz
+                ready.append(
+                    inputs_or_score(
+                        metric,
+                        id=str(index),
+                        rate_hz=rate,
+                        estimate=prepare(audio, rate) if metric.signals else None,
+                        reference=prepare(other, rate) if metric.signals and other is not None else None,
+                        text=text[index] if text is not None else None,
+                        language=language,
+                        duration_s=audio.duration_s,
+                        **{side: values[index] for side, values in features.items()},
+                    )
+                )
+            places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
+            for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
+                ready[place] = score
+            for index, score in enumerate(ready):
+                scores[index][name] = score
+        return scores
+
+    def _compute(self, names: Sequence[str], audios: Sequence[Audio] | None) -> list[Mapping[str, Any]]:
+        rows: list[dict[str, Any]] = [{} for _ in audios or ()]
+        if not rows:
+            return [{}] * 0 if audios is not None else _Nothing()
+        for name in names:
+            feature = self._features[name]
+            results = feature.compute([prepare(a, feature.rate_hz) for a in audios])
+            for row, result in zip(rows, results):
+                row[name] = Fault(str(result), "undefined") if isinstance(result, Exception) else result
+        return rows
+
+
+class _Nothing(list):
+    """Features of audio that was not given: none, for any item."""
+
+    def __getitem__(self, index: Any) -> Mapping[str, Any]:
+        return {}
+
+
+def load_metric(name: str, *, device: str = "auto", weights: str | None = None) -> LoadedMetric:
+    """Loads a metric or a group of metrics by name.
+
+    Example:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> noise = np.random.default_rng(0).standard_normal(16000).astype("float32") / 10
+        >>> clean = Audio(np.sin(np.arange(16000) / 20), 16000)
+        >>> scores = load_metric("si_sdr")(reference=[clean], estimate=[Audio(clean.samples + noise, 16000)])
+        >>> round(scores[0]["si_sdr"].value)
+        17
+
+    Raises:
+        UnknownName: no such metric. MissingExtra: a package that it needs is not installed.
+    """
+    from codec_bench.engine.device import resolve_devices
+
+    return LoadedMetric(name, device=resolve_devices(device)[0], weights=weights)
