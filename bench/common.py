@@ -43,7 +43,9 @@ def machine() -> dict[str, str]:
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
-        names = [line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        names = [
+            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
         model = names[0] if names else model
     gpu = ""
     try:
@@ -82,7 +84,16 @@ def append_rows(stem: str, rows: list[dict[str, object]], packages: tuple[str, .
     return path
 
 
-def row(case: str, variant: str, seconds: np.ndarray, *, n: int, ratio: float | None = None, agreement: str = "", note: str = "") -> dict[str, object]:
+def row(
+    case: str,
+    variant: str,
+    seconds: np.ndarray,
+    *,
+    n: int,
+    ratio: float | None = None,
+    agreement: str = "",
+    note: str = "",
+) -> dict[str, object]:
     """One CSV row of a timing in seconds."""
     p20, p50, p80 = np.percentile(seconds, [20, 50, 80])
     return {

@@ -8,31 +8,62 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from codec_bench.api import evaluate, score
+    from codec_bench.codecs import load_codec
     from codec_bench.codecs.base import Codec, CodecInfo
-    from codec_bench.metrics.base import Metric
-    from codec_bench.types import Audio, Codes, CodeStream, Score
+    from codec_bench.comparison import compare
+    from codec_bench.exactness import verify_batching
+    from codec_bench.metrics.base import Inputs, Metric
+    from codec_bench.scoring import load_metric
+    from codec_bench.store.record import open_run
+    from codec_bench.text.error_rate import error_rate
+    from codec_bench.types import Audio, Codes, CodeStream, Sample, Score
 
 __version__ = "0.1.0"
+__all__ = [
+    "Audio",
+    "CodeStream",
+    "Codec",
+    "CodecInfo",
+    "Codes",
+    "Inputs",
+    "Metric",
+    "Sample",
+    "Score",
+    "compare",
+    "error_rate",
+    "evaluate",
+    "load_codec",
+    "load_metric",
+    "open_run",
+    "score",
+    "verify_batching",
+]
 
-_PUBLIC = {
-    "Audio": "codec_bench.types",
-    "Codes": "codec_bench.types",
-    "CodeStream": "codec_bench.types",
-    "Score": "codec_bench.types",
-    "Codec": "codec_bench.codecs.base",
-    "CodecInfo": "codec_bench.codecs.base",
-    "Metric": "codec_bench.metrics.base",
+_HOMES = {
+    "codec_bench.api": ("evaluate", "score"),
+    "codec_bench.codecs": ("load_codec",),
+    "codec_bench.codecs.base": ("Codec", "CodecInfo"),
+    "codec_bench.comparison": ("compare",),
+    "codec_bench.exactness": ("verify_batching",),
+    "codec_bench.metrics.base": ("Inputs", "Metric"),
+    "codec_bench.scoring": ("load_metric",),
+    "codec_bench.store.record": ("open_run",),
+    "codec_bench.text.error_rate": ("error_rate",),
+    "codec_bench.types": ("Audio", "Codes", "CodeStream", "Sample", "Score"),
 }
-__all__ = [*_PUBLIC]
+_HOME = {name: module for module, held in _HOMES.items() for name in held}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
+    if name not in _HOME:
         raise AttributeError(f"module 'codec_bench' has no attribute '{name}'")
     import importlib
 
-    return getattr(importlib.import_module(_PUBLIC[name]), name)
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC])
+    return sorted({*globals(), *__all__})

@@ -152,8 +152,6 @@ def _execute(
     folder = Path(out) if out is not None else _new_folder(request["command"])
     devices = tuple(resolve_devices(running.device))
     settings = Settings(
-        devices=devices,
-        workers=running.workers or cpu_count(),
         batch_s=running.batch_s,
         look_ahead_s=LOOK_AHEAD_S if devices == ("cpu",) else _GPU_LOOK_AHEAD_S,
         keep=_kept(running.save_audio, len(source)),
@@ -167,14 +165,14 @@ def _execute(
     tell = running.progress
     cache = FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)
     with log:
-        pool = Pool(devices, settings.workers, log)
+        pool = Pool(devices, running.workers or cpu_count(), log)
         try:
             tell("loading", 0, total, 0, 0.0)
-            engine = Engine(plan, settings, cache)
-            facts = engine.load_codecs(pool)
+            engine = Engine(plan, settings, pool, cache, str(folder / "workers.log"))
+            facts = engine.load_codecs()
             writer = RunWriter(folder, _fingerprint(plan, facts, source, request, options))
             try:
-                _run(engine, writer, plan, facts, source, request, options, running, pool)
+                _run(engine, writer, plan, facts, source, request, options, running, len(pool.workers))
             finally:
                 writer.close()
         finally:
@@ -195,7 +193,7 @@ def _run(
     request: dict[str, Any],
     options: Mapping[str, Any],
     running: Running,
-    pool: Pool,
+    workers: int,
 ) -> None:
     config = {
         **request,
@@ -207,15 +205,15 @@ def _run(
     if running.retry_failed and writer.forget_failures():
         finished = writer.begin({s.name: facts.get(s.name, {}) for s in plan.systems}, _metric_facts(plan), source)
     total = len(source) * len(plan.systems)
-    how = {"device": running.device, "workers": len(pool.workers), "batch_s": running.batch_s, "cache": running.cache}
+    how = {"device": running.device, "workers": workers, "batch_s": running.batch_s, "cache": running.cache}
     started = datetime.now(UTC).isoformat(timespec="seconds")
     writer.set_meta(
         config=config, how=how, versions=versions(), machine=machine(), started=started, state="running",
-        data={"name": source.name, "samples": len(source), "fingerprint": source.fingerprint},
+        data={"name": source.name, "samples": len(source), "fingerprint": source.fingerprint, "unmatched": list(source.unmatched)},
     )  # fmt: skip
     before = len(finished)
     report = lambda done, failed, audio_s: running.progress("running", before + done, total, failed, audio_s)  # noqa: E731
-    timings = engine.run(list(source), writer, finished, pool, report)
+    timings = engine.run(list(source), writer, finished, report)
     timings["continued_after_items"] = before
     if timings["items"] or not before:  # a run that had nothing left to do keeps the timings of the one that worked
         writer.set_meta(timings=timings)

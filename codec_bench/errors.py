@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class UserError(Exception):
@@ -26,6 +27,16 @@ class UserError(Exception):
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message} (hint: {self.hint})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Children have constructors of their own, and errors travel from workers to the main process.
+        return _rebuild, (type(self), self.message, self.hint)
+
+
+def _rebuild(kind: type[UserError], message: str, hint: str | None) -> UserError:
+    error = kind.__new__(kind, message)
+    UserError.__init__(error, message, hint=hint)
+    return error
 
 
 class UnknownName(UserError):

@@ -52,7 +52,9 @@ def _no_network(request, monkeypatch):
     connect = socket.socket.connect
 
     def guarded(self, address):
-        if self.family == socket.AF_UNIX or (isinstance(address, tuple) and address[0] in ("127.0.0.1", "::1", "localhost")):
+        if self.family == socket.AF_UNIX or (
+            isinstance(address, tuple) and address[0] in ("127.0.0.1", "::1", "localhost")
+        ):
             return connect(self, address)
         raise OSError(f"a test tried to reach {address}: tests use no network")
 

@@ -7,7 +7,7 @@ scaled to [-1, 1) by their full scale; nothing is normalised.
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import re
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from codec_bench.types import Audio
 SUFFIXES = frozenset(
     ".wav .flac .ogg .oga .opus .mp3 .m4a .mp4 .aac .amr .wma .aif .aiff .au .caf .w64 .webm .mka .sph".split()
 )
+_DECLARES_LENGTH = (".wav", ".flac", ".aif", ".aiff", ".w64", ".au")
+_MENDED_SIZE = re.compile(r"^\s*data\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 
 
 def read_audio(path: str | os.PathLike[str]) -> Audio:
@@ -64,22 +66,20 @@ def _read_libsndfile(path: str) -> Audio | None:
 
     try:
         with soundfile.SoundFile(path) as file:
-            expected, rate = file.frames, file.samplerate
+            expected, rate, log = file.frames, file.samplerate, file.extra_info
             samples = file.read(dtype="float32", always_2d=True)
     except soundfile.LibsndfileError as error:
         if "flac" in str(error).lower() or "psf" in str(error).lower():
             raise AudioError(f"'{path}' cannot be decoded: {error.error_string.strip()}") from error
         return None
-    # A compressed stream may declare no length (2**63 - 1); a declared one that is not reached is a cut file.
-    if len(samples) < expected < 2**62 and Path(path).suffix.lower() in (
-        ".wav",
-        ".flac",
-        ".aif",
-        ".aiff",
-        ".w64",
-        ".au",
-    ):
+    # A compressed stream may declare no length (2**63 - 1); a declared one that is not reached is a cut file. Of a WAV
+    # file libsndfile mends the declared size itself and only its log tells, as it does of one written to a pipe (size
+    # 0 or 2**32 - 1), which is whole.
+    if len(samples) < expected < 2**62 and path.lower().endswith(_DECLARES_LENGTH):
         raise AudioError(f"'{path}' is truncated: it declares {expected} samples and holds {len(samples)}")
+    mended = _MENDED_SIZE.search(log)
+    if mended and int(mended[2]) < int(mended[1]) < 2**32 - 256:
+        raise AudioError(f"'{path}' is truncated: it declares {mended[1]} bytes of sound and holds {mended[2]}")
     return Audio(samples.T, rate)
 
 

@@ -218,14 +218,14 @@ def compare(
     seed: Seed = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Compare two systems or runs: paired bootstrap and sign test on the samples both have."""
-    from codec_bench.api import compare as compare_runs
-    from codec_bench.cli.show import print_comparisons
+    from codec_bench.cli.show import print_pairs
+    from codec_bench.comparison import compare as compare_runs
 
-    comparisons = compare_runs(runs=runs, systems=systems, metrics=metrics, seed=seed)
+    pairs = compare_runs(runs=runs, systems=systems, metrics=metrics, seed=seed)
     if as_json:
-        sys.stdout.write(json.dumps([c.as_dict() for c in comparisons], ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps([pair.as_dict() for pair in pairs], ensure_ascii=False) + "\n")
     else:
-        print_comparisons(comparisons)
+        print_pairs(pairs)
 
 
 @app.command()
@@ -314,8 +314,8 @@ def verify_batching(
     device: Device = "auto", seed: Seed = 0, settings: Set = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Show that results do not depend on the batch: one by one against batches of mixed lengths, in any order."""
-    from codec_bench.api import verify_batching as verify
     from codec_bench.cli.show import print_verdict
+    from codec_bench.exactness import verify_batching as verify
 
     verdict = verify(
         name=name, data=data, limit=limit, device=device, seed=seed, options=parse_settings(settings or [])

@@ -13,8 +13,8 @@ from codec_bench.errors import UnknownName, UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from codec_bench.comparison import Pair
     from codec_bench.exactness import Verdict
-    from codec_bench.stats.paired import Comparison
     from codec_bench.store.record import Run
 
 
@@ -59,6 +59,12 @@ def print_run(run: Run, summary: Mapping[str, Any]) -> None:
         out.print(failures_table(summary))
     words = f"{counts['finished']} of {counts['items']} items ({counts['samples']} samples)"
     talk(f"{words}; {counts['failed_items']} items and {counts['failed_scores']} scores failed")
+    unmatched = run.meta.get("data", {}).get("unmatched", [])
+    if unmatched:
+        more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""
+        talk(
+            f"{len(unmatched)} generated files belong to no sample and were left out: {', '.join(unmatched[:3])}{more}"
+        )
     page = run.folder / "report.html"
     talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
 
@@ -71,7 +77,7 @@ def time_table(timings: Mapping[str, Any]) -> Any:
         audio_s, busy_s = stage.get("audio_s"), stage["busy_s"]
         speed = f"{audio_s / busy_s:.1f}x" if audio_s and busy_s else ""
         part = f"{100 * share:.1f} %" if share is not None else ""
-        rows.append((stage["stage"], stage["items"], f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part))
+        rows.append((stage["stage"], stage.get("items"), f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part))
         steps = {k: v for k, v in stage.get("steps", {}).items() if v >= 0.01 * max(busy_s, 1e-9)}
         if len(steps) > 1:
             rows += [(f"  {k}", "", "", f"{v:.2f}", "", "") for k, v in sorted(steps.items(), key=lambda e: -e[1])]
@@ -82,11 +88,16 @@ def time_table(timings: Mapping[str, Any]) -> Any:
     return made
 
 
-def print_comparisons(comparisons: Sequence[Comparison]) -> None:
-    """One row per metric."""
+def print_pairs(pairs: Sequence[Pair]) -> None:
+    """One table per pair of systems, one row per metric."""
+    from rich.text import Text
+
     from codec_bench.report.table import comparison_table
 
-    console().print(comparison_table(comparisons))
+    out = console()
+    for pair in pairs:
+        out.print(Text(f"A: {pair.a}   B: {pair.b}"))
+        out.print(comparison_table(pair.comparisons))
 
 
 def print_verdict(verdict: Verdict) -> None:
@@ -114,7 +125,7 @@ def _listing(what: str) -> list[dict[str, Any]]:
     from codec_bench.data import REGISTERED, open_source
 
     if what == "codecs":
-        return codecs.list_codecs()
+        return [_codec_row(row) for row in codecs.list_codecs()]
     if what == "metrics":
         return [_metric_row(name) for name in [*metrics.REGISTRY.names(), *metrics.GROUPS]]
     if what == "features":
@@ -134,6 +145,16 @@ def _listing(what: str) -> list[dict[str, Any]]:
             for p in registry.plugins()
         ]
     raise UnknownName("list", what, ["codecs", "metrics", "features", "data", "presets", "plugins"])
+
+
+def _codec_row(row: Any) -> dict[str, Any]:
+    info = row.info
+    here = {None: "", True: "here", False: "not here"}[row.weights_here]
+    facts = {} if info is None else {
+        "rates_hz": list(info.sample_rates_hz), "channels": list(info.channels), "frame_rate_hz": info.frame_rate_hz,
+        "bitrate_bps": info.nominal_bitrate_bps, "code": info.code_licence, "weights": info.weights_licence,
+    }  # fmt: skip
+    return {"name": row.name, **facts, "weights are": here, "points_kbps": row.points, "what": row.summary}
 
 
 def _metric_row(name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 import numpy as np
@@ -64,6 +64,7 @@ class Loaded:
     estimate: Signal | None
     estimate_reason: str | None
     busy_s: float
+    cpu_s: float
 
 
 def load(number: int, sample: Sample, plan: Plan, arena: Arena, keep: Path | None, from_files: bool) -> Loaded:
@@ -73,7 +74,7 @@ def load(number: int, sample: Sample, plan: Plan, arena: Arena, keep: Path | Non
         keep: the run folder, where the audio is to be kept; None otherwise.
         from_files: whether the estimate is read from `sample.estimate`.
     """
-    start = perf_counter()
+    start, start_cpu = perf_counter(), thread_time()
     reference = estimate = None
     channels, estimate_reason = 1, None
     reason = problem_of(sample)
@@ -91,7 +92,17 @@ def load(number: int, sample: Sample, plan: Plan, arena: Arena, keep: Path | Non
             known_hz = reference.sample_rate_hz if reference is not None else None
             rates = lambda hz: plan.rates("estimate", known_hz or hz)  # noqa: E731
             estimate, _, estimate_reason = _signal(sample.estimate, rates, arena, False, target)
-    return Loaded(number, sample, reference, channels, reason, estimate, estimate_reason, perf_counter() - start)
+    return Loaded(
+        number,
+        sample,
+        reference,
+        channels,
+        reason,
+        estimate,
+        estimate_reason,
+        perf_counter() - start,
+        thread_time() - start_cpu,
+    )
 
 
 def _signal(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal
@@ -81,6 +81,18 @@ class MetricWork:
     reference_features: Mapping[str, Any] = field(default_factory=dict)
     bits: float | None = None
     duration_s: float | None = None
+
+    def with_features(self, of_estimate: Mapping[str, Any], of_reference: Mapping[str, Any]) -> MetricWork:
+        """The same item with its features."""
+        return replace(self, estimate_features=of_estimate, reference_features=of_reference)
+
+    def values(self, **signals: Any) -> dict[str, Any]:
+        """What `Inputs` takes, without the signals unless given here."""
+        return {
+            "id": self.id, "rate_hz": self.native_rate_hz, "text": self.text, "language": self.language,
+            "estimate_features": self.estimate_features, "reference_features": self.reference_features,
+            "bits": self.bits, "duration_s": self.duration_s, **signals,
+        }  # fmt: skip
 
 
 class CodecStage:
@@ -156,22 +168,11 @@ def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) ->
     ready: list[Any] = []
     for work in works:
         rate = metric.rate_hz or work.native_rate_hz
-        view = lambda side, rate=rate: segments.view(side[rate]) if metric.signals and rate in side else None  # noqa: E731
-        ready.append(
-            inputs_or_score(
-                metric,
-                id=work.id,
-                rate_hz=rate,
-                estimate=view(work.estimate),
-                reference=view(work.reference),
-                text=work.text,
-                language=work.language,
-                estimate_features=work.estimate_features,
-                reference_features=work.reference_features,
-                bits=work.bits,
-                duration_s=work.duration_s,
-            )
-        )
+        signals = {
+            side: segments.view(rates[rate]) if metric.signals and rate in rates else None
+            for side, rates in (("estimate", work.estimate), ("reference", work.reference))
+        }
+        ready.append(inputs_or_score(metric, **work.values(rate_hz=rate, **signals)))
     places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
     for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
         ready[place] = score

@@ -125,9 +125,9 @@ class Run:
         path = self.folder / DATABASE
         if not path.is_file():
             raise UserError(f"'{self.folder}' is not a run folder: it holds no {DATABASE}")
-        self._db = sqlite3.connect(
-            f"file:{path.resolve().as_posix().replace('?', '%3f').replace('#', '%23')}?mode=ro", uri=True
-        )
+        address = path.resolve().as_posix().replace("?", "%3f").replace("#", "%23")
+        # Read only, so threads may share it: SQLite itself serialises them.
+        self._db = sqlite3.connect(f"file:{address}?mode=ro", uri=True, check_same_thread=False)
         try:
             schema = self.meta.get("schema")
         except sqlite3.DatabaseError as error:

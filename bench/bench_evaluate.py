@@ -1,0 +1,193 @@
+"""The whole evaluation against a plain script that calls pesq, pystoi, speechmos and jiwer one utterance at a time.
+
+Both are whole processes over the same files: references and Opus 12 kbps reconstructions on disk, transcripts recognised
+beforehand (the script reads them from a file, ours from its feature cache), PESQ, STOI, DNSMOS and the word error rate.
+Ours also decides intervals, writes its record and its page. Floor: the time that the metrics' own work takes when
+divided over both cores without a gap, which is the busy time of the workers in our run over their number.
+
+    python bench/bench_evaluate.py [--recordings DIR] [--repeats 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from common import append_rows, interleaved, row
+
+PLAIN = """
+import json, sys
+import jiwer, numpy as np, soundfile, soxr
+from pesq import pesq
+from pystoi import stoi
+from speechmos import dnsmos
+from whisper_normalizer.english import EnglishTextNormalizer
+
+def read(path):
+    x, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    x = x.mean(1)
+    return np.clip(x if rate == 16000 else soxr.resample(x, rate, 16000, quality="HQ"), -1, 1)
+
+normalise = EnglishTextNormalizer()
+rows, references, hypotheses = [], [], []
+for item in map(json.loads, open(sys.argv[1])):
+    x, y = read(item["audio"]), read(item["estimate"])
+    y = np.pad(y, (0, max(0, len(x) - len(y))))[: len(x)]
+    scores = {"id": item["id"], "dnsmos": dnsmos.run(y, 16000)}
+    try:
+        scores["pesq_wb"] = pesq(16000, x, y, "wb")
+    except Exception as error:
+        scores["pesq_wb"] = None
+    scores["stoi"] = float(stoi(x, y, 16000))
+    if item.get("hypothesis") is not None:
+        references.append(normalise(item["text"]))
+        hypotheses.append(normalise(item["hypothesis"]))
+    rows.append(scores)
+wer = jiwer.process_words(references, hypotheses).wer if references else None
+json.dump({"rows": rows, "wer": wer}, open(sys.argv[2], "w"), default=float)
+"""
+METRICS = "pesq_wb,stoi,dnsmos,wer[pocketsphinx]"
+
+
+def prepare(folder: Path, data: str) -> None:
+    """Reconstructions, transcripts and the manifest that both sides read."""
+    from codec_bench.audio.encode import write_flac
+    from codec_bench.codecs import load_codec
+    from codec_bench.codecs.adapt import reconstruct
+    from codec_bench.data import open_source
+    from codec_bench.types import Audio
+
+    codec = load_codec("opus-12k")
+    (folder / "generated").mkdir()
+    items = []
+    for sample in open_source(data):
+        target = folder / "generated" / f"{sample.id}.flac"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_flac(target, reconstruct(codec, [Audio.read(sample.audio)]).items[0].estimate)
+        items.append(
+            {
+                "id": sample.id,
+                "audio": sample.audio,
+                "text": sample.text,
+                "speaker": sample.speaker,
+                "language": sample.language,
+                "estimate": str(target),
+            }
+        )
+    (folder / "manifest.jsonl").write_text("\n".join(json.dumps(i, ensure_ascii=False) for i in items) + "\n")
+    os.environ["CODEC_BENCH_CACHE"] = str(folder / "transcripts")
+    run = evaluate_generated(folder, "wer[pocketsphinx]", folder / "recognised")
+    heard = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
+    with_words = [{**i, "hypothesis": heard.get(i["id"])} for i in items]
+    (folder / "with_words.jsonl").write_text("\n".join(json.dumps(i, ensure_ascii=False) for i in with_words) + "\n")
+
+
+def evaluate_generated(folder: Path, metrics: str, out: Path):
+    """Scores the reconstructions in this process."""
+    from codec_bench import score
+
+    return score(
+        generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"), metrics=metrics, out=out, page=False
+    )
+
+
+def main() -> None:
+    """Prepares, times both, checks that the numbers agree, writes the row."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    sets = {"embedded": "embedded"}
+    if options.recordings:
+        sets["recordings"] = str(Path(options.recordings) / "manifest.jsonl")
+    rows = []
+    for name, data in sets.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            prepare(folder, data)
+            (folder / "plain.py").write_text(PLAIN)
+
+            def ours(folder: Path = folder) -> None:
+                shutil.rmtree(folder / "run", ignore_errors=True)
+                shutil.rmtree(folder / "cache", ignore_errors=True)
+                shutil.copytree(folder / "transcripts", folder / "cache")
+                command = [
+                    "codec-bench",
+                    "score",
+                    "--generated",
+                    folder / "generated",
+                    "--data",
+                    folder / "manifest.jsonl",
+                    "--metrics",
+                    METRICS,
+                    "--out",
+                    folder / "run",
+                ]
+                subprocess.run(
+                    [*map(str, command)],
+                    env={**os.environ, "CODEC_BENCH_CACHE": str(folder / "cache")},
+                    capture_output=True,
+                    check=True,
+                )
+
+            def plain(folder: Path = folder) -> None:
+                subprocess.run(
+                    [sys.executable, folder / "plain.py", folder / "with_words.jsonl", folder / "plain.json"],
+                    capture_output=True,
+                    check=True,
+                )
+
+            seconds = interleaved({"codec-bench": ours, "plain script": plain}, repeats=options.repeats)
+            rows += judge(name, folder, seconds)
+    path = append_rows("evaluate", rows, ("pesq", "pystoi", "speechmos", "jiwer", "onnxruntime", "numpy"))
+    sys.stdout.write(f"rows appended to {path}\n")
+
+
+def judge(name: str, folder: Path, seconds: dict[str, np.ndarray]) -> list[dict[str, object]]:
+    """Compares every number of both sides; raises where they disagree."""
+    from codec_bench import open_run
+
+    run = open_run(folder / "run")
+    found = {(s.id, s.metric): s for s in run.scores()}
+    plain = json.loads((folder / "plain.json").read_text())
+    worst: dict[str, float] = {}
+    for theirs in plain["rows"]:
+        pairs = {"pesq_wb": theirs["pesq_wb"], "stoi": theirs["stoi"]}
+        pairs |= {
+            f"dnsmos_{ours}": theirs["dnsmos"][f"{key}_mos"]
+            for ours, key in (("sig", "sig"), ("bak", "bak"), ("ovrl", "ovrl"), ("p808", "p808"))
+        }
+        for metric, value in pairs.items():
+            score = found[theirs["id"], metric]
+            if score.value is None:
+                continue  # short clips: we say why there is no number where pystoi gives 1e-5
+            worst[metric] = max(worst.get(metric, 0.0), abs(score.value - value))
+    assert max(worst.values()) < 1e-4, worst
+    summary = json.loads((folder / "run" / "summary.json").read_text())["systems"]["generated"]["metrics"]
+    wer = summary["wer[pocketsphinx]"]["value"]
+    assert abs(wer - plain["wer"]) < 1e-9, (wer, plain["wer"])
+    timings = run.meta["timings"]
+    floor_s = timings["worker_use"] * timings["wall_s"]
+    ratio = float(np.median(seconds["plain script"] / seconds["codec-bench"]))
+    agreement = f"max difference {max(worst.values()):.1e}, WER equal"
+    n = run.counts()["samples"]
+    sys.stdout.write(f"{name}: {n} utterances, {timings['audio_s']:.0f} s of audio\n")
+    for variant, values in seconds.items():
+        sys.stdout.write(f"  {variant:14s} {np.median(values):7.2f} s\n")
+    sys.stdout.write(f"  {ratio:.2f}x; floor {floor_s:.2f} s (workers' busy time over their number); {agreement}\n")
+    note = f"{timings['audio_s']:.0f} s of audio; floor {floor_s:.2f} s; whole processes"
+    return [
+        row(name, "plain script", seconds["plain script"], n=n, note=note),
+        row(name, "codec-bench", seconds["codec-bench"], n=n, ratio=ratio, agreement=agreement, note=note),
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""The only reader of YAML: safe loading, and errors that name the file and the line.
+
+Conventions
+    A config is `configs/<kind>/<name>.yaml` inside the package; its top level is a mapping.
+    Nothing in a file is executed: only plain YAML types are built, and a key that stands twice is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import yaml
+from yaml.constructor import ConstructorError
+
+from codec_bench.errors import UnknownName, UserError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    Schema = TypeVar("Schema", bound=BaseModel)
+
+SUFFIX = ".yaml"
+
+
+def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
+    """Reads one YAML document with the safe types only (mappings, lists, strings, numbers, dates, null).
+
+    Raises:
+        UserError: naming the file, and the line where the YAML is broken or a key stands twice.
+    """
+    file = Path(path) if isinstance(path, (str, os.PathLike)) else path
+    if not file.is_file():
+        raise UserError(f"there is no file '{file}'")
+    try:
+        text = file.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"'{file}' is not UTF-8 text (byte {error.start})") from error
+    try:
+        return yaml.load(text, Loader=_Loader)  # a SafeLoader: plain types only
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f", line {mark.line + 1}" if mark else ""
+        raise UserError(f"'{file}'{where}: {error.problem or error.context}") from error
+    except (yaml.YAMLError, ValueError) as error:  # a character YAML forbids; a date such as 2026-13-01
+        raise UserError(f"'{file}' is not YAML: {str(error).splitlines()[0]}") from error
+
+
+def parse_scalar(text: str) -> str | int | float | bool | None:
+    """Reads a value typed on the command line as YAML would: `6` is a number, `true` a truth value, `null` nothing.
+
+    Whatever is not a plain scalar in YAML (a list, a date, broken YAML, a path with a colon) stays the text it is.
+    """
+    try:
+        value = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, ValueError):
+        return text
+    return value if value is None or isinstance(value, (str, int, float, bool)) else text
+
+
+def config_names(kind: str) -> list[str]:
+    """The names of the configs of one kind, such as `codec`; empty where there is no such folder."""
+    folder = _folder(kind)
+    if not folder.is_dir():
+        return []
+    return sorted(file.name.removesuffix(SUFFIX) for file in folder.iterdir() if file.name.endswith(SUFFIX))
+
+
+@overload
+def read_config(kind: str, name: str) -> dict[str, Any]: ...
+@overload
+def read_config(kind: str, name: str, schema: type[Schema]) -> Schema: ...
+def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> Any:
+    """Reads `configs/<kind>/<name>.yaml`.
+
+    Args:
+        schema: a pydantic model to check the file against and to return it as.
+
+    Raises:
+        UnknownName: there is no such config; the message suggests the nearest.
+        UserError: the file is not a mapping of strings, or does not fit the schema; the message names file and field.
+    """
+    if name not in config_names(kind):
+        raise UnknownName(f"{kind} config", name, config_names(kind))
+    file = _folder(kind) / f"{name}{SUFFIX}"
+    document = load_yaml(file)
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise UserError(f"'{file}' holds {type(document).__name__}; expected a mapping of names to values")
+    return document if schema is None else fit(document, schema, source=str(file))
+
+
+def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schema:
+    """Checks a document against a pydantic model.
+
+    Raises:
+        UserError: naming `source`, every field that does not fit, and why.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return schema.model_validate(document)
+    except ValidationError as error:
+        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
+        raise UserError(f"'{source}' does not fit: {wrong}") from error
+
+
+def _folder(kind: str) -> Traversable:
+    return files("codec_bench") / "configs" / kind
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader, except that a key that stands twice is an error and not silently its last value."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Builds one mapping."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise ConstructorError(None, None, f"the key '{key.value}' stands twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+__all__ = ["config_names", "fit", "load_yaml", "parse_scalar", "read_config"]

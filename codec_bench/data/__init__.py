@@ -1,0 +1,8 @@
+"""Samples from a registered name, a folder or a manifest: named, not yet decoded."""
+
+from __future__ import annotations
+
+from codec_bench.data.pairing import match_estimates
+from codec_bench.data.source import REGISTERED, Source, open_source, problem_of
+
+__all__ = ["REGISTERED", "Source", "match_estimates", "open_source", "problem_of"]

@@ -1,0 +1,46 @@
+"""Every sound file below a folder, as rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from codec_bench.audio.decode import SUFFIXES
+from codec_bench.data.rows import Row, distinct_ids, without_suffix
+
+
+def sound_files(folder: str) -> Iterator[str]:
+    """Paths below `folder`, relative to it with `/`, of files with the suffix of a sound format.
+
+    Links to folders are followed, each folder once. Names that begin with a dot are passed over: they are
+    thumbnails, version control and the halves of files that some systems leave beside the real ones.
+    """
+    seen = set()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        status = os.stat(here)
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inside = os.path.relpath(here, folder).replace(os.sep, "/")
+        for name in files:
+            if not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES:
+                yield name if inside == "." else f"{inside}/{name}"
+
+
+def read_folder(folder: str) -> Iterator[Row]:
+    """One row per sound file, sorted by path.
+
+    The id is the path without its suffix; files that differ only in the suffix keep it, so that `a.wav` beside
+    `a.flac` are two items.
+    """
+    names = sorted(sound_files(folder))
+    ids = distinct_ids(names, lambda name: (without_suffix(name), name))
+    for number, (name, id) in enumerate(zip(names, ids), 1):
+        problem = None
+        if not name.isascii():
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            if shown != name:  # bytes that are no text cannot be an id in a record or a table
+                id, problem = shown, f"the name of the file '{shown}' is not UTF-8"
+        yield Row(number, id, name, os.path.join(folder, name), problem=problem)

@@ -1,0 +1,94 @@
+"""Finding the generated audio that belongs to each sample."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from codec_bench.data.rows import stem
+from codec_bench.data.source import Source, open_source, problem_of, with_problem
+from codec_bench.errors import UserError
+from codec_bench.types import Sample
+
+
+def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence[Sample]) -> Source:
+    """The samples of `source`, each with the path of the audio that was generated for it.
+
+    A generated file belongs to the sample of its id; what is left over is matched by the last part of the sample's id,
+    then by the stem of its audio. A stem counts only where one file and one sample have it. A sample without a file
+    becomes a problem; files without a sample are in the result's `unmatched` (with a limited source these are also the
+    files of the samples that were not taken).
+
+    Args:
+        source: opened with `require_audio=False` where a text is enough.
+        generated: a folder of sound files, or a manifest whose column `estimate` (or else `audio`) names them.
+
+    Raises:
+        UserError: `generated` cannot be opened, or no file belongs to any sample.
+    """
+    files = {s.id: s.estimate or s.audio for s in open_source(generated, require_audio=False) if problem_of(s) is None}
+    files = {id: path for id, path in files.items() if path is not None}
+    found: dict[str, str] = {}
+    wanted = [sample for sample in source if problem_of(sample) is None]
+    for sample in wanted:
+        if sample.id in files:
+            found[sample.id] = sample.id
+    doubts: dict[str, str] = {}
+    for key in (lambda s: stem_of_id(s.id), lambda s: stem(s.audio) if s.audio else None):
+        _match_stems([s for s in wanted if s.id not in found], files, key, found, doubts)
+
+    samples = []
+    for sample in source:
+        if problem_of(sample) is not None:
+            samples.append(sample)
+        elif sample.id in found:
+            samples.append(replace(sample, estimate=files[found[sample.id]]))
+        else:
+            samples.append(
+                with_problem(sample, doubts.get(sample.id, f"there is no generated audio for '{sample.id}'"))
+            )
+    if not found:
+        here = ", ".join(f"'{id}'" for id in list(files)[:3])
+        there = ", ".join(f"'{sample.id}'" for sample in wanted[:3])
+        raise UserError(
+            f"none of the {len(files)} generated files belongs to one of the {len(wanted)} samples",
+            hint=f"files are matched by id or file stem; the files are {here or 'none'}, the samples {there or 'none'}",
+        )
+    used = {*found.values(), *source.problems}
+    return Source(source.name, samples, sorted(id for id in files if id not in used))
+
+
+def stem_of_id(id: str) -> str:
+    """The last part of an id: `a/b` gives `b`. An id has no suffix, so a dot in it stays."""
+    return id.rpartition("/")[2]
+
+
+def _match_stems(
+    samples: list[Sample],
+    files: dict[str, str],
+    key: Callable[[Sample], str | None],
+    found: dict[str, str],
+    doubts: dict[str, str],
+) -> None:
+    """Adds to `found` every sample and file that share a stem with no other, to `doubts` why one could not be told."""
+    taken = set(found.values())
+    by_stem: dict[str, list[str]] = {}
+    for id, path in files.items():
+        if id not in taken:
+            by_stem.setdefault(stem(path), []).append(id)
+    askers: dict[str, list[str]] = {}
+    for sample in samples:
+        if (name := key(sample)) is not None and name in by_stem:
+            askers.setdefault(name, []).append(sample.id)
+    for name, ids in askers.items():
+        if len(ids) == 1 and len(by_stem[name]) == 1:
+            found[ids[0]] = by_stem[name][0]
+            continue
+        for id in ids:
+            several = " and ".join(f"'{file}'" for file in by_stem[name][:2])
+            doubts[id] = (
+                f"the generated files {several} could both belong to '{id}'"
+                if len(by_stem[name]) > 1
+                else f"the generated file {several} could belong to '{ids[0]}' or '{ids[1]}'"
+            )

@@ -1,0 +1,127 @@
+"""One line of a data set before it has a unique id, and the rules that give it one.
+
+Conventions
+    A row that cannot be used is not dropped: it becomes a sample without audio whose `extra` holds the reason under
+    `PROBLEM`, so that every count says how many items failed and why.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from codec_bench.types import Sample
+
+PROBLEM = "problem"
+NOTHING: Mapping[str, Any] = {}  # shared by every sample without further columns: a dictionary each would double them
+
+
+class Row(NamedTuple):
+    """What a reader of a manifest or a folder gives for one item.
+
+    Args:
+        number: its line, row or position, counted from 1.
+        id: as written, or None where the data set names none.
+        name: the audio as written, relative to the data set, or None; ids of unnamed rows are made from it.
+        audio, estimate: absolute paths or None.
+        problem: why the row cannot be used, or None.
+    """
+
+    number: int
+    id: str | None
+    name: str | None = None
+    audio: str | None = None
+    text: str | None = None
+    speaker: str | None = None
+    language: str | None = None
+    estimate: str | None = None
+    extra: Mapping[str, Any] = NOTHING
+    problem: str | None = None
+
+
+def without_suffix(name: str) -> str:
+    """`a/b.c.wav` to `a/b.c`."""
+    return os.path.splitext(name)[0]
+
+
+def stem(name: str) -> str:
+    """`a/b.c.wav` to `b.c`."""
+    return without_suffix(posixpath.basename(name.replace(os.sep, "/")))
+
+
+def tails(name: str) -> list[str]:
+    """Ever longer ends of a path without its suffix, then the whole path: `c`, `b/c`, `a/b/c`, `a/b/c.wav`."""
+    parts = without_suffix(name).replace(os.sep, "/").split("/")
+    return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)] + [name]
+
+
+def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) -> list[str]:
+    """The first form of every name that no other name takes, whatever their order.
+
+    Args:
+        names: such as `a/x.wav`; equal names get equal ids.
+        forms: the ids a name may have, from the shortest to one that only this name has.
+    """
+    names = list(names)
+    level = dict.fromkeys(names, 0)
+    ids = {name: forms(name)[0] for name in level}
+    while True:
+        taken = Counter(ids.values())
+        # The last forms differ, so of two names that clash one can still grow: this ends.
+        growing = [name for name, id in ids.items() if taken[id] > 1 and level[name] + 1 < len(forms(name))]
+        if not growing:
+            return [ids[name] for name in names]
+        for name in growing:
+            level[name] += 1
+            ids[name] = forms(name)[level[name]]
+
+
+def to_samples(rows: Iterable[Row], place: str, *, unit: str, limit: int | None) -> list[Sample]:
+    """Samples with unique ids, in the order of the rows.
+
+    Rows without an id get the stem of their audio, or as much of its path as makes it unique. The second and later
+    rows of one id become problems.
+
+    Args:
+        rows: read once and only as far as needed.
+        place: short name of the data set for messages, such as `manifest.jsonl`.
+        unit: what its rows are called: `line`, `row`, `sample`.
+        limit: at most this many, from the front.
+    """
+    samples: list[Sample] = []
+    unnamed: dict[int, str] = {}
+    numbers = array("q")
+    for row in rows:
+        # A stem is unique or not among all rows, so that the ids of a part are those of the whole.
+        if limit is not None and len(samples) >= limit and not unnamed:
+            break
+        extra = row.extra if row.problem is None else {**row.extra, PROBLEM: row.problem}
+        audio, estimate = (row.audio, row.estimate) if row.problem is None else (None, None)
+        if row.id is None and row.name is not None:
+            unnamed[len(samples)] = row.name
+        name = row.id if row.id is not None else f"{place}:{row.number}"
+        samples.append(Sample(name, audio, row.text, row.speaker, row.language, estimate, extra))
+        numbers.append(row.number)
+    for index, name in zip(unnamed, distinct_ids(unnamed.values(), tails)):
+        samples[index] = replace(samples[index], id=name)
+    if limit is not None:
+        del samples[limit:]
+    first: dict[str, int] = {}
+    repeats = [index for index, sample in enumerate(samples) if first.setdefault(sample.id, index) != index]
+    copies: dict[str, int] = {}
+    for index in repeats:
+        sample = samples[index]
+        there = numbers[first[sample.id]]
+        reason = f"{unit} {numbers[index]} of {place} has the id '{sample.id}', which {unit} {there} has already"
+        copy = copies.get(sample.id, 1) + 1
+        while (name := f"{sample.id}#{copy}") in first:
+            copy += 1
+        copies[sample.id] = copy
+        first[name] = index
+        samples[index] = replace(sample, id=name, audio=None, estimate=None, extra={PROBLEM: reason, **sample.extra})
+    return samples

@@ -1,0 +1,191 @@
+"""Where samples come from: one door for every kind of data set.
+
+Conventions
+    A source is a list of samples with unique ids and absolute paths; nothing is decoded and no sound file is opened.
+    A row that cannot be used stays in the count as a sample without audio whose reason `problem_of` gives.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import heapq
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from codec_bench.audio.decode import SUFFIXES
+from codec_bench.data.folder import read_folder
+from codec_bench.data.manifest import NAMES, read_manifest, unit_of
+from codec_bench.data.rows import PROBLEM, Row, to_samples
+from codec_bench.errors import UserError
+from codec_bench.types import Sample
+
+REGISTERED: Mapping[str, Path] = {"embedded": Path(__file__).resolve().parent / "embedded"}
+
+
+def problem_of(sample: Sample) -> str | None:
+    """Why a sample cannot be used, or None."""
+    return sample.extra.get(PROBLEM)
+
+
+class Source:
+    """The samples of one data set, in a fixed order.
+
+    Args:
+        name: short, for tables; never holds the folder it lies in.
+        samples: with unique ids.
+        unmatched: generated files that belong to no sample, where there are any (see `match_estimates`).
+
+    Attributes:
+        name: as given.
+        samples: as given.
+        unmatched: as given.
+    """
+
+    def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = ()) -> None:
+        self.name, self.samples, self.unmatched = name, samples, tuple(unmatched)
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self.samples)
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r}, {len(self)} samples, {len(self.problems)} with a problem)"
+
+    @cached_property
+    def problems(self) -> dict[str, str]:
+        """Reason by id of the samples that cannot be used."""
+        return {sample.id: reason for sample in self.samples if (reason := problem_of(sample)) is not None}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """160 bits over what the data set holds, as hexadecimal.
+
+        It depends on ids, texts, speakers, languages, problems and the sizes of the sound files, and not on the order
+        of the samples or on where the files lie. Asking for it the first time looks up the size of every file.
+        """
+        digest = hashlib.blake2b(digest_size=20)
+        for sample in sorted(self.samples, key=lambda s: s.id):
+            fields = (
+                sample.id, _size(sample.audio), sample.text, sample.speaker, sample.language, _size(sample.estimate),
+                problem_of(sample),
+            )  # fmt: skip
+            for field in fields:
+                part = b"-" if field is None else f"{field}".encode()
+                digest.update(b"%d:%b" % (len(part) if field is not None else -1, part))
+        return digest.hexdigest()
+
+
+def _size(path: str | None) -> int | None:
+    """Bytes of a file, -1 where it cannot be found."""
+    if path is None:
+        return None
+    try:
+        return os.stat(path).st_size
+    except (OSError, ValueError):
+        return -1
+
+
+def open_source(
+    data: str | os.PathLike[str] | Sequence[Sample] | Source,
+    *,
+    limit: int | None = None,
+    seed: int | None = None,
+    require_audio: bool = True,
+) -> Source:
+    """Opens a data set.
+
+    Args:
+        data: a registered name (`embedded`), a folder of sound files at any depth (or one that holds a `manifest.jsonl`,
+            `.csv`, `.tsv` or `.parquet`, which then counts), a manifest, one sound file, or samples.
+        limit: take at most this many.
+        seed: None takes the first; a number takes a random part that depends on the ids and the seed alone, whatever
+            the order of the rows, and keeps their order.
+        require_audio: whether a row without reference audio is a problem. Scoring generated speech against texts does
+            not need it.
+
+    Raises:
+        UserError: there is no such data set, it cannot be read, or none of its rows can be used.
+    """
+    if limit is not None and limit < 1:
+        raise UserError(f"the limit is {limit}; expected at least 1")
+    front = limit if seed is None else None
+    if isinstance(data, Source):
+        source = Source(data.name, data.samples[:front], data.unmatched)
+    elif isinstance(data, (str, os.PathLike)):
+        source = _open_path(os.fspath(data), front, require_audio)
+    else:
+        rows = (_row_of(number, sample, require_audio) for number, sample in enumerate(data, 1))
+        source = Source("samples", to_samples(rows, "the samples", unit="sample", limit=front))
+    if limit is not None and seed is not None:
+        source = Source(source.name, _random_part(source.samples, limit, seed), source.unmatched)
+    if len(source.problems) == len(source):
+        what = f"'{data}'" if isinstance(data, (str, os.PathLike)) else source.name
+        if not len(source):
+            raise UserError(f"{what} holds no samples")
+        reason = next(iter(source.problems.values()))
+        raise UserError(f"none of the {len(source)} samples of {what} can be used; the first: {reason}")
+    return source
+
+
+def _open_path(data: str, limit: int | None, require_audio: bool) -> Source:
+    if data.startswith("hf:"):
+        raise UserError(
+            f"'{data}' is a data set on the Hugging Face hub, which this version does not read",
+            hint="write its audio to files and name the folder or a manifest of it",
+        )
+    path = os.path.abspath(os.path.expanduser(REGISTERED.get(data, data)))
+    name = os.path.basename(path) or "root"
+    if not os.path.exists(path):
+        near = difflib.get_close_matches(data, REGISTERED, n=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}?" if near else f"registered names: {', '.join(REGISTERED)}"
+        raise UserError(f"there is no data set, folder or manifest '{data}'", hint=hint)
+    if os.path.isdir(path):
+        manifest = next((found for held in NAMES if os.path.isfile(found := os.path.join(path, held))), None)
+        if manifest is None:
+            samples = to_samples(read_folder(path), name, unit="file", limit=limit)
+            if not samples:
+                raise UserError(
+                    f"the folder '{data}' holds no sound file and no {', '.join(NAMES)}",
+                    hint=f"sound files end in {', '.join(sorted(SUFFIXES))}",
+                )
+            return Source(name, samples)
+        path = manifest
+    elif os.path.splitext(path)[1].lower() in SUFFIXES:
+        row = Row(1, None, name, path)
+        return Source(name, to_samples([row], name, unit="file", limit=limit))
+    elif os.path.splitext(name)[0] == "manifest":
+        name = os.path.basename(os.path.dirname(path)) or name
+    rows = read_manifest(path, require_audio=require_audio)
+    return Source(name, to_samples(rows, os.path.basename(path), unit=unit_of(path), limit=limit))
+
+
+def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
+    """A sample that the caller built, with its paths made absolute."""
+    audio = None if sample.audio is None else os.path.abspath(sample.audio)
+    estimate = None if sample.estimate is None else os.path.abspath(sample.estimate)
+    problem = problem_of(sample)
+    if problem is None and audio is None and (require_audio or (estimate is None and sample.text is None)):
+        problem = f"sample {number} ('{sample.id}') has no audio"
+    return Row(
+        number, sample.id, None, audio, sample.text, sample.speaker, sample.language, estimate, sample.extra, problem
+    )
+
+
+def _random_part(samples: list[Sample], count: int, seed: int) -> list[Sample]:
+    """The samples whose ids hash lowest under the seed, in their order."""
+
+    def rank(index: int) -> bytes:
+        return hashlib.blake2b(f"{seed}:{samples[index].id}".encode(), digest_size=16).digest()
+
+    return [samples[index] for index in sorted(heapq.nsmallest(count, range(len(samples)), key=rank))]
+
+
+def with_problem(sample: Sample, reason: str) -> Sample:
+    """The sample marked as one that cannot be used."""
+    return replace(sample, audio=None, estimate=None, extra={**sample.extra, PROBLEM: reason})

@@ -1,0 +1,39 @@
+"""Bitrate: the bits that a codec really sent, over the seconds they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.types import Score
+
+
+class Bitrate(Metric):
+    """Bits per second that were sent: packed codes, packets and side information, container overhead left out.
+
+    Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates, so that what is
+    sent once per utterance weighs as it does on the wire. Undefined for a system that sends nothing (synthesised or
+    ready-made audio) and for audio of no length. Exact: it is a division.
+    """
+
+    name = "bitrate"
+    kind = "single"
+    signals = False
+    higher_is_better = False
+    unit = "bit/s"
+    range = (0.0, None)
+    aggregate = "ratio"
+    protocol = "bitrate/payload"
+    source = "the codec's own codes"
+    where = "inline"
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item; `numerator` holds its bits and `denominator` its seconds."""
+        return [self._score(item) for item in batch]
+
+    def _score(self, item: Inputs) -> Score:
+        if item.bits is None:
+            return Score.undefined("this system is not a codec: it sends no bits", self.protocol)
+        if not item.duration_s:
+            return Score.undefined("the audio has no length", self.protocol)
+        return Score.ok(item.bits / item.duration_s, self.protocol, numerator=item.bits, denominator=item.duration_s)

@@ -1,0 +1,24 @@
+"""The command line as a person uses it: another process, its exit code, what it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+
+
+@pytest.fixture
+def cli(tmp_path):
+    """Runs `codec-bench ARGS` in a temporary folder and returns (exit code, stdout, stderr)."""
+
+    def run(*args, timeout=300):
+        done = subprocess.run(
+            [*COMMAND, *map(str, args)], capture_output=True, text=True, cwd=tmp_path, timeout=timeout
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    return run

@@ -1,0 +1,205 @@
+"""Bad input of every kind in one run: each gets one clear sentence that names it, and the rest is unharmed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench.data import open_source
+from codec_bench.store.record import open_run
+from codec_bench.types import Audio
+
+METRICS = "wer[pocketsphinx],sim[ge2e],dnsmos,pesq_wb,pesq_nb,stoi,estoi,si_sdr,mel_distance,stft_distance,bitrate"
+
+
+@pytest.fixture(scope="module")
+def good():
+    sample = next(iter(open_source("embedded")))
+    return sample, Audio.read(sample.audio).samples[0]
+
+
+@pytest.fixture
+def folder(tmp_path, good):
+    """A data set in which everything is wrong but two samples."""
+    sample, x = good
+    rows = []
+
+    def add(id, samples=None, rate=16000, raw=None, name=None, text="hello there", **more):
+        path = tmp_path / (name or f"{id}.wav")
+        if raw is not None:
+            path.write_bytes(raw)
+        elif samples is not None:
+            soundfile.write(path, samples, rate, subtype="FLOAT" if path.suffix == ".wav" else "PCM_16")
+        rows.append(
+            json.dumps({"id": id, "audio": path.name, "text": text, "language": "en", **more}, ensure_ascii=False)
+        )
+        return path
+
+    add("good", x, text=sample.text)
+    add("missing")
+    add("empty", raw=b"")
+    add("cut", x, name="cut.flac")
+    cut = tmp_path / "cut.flac"
+    cut.write_bytes(cut.read_bytes()[: cut.stat().st_size // 2])
+    add("text", raw=b"this is not sound\n" * 100)
+    add("nothing", x[:0])
+    add("silence", np.zeros(32000, np.float32))
+    add("nan", np.r_[x[:8000], np.nan, x[8000:]])
+    add("inf", np.r_[x[:8000], np.inf, x[8000:]])
+    add("loud", 4 * x, text=sample.text)
+    add("short", x[8000:8800])
+    add("eight", np.stack([x] * 8, 1), text=sample.text)
+    add("low", x[::4], 4000)
+    add("high", np.repeat(x, 12), 192000, text=sample.text)
+    add("ünï cødé 北京", x, name="ünï cødé 北京.wav", text=sample.text)
+    add("good", x)  # a doubled id
+    rows.append("{this is not JSON")
+    add("no text", x, text=None)
+    add("no words", x, text="")
+    (tmp_path / "manifest.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+FAILED = {
+    "missing": "there is no file",
+    "empty": "is empty",
+    "cut": "cut.flac",
+    "text": "not a sound file",
+    "nothing": "no samples",
+    "nan": "not finite",
+    "inf": "not finite",
+}
+
+
+def test_every_bad_sample_is_told_and_the_rest_is_unharmed(folder, cli, good):
+    code, _out, err = cli(
+        "eval", "--codec", "unprocessed,opus-12k,g711-ulaw", "--data", folder / "manifest.jsonl", "--metrics", METRICS, "--out", "run", "--no-cache",
+    )  # fmt: skip
+    assert code == 3, err
+    run = open_run(folder / "run")
+    scores = {(s.system, s.id, s.metric): s for s in run.scores()}
+    ids = [s.id for s in run.samples()]
+    metrics, systems = list(run.metrics), list(run.systems)
+    assert len(ids) == 19
+    assert len(scores) == len(ids) * len(metrics) * len(systems), "nothing is missing from the count"
+    for id, reason in FAILED.items():
+        for metric in metrics:
+            score = scores["opus-12k", id, metric]
+            assert score.status == "failed"
+            assert reason in score.reason
+            assert id in score.reason, "the sentence names the item"
+            assert "\n" not in score.reason
+    doubled = [s for s in run.scores("opus-12k", "stoi") if "good" in (s.reason or "")]
+    broken = [s for s in run.scores("opus-12k", "stoi") if "JSON" in (s.reason or "")]
+    assert len(doubled) == 1 and len(broken) == 1
+    assert doubled[0].status == broken[0].status == "failed"
+    # What is unusual but sound has numbers.
+    for id in ("good", "loud", "eight", "high", "ünï cødé 北京"):
+        for metric in metrics:
+            assert scores["opus-12k", id, metric].status == "ok", (id, metric, scores["opus-12k", id, metric].reason)
+    for metric in ("stoi", "si_sdr", "mel_distance", "dnsmos_ovrl"):
+        assert scores["g711-ulaw", "low", metric].status == "ok", metric
+    # What has no value says why, and is neither a number nor a failure.
+    for metric in ("stoi", "estoi", "pesq_wb", "si_sdr", "sim[ge2e]"):
+        assert scores["opus-12k", "silence", metric].status == "undefined", metric
+    for metric in ("stoi", "estoi", "pesq_wb"):
+        assert scores["opus-12k", "short", metric].status == "undefined", metric
+    for id in ("no text", "no words"):
+        assert scores["opus-12k", id, "wer[pocketsphinx]"].status in ("refused", "undefined")
+        assert scores["opus-12k", id, "stoi"].status == "ok"
+    notes = {i.id: i.notes for i in run.items("unprocessed")}
+    assert "beyond full scale" in notes["loud"][0]
+    # And the good one has the numbers it has alone.
+    code, _, err = cli(
+        "eval", "--codec", "opus-12k", "--data", folder / "good.wav", "--metrics", "stoi,pesq_wb,dnsmos,si_sdr", "--out", "alone", "--no-cache",
+    )  # fmt: skip
+    assert code == 0, err
+    for score in open_run(folder / "alone").scores():
+        assert score.value == scores["opus-12k", "good", score.metric].value, score.metric
+    summary = json.loads((folder / "run" / "summary.json").read_text())
+    for system in systems:
+        for metric in metrics:
+            entry = summary["systems"][system]["metrics"][metric]
+            assert entry["n"] + entry["failed"] == len(ids)
+
+
+def test_generated_audio_longer_than_its_reference(folder, cli, good):
+    _sample, x = good
+    (folder / "tts").mkdir()
+    soundfile.write(folder / "tts" / "good.wav", np.r_[x, x], 16000)
+    soundfile.write(folder / "tts" / "loud.wav", np.r_[x, np.zeros(800, np.float32)], 16000)
+    soundfile.write(folder / "tts" / "stranger.wav", x, 16000)
+    code, _out, err = cli(
+        "score",
+        "--generated",
+        "tts",
+        "--data",
+        folder / "manifest.jsonl",
+        "--metrics",
+        "stoi,dnsmos",
+        "--out",
+        "run",
+        "--no-cache",
+    )
+    assert code == 3, err
+    assert "stranger" in err
+    scores = {(s.id, s.metric): s for s in open_run(folder / "run").scores()}
+    assert scores["good", "stoi"].status == "refused"
+    assert "longer than the reference" in scores["good", "stoi"].reason
+    assert scores["good", "dnsmos_ovrl"].status == "ok"
+    assert scores["loud", "stoi"].status == "ok", "0.05 s too long is mended"
+    assert "no generated audio for 'silence'" in scores["silence", "stoi"].reason
+
+
+def test_an_hour_in_one_file(tmp_path, cli, good):
+    _, x = good
+    hour = np.tile(x, int(3600 * 16000 / len(x)) + 1)[: 3600 * 16000]
+    soundfile.write(tmp_path / "hour.flac", hour, 16000)
+    code, out, err = cli(
+        "eval",
+        "--codec",
+        "g711-ulaw",
+        "--data",
+        tmp_path / "hour.flac",
+        "--metrics",
+        "si_sdr,stoi,bitrate,pesq_wb",
+        "--out",
+        "run",
+        "--json",
+    )
+    summary = json.loads(out)["systems"]["g711-ulaw"]["metrics"]
+    assert code == 0, err
+    assert summary["si_sdr"]["n"] == 1 and summary["stoi"]["n"] == 1
+    assert summary["bitrate"]["value"] == pytest.approx(64000, rel=1e-3)
+    reasons = [s.reason for s in open_run(tmp_path / "run").scores(metric="pesq_wb")]
+    assert "PESQ" in reasons[0] or "pesq" in reasons[0]
+
+
+@pytest.mark.parametrize(
+    "args, says",
+    [
+        (["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stio"], "did you mean"),
+        (["eval", "--codec", "opus-12k", "--data", "embedded"], "no metric was named"),
+        (["eval", "--codec", "opus-12k", "--data", "nowhere", "--metrics", "stoi"], "nowhere"),
+        (["eval", "--codec", "./none.py:Mine", "--data", "embedded", "--metrics", "stoi"], "none.py"),
+        (["eval", "--codec", "encodec-24khz@7", "--data", "embedded", "--metrics", "stoi"], "1.5"),
+        (
+            ["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--set", "nonsense"],
+            "NAME.OPTION=VALUE",
+        ),
+        (["report", "nowhere"], "not a run folder"),
+        (["export", "nowhere"], "not a run folder"),
+        (["compare", "nowhere"], "not a run folder"),
+        (["show", "stio"], "did you mean"),
+        (["list", "codec"], "did you mean codecs"),
+        (["verify-batching", "nothing-such"], "there is no"),
+    ],
+)
+def test_mistakes_on_the_command_line_exit_with_2_and_one_sentence(cli, args, says):
+    code, out, err = cli(*args)
+    assert code == 2
+    assert says in err
+    assert out == ""

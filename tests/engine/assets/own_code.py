@@ -1,0 +1,146 @@
+"""Codecs and metrics of a user's own: one that is right, and one for every way of being wrong."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench import Audio, CodecInfo, Codes, CodeStream, Metric, Score
+
+
+class Quantiser:
+    """Uniform quantisation to 4 bits: a codec in 20 lines."""
+
+    info = CodecInfo("quantiser", (16000,), (1,), frame_rate_hz=16000)
+    where = "cpu"
+
+    def encode(self, batch):
+        return [self._encode(audio) for audio in batch]
+
+    def _encode(self, audio):
+        values = np.round((np.clip(audio.samples, -1, 1) + 1) / 2 * 15).astype(int)
+        return Codes((CodeStream(values, 16, 16000),), audio.num_samples, audio.sample_rate_hz)
+
+    def decode(self, codes):
+        return [Audio(c.streams[0].values / 15 * 2 - 1, c.sample_rate_hz) for c in codes]
+
+
+class OutOfMemory(Quantiser):
+    """Has room for two items at a time."""
+
+    def encode(self, batch):
+        if len(batch) > 2:
+            raise MemoryError
+        return super().encode(batch)
+
+
+class Narrow(Quantiser):
+    """Has no room for anything."""
+
+    def encode(self, batch):
+        raise MemoryError
+
+
+class RaisesForLong(Quantiser):
+    """Fails for items over three seconds, and so for every batch that holds one."""
+
+    def encode(self, batch):
+        for audio in batch:
+            if audio.duration_s > 3:
+                raise RuntimeError(f"cannot take {audio.duration_s:.2f} s")
+        return super().encode(batch)
+
+
+class KillsItsWorker(Quantiser):
+    """Ends the process over an item of more than three and a half seconds."""
+
+    def encode(self, batch):
+        if any(audio.duration_s > 3.5 for audio in batch):
+            os._exit(9)
+        return super().encode(batch)
+
+
+class DiesOnce(Quantiser):
+    """Ends the process the first time it is used, as a machine short of memory would."""
+
+    def encode(self, batch):
+        marker = Path(os.environ["CODEC_BENCH_TEST_MARKER"])
+        if not marker.exists():
+            marker.touch()
+            os._exit(1)
+        return super().encode(batch)
+
+
+class NeedsMarker(Quantiser):
+    """Fails until a file is there."""
+
+    def encode(self, batch):
+        if not Path(os.environ["CODEC_BENCH_TEST_MARKER"]).exists():
+            raise RuntimeError("not yet")
+        return super().encode(batch)
+
+
+class WrongLength(Quantiser):
+    def decode(self, codes):
+        return [Audio(a.samples[:, :-5], a.sample_rate_hz) for a in super().decode(codes)]
+
+
+class NotFinite(Quantiser):
+    def decode(self, codes):
+        return [Audio(a.samples * np.nan, a.sample_rate_hz) for a in super().decode(codes)]
+
+
+class OutOfRange(Quantiser):
+    def _encode(self, audio):
+        codes = super()._encode(audio)
+        return Codes((CodeStream(codes.streams[0].values + 8, 16, 16000),), codes.num_samples, codes.sample_rate_hz)
+
+
+class LosesItems(Quantiser):
+    def encode(self, batch):
+        return super().encode(batch)[:-1]
+
+
+class LeaksItsBatch(Quantiser):
+    """Its output depends on what else is in the batch."""
+
+    def decode(self, codes):
+        return [Audio(a.samples * (1 - 0.01 * len(codes)), a.sample_rate_hz) for a in super().decode(codes)]
+
+
+class NoInfo:
+    def encode(self, batch):
+        return batch
+
+    decode = encode
+
+
+class Loudness(Metric):
+    """Level of the estimate against the reference in dB; 0 is best."""
+
+    name = "loudness"
+    kind = "pair"
+    protocol = "loudness/test-1"
+    unit = "dB"
+
+    def compute(self, batch):
+        return [self._one(item) for item in batch]
+
+    def _one(self, item):
+        reference, estimate = np.square(item.reference).mean(), np.square(item.estimate).mean()
+        if reference == 0:
+            return Score.undefined("the reference is silent", self.protocol)
+        return Score.ok(10 * np.log10(estimate / reference + 1e-12), self.protocol)
+
+
+class RaisesForQuiet(Loudness):
+    """Raises in the middle of a batch."""
+
+    name = "raises"
+
+    def _one(self, item):
+        if np.abs(item.reference).max() < 0.5:
+            raise ZeroDivisionError("too quiet for me")
+        return super()._one(item)

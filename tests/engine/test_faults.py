@@ -1,0 +1,167 @@
+"""Killed, short of disk: a run continues where it was, loses nothing, doubles nothing, ends with the same numbers."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from codec_bench.store.record import Run, open_run
+
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+ASKED = [
+    "--codec",
+    "unprocessed,opus-12k,g711-ulaw",
+    "--data",
+    "embedded",
+    "--metrics",
+    "stoi,pesq_wb,si_sdr,bitrate",
+    "--no-cache",
+]
+
+
+def start(out, *more):
+    return subprocess.Popen(
+        [*COMMAND, "eval", *ASKED, "--out", str(out), "--save-audio", "none", *more], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+
+
+def finished(folder) -> int:
+    try:
+        return open_run(folder).counts()["finished"]
+    except Exception:  # not begun, or in the middle of being made: nothing is finished
+        return 0
+
+
+def whole(run: Run) -> dict:
+    db = sqlite3.connect(run.folder / "run.sqlite")
+    assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    rows = [(s.system, s.id, s.metric, s.value, s.status) for s in run.scores()]
+    keys = [r[:3] for r in rows]
+    assert len(keys) == len(set(keys)), "a row is doubled"
+    counts = run.counts()
+    assert counts["finished"] == counts["items"]
+    assert len(rows) == counts["items"] * 4, "a row is lost"
+    return {r[:3]: r[3:] for r in rows}
+
+
+def workers_of(pid: int) -> list[int]:
+    out = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == pid and b"codec_bench.engine.worker" in (entry / "cmdline").read_bytes():
+                out.append(int(entry.name))
+        except OSError:
+            continue
+    return out
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+def test_killed_ten_times_a_run_ends_with_the_same_numbers(tmp_path):
+    calm = start(tmp_path / "calm")
+    assert calm.wait(300) == 0, calm.stderr.read()
+    expected = whole(open_run(tmp_path / "calm"))
+    rng = random.Random(11)
+    folder = tmp_path / "killed"
+    seen, grew = 0, 0
+    for attempt in range(10):
+        # Alternately the whole run and one of its workers is killed, at a moment nobody chose.
+        process = start(folder)
+        begun = time.monotonic()
+        pause = rng.uniform(0.0, 0.8)
+        while process.poll() is None and finished(folder) <= seen and time.monotonic() - begun < 20:
+            time.sleep(0.02)
+        time.sleep(pause)
+        if attempt % 3 == 2:
+            for worker in workers_of(process.pid)[:1]:
+                os.kill(worker, signal.SIGKILL)
+            time.sleep(pause)
+        process.kill()
+        process.wait()
+        process.stdout.close(), process.stderr.close()
+        now = finished(folder)
+        assert now >= seen
+        grew += now > seen
+        seen = now
+    last = start(folder)
+    assert last.wait(300) == 0, last.stderr.read()
+    assert whole(open_run(folder)) == expected
+    assert grew >= 2, "the run was never killed in its middle, so nothing was shown"
+
+
+def _tmpfs(folder: Path, size: str) -> None:
+    folder.mkdir(exist_ok=True)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "none", str(folder)], capture_output=True, text=True
+    )
+    if done.returncode:
+        pytest.skip(f"a small disk cannot be made here: {done.stderr.strip()}")
+
+
+def test_a_full_disk_stops_the_run_and_room_continues_it(tmp_path):
+    disk = tmp_path / "disk"
+    _tmpfs(disk, "100k")
+    try:
+        full = start(disk / "run")
+        _out, err = full.communicate(timeout=300)
+        assert full.returncode == 2
+        assert "cannot be written" in err and "run the same command again" in err, err
+        assert "Traceback" not in err
+        subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+        again = start(disk / "run")
+        _out, err = again.communicate(timeout=300)
+        assert again.returncode == 0, err
+        whole(open_run(disk / "run"))
+        assert (disk / "run" / "report.html").is_file()
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def test_two_processes_on_one_folder(tmp_path):
+    first = start(tmp_path / "run")
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "run" / "run.sqlite").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    second = start(tmp_path / "run")
+    _out, err = second.communicate(timeout=120)
+    assert first.wait(300) == 0, first.stderr.read()
+    assert second.returncode == 2
+    assert "is being written by another process" in err
+    whole(open_run(tmp_path / "run"))
+
+
+def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
+    process = start(tmp_path / "run")
+    deadline = time.monotonic() + 60
+    while not finished(tmp_path / "run") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    workers = workers_of(process.pid)
+    assert workers
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{w}").exists() for w in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [w for w in workers if Path(f"/proc/{w}").exists()]
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path):
+    process = start(tmp_path / "run")
+    deadline = time.monotonic() + 60
+    while not finished(tmp_path / "run") and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _out, err = process.communicate(timeout=60)
+    assert process.returncode not in (0, 3)
+    assert "Traceback" not in err
+    assert finished(tmp_path / "run") > 0
+    assert start(tmp_path / "run").wait(300) == 0
+    whole(open_run(tmp_path / "run"))

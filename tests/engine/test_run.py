@@ -1,0 +1,262 @@
+"""The engine: numbers do not depend on how a run is run, and faults stay where they happen."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+import numpy as np
+import pytest
+
+from codec_bench.api import evaluate
+from codec_bench.data import open_source
+from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
+from codec_bench.store.record import RunWriter
+from codec_bench.types import Audio
+
+METRICS = "stoi,si_sdr,mel_distance,bitrate"
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return evaluate(
+        codec="unprocessed,opus-12k,g711-ulaw", data="embedded", metrics=METRICS, out=folder / "run", page=False, cache=False,
+        save_audio="none", workers=2,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("batch_s", [1, 10, 100])
+def test_the_batch_budget_changes_no_number(run_it, undisturbed, same, batch_s):
+    same(undisturbed, run_it(codec="unprocessed,opus-12k,g711-ulaw", data="embedded", metrics=METRICS, batch_s=batch_s))
+
+
+def test_the_number_of_workers_changes_no_number(run_it, undisturbed, same):
+    # One worker gets the threads of two, and a matrix product over two threads may round its last bit otherwise.
+    run = run_it(codec="unprocessed,opus-12k,g711-ulaw", data="embedded", metrics=METRICS, workers=1)
+    same(undisturbed, run, relative=1e-12)
+
+
+def test_the_order_of_the_data_changes_no_number(run_it, undisturbed, same):
+    samples = list(open_source("embedded"))
+    random.Random(3).shuffle(samples)
+    run = run_it(codec="unprocessed,opus-12k,g711-ulaw", data=samples, metrics=METRICS)
+    same(undisturbed, run)
+    # ... and no interval either: the bootstrap sees the samples by id.
+    from codec_bench.stats.summary import summarise
+
+    a, b = summarise(undisturbed)["systems"], summarise(run)["systems"]
+    for system in a:
+        for metric in a[system]["metrics"]:
+            left, right = a[system]["metrics"][metric], b[system]["metrics"][metric]
+            if left["ci95"] is None:
+                assert right["ci95"] is None
+            else:
+                assert left["ci95"] == pytest.approx(right["ci95"], rel=1e-12), (system, metric)
+
+
+def test_unprocessed_audio_is_perfect(undisturbed):
+    for score in undisturbed.scores("unprocessed"):
+        if score.metric == "stoi":
+            assert score.value == pytest.approx(1.0, abs=1e-9)
+        if score.metric == "mel_distance":
+            assert score.value == 0
+
+
+def test_metrics_come_out_as_the_reference_implementation_has_them(undisturbed):
+    """Through the whole engine: decoding, the codec, resampling, shared memory, workers, the record."""
+    pystoi = pytest.importorskip("pystoi", reason="pystoi is a development dependency")
+    from codec_bench.audio.resample import prepare
+    from codec_bench.codecs import load_codec
+
+    sample = list(open_source("embedded"))[3]
+    audio = Audio.read(sample.audio)
+    codec = load_codec("opus-12k")
+    codes = codec.encode([audio])
+    estimate = codec.decode(codes)[0]
+    expected = pystoi.stoi(prepare(audio, 16000), prepare(estimate, 16000), 16000)
+    found = {s.metric: s.value for s in undisturbed.scores("opus-12k") if s.id == sample.id}
+    assert found["stoi"] == pytest.approx(expected, abs=1e-6)
+    assert found["bitrate"] == pytest.approx(codes[0].bits / audio.duration_s)
+
+
+def test_every_item_is_in_the_record_once(undisturbed):
+    counts = undisturbed.counts()
+    assert counts["finished"] == counts["items"] == 3 * counts["samples"]
+    assert len(list(undisturbed.scores())) == counts["items"] * 4
+
+
+def test_running_it_again_does_nothing_and_keeps_the_numbers(run_it, same):
+    first = run_it(codec="g711-ulaw", data="embedded", metrics="si_sdr", limit=4)
+    written = (first.folder / "summary.json").read_bytes()
+    again = run_it(codec="g711-ulaw", data="embedded", metrics="si_sdr", limit=4)
+    same(first, again)
+    assert again.meta["timings"]["items"] == 4, "the timings are those of the run that worked"
+    assert (first.folder / "summary.json").read_bytes() == written
+
+
+def test_a_codec_and_a_metric_of_ones_own(run_it, own):
+    run = run_it(codec=own("Quantiser"), data="embedded", metrics=["si_sdr", own("Loudness")], limit=5)
+    scores = list(run.scores())
+    assert len(scores) == 10
+    assert all(s.status == "ok" for s in scores)
+    assert {s.metric for s in scores} == {"si_sdr", own("Loudness")}
+    assert all(i.bits == pytest.approx(4 * round(s.duration_s * 16000)) for i, s in zip(run.items(), run.samples()))
+
+
+def test_a_batch_too_large_for_memory_is_halved_until_it_fits(run_it, own, same):
+    roomy = run_it(out="roomy", codec=own("Quantiser"), data="embedded", metrics="si_sdr", batch_s=1000)
+    tight = run_it(out="tight", codec=own("OutOfMemory"), data="embedded", metrics="si_sdr", batch_s=1000)
+    assert [s.value for s in roomy.scores()] == [s.value for s in tight.scores()]
+    none = run_it(out="none", codec=own("Narrow"), data="embedded", metrics="si_sdr", batch_s=1000)
+    assert {(s.status, s.reason) for s in none.scores()} == {("failed", "out of memory with a batch of one")}
+
+
+def test_one_items_exception_is_its_own(run_it, own):
+    run = run_it(codec=own("RaisesForLong"), data="embedded", metrics="si_sdr", batch_s=1000)
+    lengths = {s.id: s.duration_s for s in run.samples()}
+    assert any(d > 3 for d in lengths.values()) and any(d <= 3 for d in lengths.values())
+    for score in run.scores():
+        assert score.status == ("failed" if lengths[score.id] > 3 else "ok")
+        if score.status == "failed":
+            assert score.reason == f"RuntimeError: cannot take {lengths[score.id]:.2f} s"
+
+
+def test_a_metric_that_raises_fails_its_item_only(run_it, own):
+    run = run_it(codec="unprocessed", data="embedded", metrics=own("RaisesForQuiet"), batch_s=1000)
+    by_status = {}
+    for score in run.scores():
+        peak = np.abs(Audio.read(next(s.audio for s in run.samples() if s.id == score.id)).samples).max()
+        by_status.setdefault(score.status, []).append(peak)
+    assert all(p < 0.5 for p in by_status.get("failed", []))
+    assert all(p >= 0.5 for p in by_status.get("ok", []))
+    assert set(by_status) == {"failed", "ok"}, "the embedded speech has quiet and loud utterances"
+
+
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("WrongLength", "output must be as long as input"),
+        ("NotFinite", "not finite"),
+        ("OutOfRange", "expected 0 to 15"),
+        ("LosesItems", r"0 items for a batch of 1"),
+    ],
+)
+def test_a_codec_that_breaks_its_contract_is_told_so(run_it, own, name, says):
+    run = run_it(codec=own(name), data="embedded", metrics="si_sdr", limit=3)
+    for score in run.scores():
+        assert score.status == "failed"
+        assert says in score.reason
+
+
+def test_an_item_that_kills_its_worker_fails_and_the_rest_goes_on(run_it, own):
+    run = run_it(codec=own("KillsItsWorker"), data="embedded", metrics="si_sdr", batch_s=30)
+    lengths = {s.id: s.duration_s for s in run.samples()}
+    assert any(d > 3.5 for d in lengths.values()) and any(d <= 3.5 for d in lengths.values())
+    for score in run.scores():
+        assert score.status == ("failed" if lengths[score.id] > 3.5 else "ok")
+        if score.status == "failed":
+            assert "worker process died 2 times (exit code 9)" in score.reason
+
+
+def test_a_worker_that_dies_once_costs_nothing(run_it, own, same, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_TEST_MARKER", str(tmp_path / "marker"))
+    run = run_it(out="a", codec=own("DiesOnce"), data="embedded", metrics="si_sdr")
+    calm = run_it(out="b", codec=own("Quantiser"), data="embedded", metrics="si_sdr")
+    assert (tmp_path / "marker").exists()
+    assert [s.value for s in run.scores()] == [s.value for s in calm.scores()]
+
+
+def test_a_second_process_is_refused(tmp_path):
+    writer = RunWriter(tmp_path / "run", {"a": 1})
+    try:
+        with pytest.raises(RunLocked, match=r"being written by another process \(pid"):
+            RunWriter(tmp_path / "run", {"a": 1})
+    finally:
+        writer.close()
+    RunWriter(tmp_path / "run", {"a": 1}).close()
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"metrics": "stoi"}, "metrics.si_sdr was si_sdr"),
+        ({"codec": "opus-24k"}, "systems.g711-ulaw"),
+        ({"seed": 1}, "seed was 0, now 1"),
+        ({"limit": 3}, "limit was 2, now 3"),
+    ],
+)
+def test_another_configuration_is_refused_and_the_difference_named(run_it, change, says):
+    asked = {"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
+    run_it(**asked)
+    with pytest.raises(RunMismatch, match=says):
+        run_it(**{**asked, **change})
+
+
+@pytest.mark.parametrize(
+    "asked, error, says",
+    [
+        ({"metrics": "stio"}, UnknownName, "did you mean.*stoi"),
+        ({"codec": "opsu-12k"}, UnknownName, "did you mean.*opus-12k"),
+        ({"metrics": "stoi,stoi"}, UserError, "asked for twice"),
+        ({"codec": "g711-ulaw,g711-ulaw"}, UserError, "asked for twice"),
+        ({"data": "/nowhere/at/all"}, UserError, "nowhere"),
+        ({"device": "cuda:17"}, UserError, "no device 'cuda:17'"),
+        ({"options": {"utmos": {"weights": "x"}}}, UserError, "utmos"),
+        ({"metrics": ""}, UserError, "no metric"),
+        ({"save_audio": "some"}, UserError, "expected all, none or a number"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_before_anything_runs(run_it, tmp_path, asked, error, says):
+    with pytest.raises(error, match=f"(?s){says}"):
+        run_it(**{"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2, **asked})
+    assert not (tmp_path / "run" / "run.sqlite").exists()
+
+
+def test_a_codec_without_facts_is_refused_before_anything_runs(run_it, own, tmp_path):
+    with pytest.raises(UserError, match="info"):
+        run_it(codec=own("NoInfo"), data="embedded", metrics="si_sdr", limit=2)
+    assert not (tmp_path / "run" / "run.sqlite").exists()
+
+
+def test_features_are_computed_once_and_found_again(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    asked = {
+        "codec": "unprocessed,g711-ulaw",
+        "data": "embedded",
+        "metrics": "sim[ge2e]",
+        "limit": 4,
+        "page": False,
+        "workers": 2,
+    }
+    first = evaluate(out=tmp_path / "a", **asked)
+    # The unprocessed row and every reference share one embedding each: 4 references and 4 estimates, not 16.
+    assert first.meta["timings"]["cache"] == {"hits": 0, "misses": 8}
+    second = evaluate(out=tmp_path / "b", **asked)
+    assert second.meta["timings"]["cache"] == {"hits": 8, "misses": 0}
+    assert [s.value for s in first.scores()] == [s.value for s in second.scores()]
+
+
+def test_failed_items_can_be_run_again(run_it, own, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_TEST_MARKER", str(tmp_path / "marker"))
+    asked = {"codec": f"unprocessed,{own('NeedsMarker')}", "data": "embedded", "metrics": "mel_distance", "limit": 3}
+    first = run_it(**asked)
+    assert [s.status for s in first.scores()] == ["ok"] * 3 + ["failed"] * 3
+    (tmp_path / "marker").touch()
+    assert [s.status for s in run_it(**asked).scores()] == ["ok"] * 3 + ["failed"] * 3, "only when asked for"
+    again = run_it(**asked, retry_failed=True)
+    assert [s.status for s in again.scores()] == ["ok"] * 6
+    assert again.meta["timings"]["items"] == 3
+
+
+def test_it_can_be_called_from_a_thread_and_twice_at_once(run_it, same):
+    runs = {}
+
+    def go(name):
+        runs[name] = run_it(out=name, codec="g711-ulaw", data="embedded", metrics="si_sdr", limit=4, workers=1)
+
+    threads = [threading.Thread(target=go, args=(n,)) for n in "ab"]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    counts = [r.counts()["finished"] for r in runs.values()]
+    assert counts == [4, 4]

@@ -1,0 +1,34 @@
+"""Errors reach the caller whole, also from another process."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from codec_bench.errors import AudioError, MissingExtra, UnknownName, UserError
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UserError("a", hint="b"),
+        UserError("a"),
+        AudioError("'x.wav' is empty"),
+        UnknownName("metric", "stio", ["stoi", "estoi"]),
+        MissingExtra("DNSMOS", "onnxruntime", "embedded"),
+    ],
+)
+def test_errors_travel_between_processes(error):
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is type(error)
+    assert (back.message, back.hint, str(back)) == (error.message, error.hint, str(error))
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    assert "did you mean stoi" in str(UnknownName("metric", "stio", ["pesq_wb", "stoi"]))
+    assert "known: pesq_wb" in str(UnknownName("metric", "zzzzzz", ["pesq_wb"]))
+
+
+def test_a_missing_extra_says_what_to_type():
+    assert "pip install 'codec-bench[embedded]'" in str(MissingExtra("DNSMOS", "onnxruntime", "embedded"))
