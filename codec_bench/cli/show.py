@@ -169,7 +169,10 @@ def _metric_row(name: str) -> dict[str, Any]:
             "protocol": "",
             "measures": ", ".join(metrics.GROUPS[name]),
         }
-    made = metrics.REGISTRY.resolve(name)
+    try:
+        made = metrics.REGISTRY.resolve(name)
+    except UserError as error:  # somebody else's package: its row says so, the others stand
+        return {"name": name, "measures": f"broken: {error.message}"}
     return {
         "name": name, "kind": made.kind, "better": "higher" if made.higher_is_better else "lower", "unit": made.unit,
         "variants": ", ".join(getattr(made, "variants", ())), "measures": (made.__doc__ or "").strip().split("\n")[0],

@@ -14,6 +14,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -394,6 +395,8 @@ class RunWriter:
     def close(self) -> None:
         """Closes the record and lets others write it."""
         if getattr(self, "_db", None) is not None:
+            with suppress(sqlite3.Error):  # a reader holds it, or the disk is full: the two side files just stay
+                self._db.execute("PRAGMA journal_mode = DELETE")
             self._db.close()
         os.close(self._lock)
 

@@ -1,0 +1,54 @@
+"""The embedded speech is what its manifest says, and the kept script makes it again."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codec_bench.data import REGISTERED, open_source
+from codec_bench.types import Audio
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "make_embedded_speech.py"
+
+
+def test_it_is_enough_speech_in_little_space(embedded):
+    assert len(embedded) >= 24
+    assert len({sample.speaker for sample, _ in embedded}) >= 3
+    assert sum(audio.duration_s for _, audio in embedded) >= 90
+    assert sum(file.stat().st_size for file in REGISTERED["embedded"].iterdir()) < 3_000_000
+
+
+def test_every_file_is_mono_at_16_khz_and_has_a_row(embedded):
+    assert {(audio.sample_rate_hz, audio.channels) for _, audio in embedded} == {(16_000, 1)}
+    assert {Path(s.audio).name for s, _ in embedded} == {p.name for p in REGISTERED["embedded"].glob("*.flac")}
+    assert not open_source("embedded").problems
+
+
+def test_every_utterance_is_audible_and_not_clipped(embedded):
+    for sample, audio in embedded:
+        assert 0.1 < np.abs(audio.samples).max() < 1.0, sample.id
+        assert 2.0 < audio.duration_s < 5.0, sample.id
+
+
+def test_every_sentence_is_read_once(embedded):
+    texts = [sample.text for sample, _ in embedded]
+    assert len(set(texts)) == len(texts)
+    assert all(len(text.split()) >= 8 and text.isascii() for text in texts)
+
+
+@pytest.mark.skipif(shutil.which("flite") is None, reason="flite is not installed")
+def test_the_script_makes_the_same_samples_again(tmp_path, embedded):
+    spec = importlib.util.spec_from_file_location("make_embedded_speech", SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    assert script.make(tmp_path) == pytest.approx(sum(audio.duration_s for _, audio in embedded))
+    kept = REGISTERED["embedded"]
+    assert (tmp_path / "manifest.jsonl").read_text("utf-8") == (kept / "manifest.jsonl").read_text("utf-8")
+    for line in (kept / "manifest.jsonl").read_text("utf-8").splitlines():
+        name = json.loads(line)["audio"]
+        np.testing.assert_array_equal(Audio.read(tmp_path / name).samples, Audio.read(kept / name).samples, name)

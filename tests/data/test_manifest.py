@@ -1,0 +1,203 @@
+"""Manifests of four kinds say the same thing, and no bad row goes missing."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codec_bench.data import open_source, problem_of
+from codec_bench.errors import UserError
+
+ROWS = [
+    {"id": "one", "audio": "wavs/one.wav", "text": 'He said "go", and went.', "speaker": "ann", "language": "en"},
+    {"id": "two words", "audio": "wavs/zwei wörter.flac", "text": "広州市", "speaker": "bob", "language": "zh"},
+    {"id": "3", "audio": "/data/three.ogg", "text": '"Whole sentence in quotes."', "speaker": "ann", "language": "en"},
+]
+
+
+def write(path, rows):
+    """Writes rows as the kind that the suffix says, with the libraries that people use for it."""
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, rows[0], delimiter="," if path.suffix == ".csv" else "\t")
+            writer.writeheader()
+            writer.writerows(rows)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
+def test_four_kinds_say_the_same(tmp_path, kind):
+    source = open_source(write(tmp_path / f"set.{kind}", ROWS))
+    assert [s.id for s in source] == ["one", "two words", "3"]
+    assert [s.audio for s in source] == [
+        str(tmp_path / "wavs" / "one.wav"), str(tmp_path / "wavs" / "zwei wörter.flac"), "/data/three.ogg",
+    ]  # fmt: skip
+    # A sentence that is quoted as a whole is the one thing TSV cannot tell from a quoted cell, if it was not escaped.
+    assert [s.text for s in source] == [row["text"] for row in ROWS]
+    assert [(s.speaker, s.language) for s in source] == [("ann", "en"), ("bob", "zh"), ("ann", "en")]
+    assert not source.problems and all(not s.extra for s in source)
+
+
+def test_tsv_without_escaping_keeps_quotes_inside_a_cell(tmp_path):
+    path = tmp_path / "plain.tsv"
+    path.write_text('path\tsentence\na.mp3\t"Hello," he said\nb.mp3\tfive " inches\n', "utf-8")
+    assert [s.text for s in open_source(path)] == ['"Hello," he said', 'five " inches']
+
+
+@pytest.mark.parametrize("audio", ["audio", "path", "wav", "audio_path", "audio_filepath", "Audio", " WAV "])
+@pytest.mark.parametrize("text", ["text", "transcript", "transcription", "sentence"])
+def test_aliases_of_columns(tmp_path, audio, text):
+    path = write(tmp_path / "set.csv", [{audio: "x.wav", text: "hi", "spk": "s", "lang": "de", "generated": "g/x.wav"}])
+    (sample,) = open_source(path)
+    assert (sample.id, sample.audio, sample.text) == ("x", str(tmp_path / "x.wav"), "hi")
+    assert (sample.speaker, sample.language, sample.estimate) == ("s", "de", str(tmp_path / "g" / "x.wav"))
+    assert not sample.extra
+
+
+def test_a_column_of_its_own_name_counts_before_an_alias(tmp_path):
+    (sample,) = open_source(write(tmp_path / "set.jsonl", [{"path": "p.wav", "audio": "a.wav", "id": "i"}]))
+    assert sample.audio == str(tmp_path / "a.wav")
+    assert sample.extra == {"path": "p.wav"}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv", "parquet"])
+def test_further_columns_are_kept(tmp_path, kind):
+    (sample,) = open_source(write(tmp_path / f"s.{kind}", [{"audio": "a.wav", "problem": "noisy", "snr": "5"}]))
+    assert problem_of(sample) is None, "a column of the user's that is called 'problem' is not a problem"
+    assert sample.extra == {"problem_": "noisy", "snr": "5"}
+
+
+def test_missing_values_are_none_and_an_empty_text_stays_empty(tmp_path):
+    path = tmp_path / "set.jsonl"
+    path.write_text('{"audio": "a.wav", "text": null, "speaker": NaN}\n{"audio": "b.wav", "text": "", "speaker": ""}\n')
+    first, second = open_source(path)
+    assert (first.text, first.speaker) == (None, None)
+    assert (second.text, second.speaker) == ("", None)
+
+
+def test_numbers_are_taken_as_names(tmp_path):
+    path = write(tmp_path / "set.parquet", [{"id": 17, "audio": "a.wav", "speaker": 3}])
+    (sample,) = open_source(path)
+    assert (sample.id, sample.speaker) == ("17", "3")
+
+
+def test_bad_lines_of_jsonl_stay_as_problems(tmp_path):
+    path = tmp_path / "manifest.jsonl"
+    path.write_bytes(
+        b'\xef\xbb\xbf{"id": "good", "audio": "a.wav"}\n'
+        b'{"id": "cut", "audio": \n'
+        b"\n"
+        b'["a.wav"]\n'
+        b'{"id": "latin", "audio": "\xe9.wav"}\n'
+        b'{"id": "half", "audio": "a.wav", "text": "\\ud800"}\n'
+        b'{"id": "mute", "text": "no audio here"}\n'
+        b'{"id": "list", "audio": ["a.wav"]}\n'
+        b'{"id": {}, "audio": "a.wav"}\n' + b'{"a":' * 100_000 + b'\n{"id": "last", "audio": "z.wav"}'
+    )
+    source = open_source(tmp_path)
+    assert [s.id for s in source if problem_of(s) is None] == ["good", "last"]
+    assert all(s.audio is None and s.estimate is None for s in source if problem_of(s))
+    expected = {
+        "manifest.jsonl:2": "line 2 of manifest.jsonl is not JSON: Expecting value (column 23)",
+        "manifest.jsonl:4": "line 4 of manifest.jsonl is a JSON list; expected an object with the columns as keys",
+        "manifest.jsonl:5": "line 5 of manifest.jsonl is not UTF-8",
+        "half": "line 6 of manifest.jsonl has a text that is not UTF-8 text",
+        "mute": "line 7 of manifest.jsonl has no audio (its columns are id, text)",
+        "list": "line 8 of manifest.jsonl has a list as its audio; expected text",
+        "manifest.jsonl:9": "line 9 of manifest.jsonl has a dict as its id; expected text",
+    }
+    assert {id: source.problems[id] for id in expected} == expected
+    assert source.problems["manifest.jsonl:10"].startswith("line 10 of manifest.jsonl is not JSON: ")
+    assert len(source) == 10
+
+
+def test_bad_lines_of_csv_stay_as_problems(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_bytes(
+        b"audio,text\n"
+        b"a.wav,fine\n"
+        b"b.wav,one, two\n"
+        b'c.wav,"stray" quote\n'
+        b"d.wav,caf\xe9\n"
+        b",lost\n"
+        b"e.wav,fine too\n"
+        b'f.wav,"never closed\n'
+        b"g.wav,swallowed\n"
+    )
+    source = open_source(path)
+    assert [s.id for s in source if problem_of(s) is None] == ["a", "e"]
+    reasons = list(source.problems.values())
+    assert reasons[0] == "line 3 of set.csv has 3 cells where the header has 2"
+    assert reasons[1].startswith("line 4 of set.csv is not CSV: ")
+    assert reasons[2] == "line 5 of set.csv has a text that is not UTF-8 text"
+    assert reasons[3] == "line 6 of set.csv has no audio (its columns are audio, text)"
+    assert reasons[4].startswith("line 8 of set.csv is not CSV (up to line 9): ")
+
+
+def test_lines_of_quoted_cells_are_counted_right(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text('audio,text\na.wav,"two\nlines"\nb.wav,"x",y\n')
+    assert list(open_source(path).problems.values()) == ["line 4 of set.csv has 3 cells where the header has 2"]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet"])
+def test_no_audio_column_names_the_columns_there_are(tmp_path, kind):
+    path = write(tmp_path / f"set.{kind}", [{"name": "a", "file": "a.wav"}])
+    with pytest.raises(UserError, match=r"no column for audio; it has name, file .*audio, path, wav"):
+        open_source(path)
+
+
+def test_no_audio_key_in_any_line_names_the_columns_there_are(tmp_path):
+    path = write(tmp_path / "set.jsonl", [{"name": "a", "file": "a.wav"}, {"name": "b", "file": "b.wav"}])
+    with pytest.raises(UserError, match=r"none of the 2 samples .* has no audio \(its columns are name, file\)"):
+        open_source(path)
+
+
+def test_a_column_twice_is_refused(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text("audio,text,Text\na.wav,x,y\n")
+    with pytest.raises(UserError, match="two columns called 'text'"):
+        open_source(path)
+
+
+def test_sound_inside_parquet_is_refused_with_its_type(tmp_path):
+    pq.write_table(pa.table({"audio": [{"bytes": b"RIFF", "path": None}]}), tmp_path / "hub.parquet")
+    with pytest.raises(UserError, match=r"column 'audio' .* holds struct.*written out to files"):
+        open_source(tmp_path / "hub.parquet")
+
+
+def test_a_file_that_is_not_parquet_is_refused(tmp_path):
+    (tmp_path / "x.parquet").write_text("audio\na.wav\n")
+    with pytest.raises(UserError, match="cannot be read as Parquet"):
+        open_source(tmp_path / "x.parquet")
+
+
+def test_texts_do_for_scoring_generated_speech(tmp_path):
+    path = write(tmp_path / "set.csv", [{"id": "a", "text": "hello"}, {"id": "b", "text": ""}])
+    source = open_source(path, require_audio=False)
+    assert next((s.id, s.audio, s.text) for s in source) == ("a", None, "hello")
+    assert list(source.problems) == ["b"]
+
+
+cell = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(cell, min_size=1, max_size=8),
+    kind=st.sampled_from(["jsonl", "csv", "tsv", "parquet"]),
+)
+def test_what_was_written_is_read(tmp_path_factory, texts, kind):
+    rows = [{"id": f"r{i}", "audio": f"{i}.wav", "text": text} for i, text in enumerate(texts)]
+    path = write(tmp_path_factory.mktemp("written") / f"set.{kind}", rows)
+    assert [(s.id, s.text) for s in open_source(path)] == [(row["id"], row["text"]) for row in rows]

@@ -1,0 +1,114 @@
+"""Generated audio finds its sample, and nothing is matched that could belong elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from codec_bench.data import match_estimates, open_source
+from codec_bench.errors import UserError
+from codec_bench.types import Sample
+
+
+@pytest.fixture
+def made(tmp_path):
+    """Makes empty files below `generated` and gives the folder."""
+
+    def make(*names):
+        for name in names:
+            path = tmp_path / "generated" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(b"x")
+        return tmp_path / "generated"
+
+    return make
+
+
+def pairs(source):
+    return {s.id: s.estimate and os.path.basename(s.estimate) for s in source}
+
+
+def samples(**audio):
+    return open_source([Sample(id.replace("_of_", "/"), path, text="t") for id, path in audio.items()])
+
+
+def test_by_id_then_by_stem(made):
+    source = samples(a="ref/a.wav", speaker_of_b="ref/1.wav", c="ref/clip_c.flac", d="d.wav")
+    paired = match_estimates(source, made("a.wav", "b.mp3", "clip_c.wav", "later.wav"))
+    assert pairs(paired) == {"a": "a.wav", "speaker/b": "b.mp3", "c": "clip_c.wav", "d": None}
+    assert paired.problems == {"d": "there is no generated audio for 'd'"}
+    assert paired.unmatched == ("later",)
+    assert [s.audio for s in paired][:3] == [s.audio for s in source][:3], "the reference stays"
+
+
+def test_ids_count_before_stems(made):
+    source = samples(x="other.wav", other="x.wav")
+    assert pairs(match_estimates(source, made("x.wav", "other.wav"))) == {"x": "x.wav", "other": "other.wav"}
+
+
+def test_what_could_be_two_is_neither(made):
+    source = samples(s1_of_a="1.wav", s2_of_a="2.wav", b="b.wav", c="c.wav")
+    paired = match_estimates(source, made("a.wav", "u/b.wav", "v/b.wav", "c.wav"))
+    assert pairs(paired) == {"s1/a": None, "s2/a": None, "b": None, "c": "c.wav"}
+    assert paired.problems["s1/a"] == "the generated file 'a' could belong to 's1/a' or 's2/a'"
+    assert paired.problems["b"] == "the generated files 'u/b' and 'v/b' could both belong to 'b'"
+    assert paired.unmatched == ("a", "u/b", "v/b")
+
+
+def test_dots_in_ids(made):
+    source = samples(**{"utt.1": "r.wav", "utt.2": "q.wav"})
+    assert pairs(match_estimates(source, made("utt.1.wav", "utt.2.wav"))) == {
+        "utt.1": "utt.1.wav",
+        "utt.2": "utt.2.wav",
+    }
+
+
+@pytest.mark.parametrize("column", ["estimate", "generated", "audio", "wav"])
+def test_a_manifest_of_generated_audio(tmp_path, made, column):
+    made("one.wav", "two.wav")
+    manifest = tmp_path / "tts.jsonl"
+    rows = [{"id": "a", column: "generated/one.wav"}, {"id": "b", column: "generated/two.wav"}]
+    manifest.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = samples(b="1.wav", a="2.wav")
+    assert pairs(match_estimates(source, manifest)) == {"a": "one.wav", "b": "two.wav"}
+
+
+def test_texts_without_reference_audio(tmp_path, made):
+    (tmp_path / "texts.csv").write_text("id,text\na,hello\nb,world\n")
+    paired = match_estimates(open_source(tmp_path / "texts.csv", require_audio=False), made("a.wav", "b.wav"))
+    assert [(s.id, s.audio, s.text, os.path.basename(s.estimate)) for s in paired] == [
+        ("a", None, "hello", "a.wav"), ("b", None, "world", "b.wav"),
+    ]  # fmt: skip
+    assert not paired.problems
+
+
+def test_files_of_samples_that_a_limit_left_out_are_not_called_unmatched(made):
+    source = samples(a="a.wav", b="b.wav", c="c.wav")
+    folder = made("a.wav", "b.wav", "c.wav")
+    for limited in (open_source(source, limit=2), open_source(source, limit=2, seed=4)):
+        paired = match_estimates(limited, folder)
+        assert len(paired) == 2 and not paired.problems and paired.unmatched == ()
+    assert match_estimates(open_source(source, limit=4), made("d.wav")).unmatched == ("d",)
+
+
+def test_a_problem_stays_one_and_its_file_is_not_left_over(tmp_path, made):
+    (tmp_path / "m.jsonl").write_text('{"id": "a", "audio": "a.wav"}\n{"id": "b"}\n')
+    paired = match_estimates(open_source(tmp_path / "m.jsonl"), made("a.wav", "b.wav"))
+    assert list(paired.problems) == ["b"] and "has no audio" in paired.problems["b"]
+    assert paired.unmatched == ()
+
+
+def test_nothing_in_common_is_an_error_that_shows_both_sides(made):
+    with pytest.raises(UserError, match=r"none of the 1 generated files .* the files are 'zzz', the samples 'a', 'b'"):
+        match_estimates(samples(a="a.wav", b="b.wav"), made("zzz.wav"))
+
+
+def test_the_fingerprint_knows_the_generated_audio(made):
+    source = samples(a="a.wav")
+    folder = made("a.wav")
+    first = match_estimates(source, folder).fingerprint
+    assert first != source.fingerprint
+    (folder / "a.wav").write_bytes(b"longer")
+    assert match_estimates(source, folder).fingerprint != first

@@ -1,0 +1,231 @@
+"""The summary of a run against hand counts, scipy and the laws that it states."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from codec_bench.stats.summary import MAX_REASONS, summarise
+from codec_bench.store.record import ItemRecord, Run, RunWriter
+from codec_bench.types import Sample, Score
+
+FACTS = {
+    "wer": {"unit": "", "higher_is_better": False, "protocol": "wer/p", "aggregate": "ratio"},
+    "stoi": {"unit": "", "higher_is_better": True, "protocol": "stoi/p", "aggregate": "mean"},
+    "bitrate": {"unit": "bit/s", "higher_is_better": False, "protocol": "bitrate/p", "aggregate": "ratio"},
+}
+
+
+def write_run(folder, rows, systems=("codec",), speakers=None, **meta) -> Run:
+    """Writes a run of {system: {sample id: scores by metric, or the reason why there is no estimate}}."""
+    ids = list(dict.fromkeys(i for items in rows.values() for i in items))
+    writer = RunWriter(folder, {"of": "a test"})
+    writer.begin({name: {} for name in systems}, FACTS, [Sample(i, None, speaker=(speakers or {}).get(i)) for i in ids])
+    writer.set_meta(config={"seed": 3}, **meta)
+    for system, items in rows.items():
+        for i, scores in items.items():
+            lost = isinstance(scores, str)
+            record = ItemRecord(system, i, "failed" if lost else "ok", scores if lost else None, {} if lost else scores)
+            writer.write([(ids.index(i), record)])
+    writer.close()
+    return Run(folder)
+
+
+def errors(wrong: float, words: float) -> Score:
+    return Score.ok(wrong / words, "wer/p", numerator=wrong, denominator=words)
+
+
+STATUSES = (Score.undefined, Score.failed, Score.refused)
+
+
+@pytest.fixture
+def mixed_rows(rng):
+    """Three systems over forty samples with every kind of missing value, by seeded chance."""
+
+    def score(protocol):
+        draw = rng.random()
+        if draw < 0.2:
+            return STATUSES[rng.integers(3)](f"because of {rng.integers(100)}", protocol)
+        return Score(None, "unparsed", "not a number", protocol) if draw < 0.25 else Score.ok(rng.random(), protocol)
+
+    rows = {
+        name: {
+            f"s{n:02d}": f"gave up after {n} packets" if rng.random() < 0.15 else {m: score("p") for m in FACTS}
+            for n in range(40)
+        }
+        for name in ("a", "b")
+    }
+    rows["nothing works"] = {f"s{n:02d}": "no device" for n in range(40)}
+    return rows
+
+
+def test_every_sample_is_counted_once_for_every_system_and_metric(tmp_path, mixed_rows):
+    summary = summarise(write_run(tmp_path / "run", mixed_rows, systems=mixed_rows))
+    assert list(summary["systems"]) == list(mixed_rows)
+    for name, system in summary["systems"].items():
+        assert list(system["metrics"]) == list(FACTS)
+        for metric, entry in system["metrics"].items():
+            said = [v if isinstance(v, str) else v[metric].status for v in mixed_rows[name].values()]
+            assert entry["n"] == said.count("ok")
+            assert entry["n"] + entry["failed"] == 40
+            assert sum(entry["missing"].values()) == entry["failed"]
+            for status in ("undefined", "failed", "refused", "unparsed"):
+                assert entry["missing"].get(status, 0) == said.count(status)
+            assert (entry["value"] is None) == (entry["n"] == 0)
+            if entry["ci95"]:
+                assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_values_are_those_computed_by_hand(tmp_path):
+    rows = {
+        "codec": {
+            "a": {"wer": errors(1, 10), "stoi": Score.ok(0.9, "p"), "bitrate": errors(6000, 2)},
+            "b": {"wer": errors(3, 2), "stoi": Score.ok(0.8, "p"), "bitrate": errors(6000, 1)},
+            "c": {"wer": errors(0, 8), "stoi": Score.undefined("too short", "p"), "bitrate": errors(3000, 1)},
+            "d": "the encoder gave up",
+        }
+    }
+    run = write_run(tmp_path / "run", rows, timings={"systems": {"codec": {"times_real_time": 12.0}}})
+    codec = summarise(run)["systems"]["codec"]
+    wer, stoi = codec["metrics"]["wer"], codec["metrics"]["stoi"]
+    assert wer["value"] == pytest.approx(4 / 20, rel=1e-12)  # not the mean of 0.1, 1.5 and 0
+    assert (wer["n"], wer["failed"], wer["missing"]) == (3, 1, {"no_estimate": 1})
+    assert stoi["value"] == pytest.approx(0.85, rel=1e-12)
+    assert (stoi["n"], stoi["failed"], stoi["missing"]) == (2, 2, {"no_estimate": 1, "undefined": 1})
+    assert (stoi["protocol"], stoi["higher_is_better"], stoi["unit"]) == ("stoi/p", True, "")
+    assert codec["bitrate_bps"]["value"] == pytest.approx(15000 / 4, rel=1e-12)
+    assert codec["bitrate_bps"] == codec["metrics"]["bitrate"]
+    assert codec["timing"] == {"times_real_time": 12.0}
+
+
+def test_the_interval_is_the_percentile_bootstrap_of_scipy(tmp_path, rng):
+    from scipy.stats import bootstrap
+
+    wrong, words = rng.poisson(1.2, 80).astype(float), rng.integers(4, 14, 80).astype(float)
+    rows = {"codec": {f"s{n:02d}": {"wer": errors(w, m)} for n, (w, m) in enumerate(zip(wrong, words))}}
+    low, high = summarise(write_run(tmp_path / "run", rows))["systems"]["codec"]["metrics"]["wer"]["ci95"]
+    ratio = lambda a, b, axis=-1: a.sum(axis) / b.sum(axis)  # noqa: E731
+    oracle = bootstrap((wrong, words), ratio, paired=True, method="percentile", n_resamples=20_000, rng=1)
+    width = oracle.confidence_interval.high - oracle.confidence_interval.low
+    assert low == pytest.approx(oracle.confidence_interval.low, abs=0.12 * width)
+    assert high == pytest.approx(oracle.confidence_interval.high, abs=0.12 * width)
+
+
+def test_speakers_are_drawn_whole(tmp_path, rng):
+    # Ten speakers that differ, whose utterances hardly do: what is not known is the speakers' mean.
+    means = np.repeat(rng.normal(0.8, 0.1, 10), 12)
+    ids = [f"s{n:03d}" for n in range(120)]
+    rows = {"codec": {i: {"stoi": Score.ok(m + rng.normal(0, 0.001), "p")} for i, m in zip(ids, means)}}
+    known = {i: f"speaker {n // 12}" for n, i in enumerate(ids)}
+
+    def width(name, speakers):
+        low, high = summarise(write_run(tmp_path / name, rows, speakers=speakers))["systems"]["codec"]["metrics"][
+            "stoi"
+        ]["ci95"]
+        return high - low
+
+    by_speaker, by_item = width("known", known), width("unknown", None)
+    assert by_speaker == pytest.approx(2 * 1.96 * means[::12].std() / np.sqrt(10), rel=0.15)
+    assert by_item == pytest.approx(2 * 1.96 * means.std() / np.sqrt(120), rel=0.15)
+    # One speaker alone is no cluster to draw from: the interval is then over the utterances.
+    assert width("alone", dict.fromkeys(ids, "one")) == by_item
+
+
+def test_the_order_of_the_samples_changes_nothing(tmp_path, rng):
+    scores = {f"s{n:02d}": {"wer": errors(n % 3, 7 + n % 5), "stoi": Score.ok(rng.random(), "p")} for n in range(40)}
+    speakers = {i: f"speaker {n % 6}" for n, i in enumerate(scores)}
+    shuffled = {i: scores[i] for i in rng.permutation(list(scores))}
+    one = summarise(write_run(tmp_path / "one", {"codec": scores}, speakers=speakers))
+    other = summarise(write_run(tmp_path / "other", {"codec": shuffled}, speakers=speakers))
+    assert one["systems"] == other["systems"]
+
+
+def test_parts_add_up_to_the_whole(tmp_path):
+    scores = {f"s{n:02d}": {"wer": errors(n % 4, 5 + n % 7)} for n in range(30)}
+    parts = [dict(list(scores.items())[:11]), dict(list(scores.items())[11:])]
+    whole = summarise(write_run(tmp_path / "whole", {"codec": scores}))["systems"]["codec"]["metrics"]["wer"]
+    sums = [write_run(tmp_path / f"{n}", {"codec": part}).columns("codec", "wer") for n, part in enumerate(parts)]
+    assert whole["value"] == pytest.approx(
+        sum(sum(numerators) for _, numerators, *_ in sums) / sum(sum(below) for _, _, below, *_ in sums), rel=1e-12
+    )
+    assert whole["n"] == sum(len(numbers) for numbers, *_ in sums)
+
+
+def test_a_run_in_progress_counts_what_is_finished(tmp_path, mixed_rows):
+    rows = {"a": dict(list(mixed_rows["a"].items())[:25]), "b": dict(list(mixed_rows["b"].items())[:7]), "nothing": {}}
+    summary = summarise(write_run(tmp_path / "run", rows, systems=rows, state="running"))
+    for name, system in summary["systems"].items():
+        for entry in system["metrics"].values():
+            assert entry["n"] + entry["failed"] == len(rows[name])
+
+
+def test_a_score_that_is_not_in_the_record_is_said(tmp_path):
+    rows = {"codec": {"a": {"wer": errors(0, 3), "stoi": Score.ok(1.0, "p")}, "b": {"wer": errors(1, 3)}}}
+    summary = summarise(write_run(tmp_path / "run", rows))
+    assert summary["systems"]["codec"]["metrics"]["stoi"]["missing"] == {"not_scored": 1}
+    assert summary["failures"]["scores"] == 1 + 2  # nor was any bitrate
+
+
+def test_reasons_are_grouped_and_complete(tmp_path, mixed_rows):
+    failures = summarise(write_run(tmp_path / "run", mixed_rows, systems=mixed_rows))["failures"]
+    lost = [v for items in mixed_rows.values() for v in items.values() if isinstance(v, str)]
+    scores = [s for items in mixed_rows.values() for v in items.values() if not isinstance(v, str) for s in v.values()]
+    of_items = [r for r in failures["reasons"] if r["metric"] is None]
+    assert sum(r["count"] for r in of_items) == failures["items"] == len(lost)
+    assert {r["reason"] for r in of_items} == {"gave up after … packets", "no device"}
+    for status in ("undefined", "failed", "refused", "unparsed"):
+        counted = sum(r["count"] for r in failures["reasons"] if r["metric"] and r["status"] == status)
+        assert counted == sum(s.status == status for s in scores)
+    # What is undefined or refused did not fail.
+    assert failures["scores"] == sum(s.status in ("failed", "unparsed") for s in scores)
+    for row in failures["reasons"]:
+        said = mixed_rows[row["system"]][row["example"]]
+        assert (said if row["metric"] is None else said[row["metric"]].reason).split()[0] == row["reason"].split()[0]
+
+
+def test_only_what_differs_between_reasons_is_left_out(tmp_path):
+    texts = ("'a.wav' has 8 channels at 4000 Hz", "'b.wav' has 8 channels at 6000 Hz", "'b.wav' is empty")
+    rows = {"codec": dict(zip("abc", texts))}
+    reasons = summarise(write_run(tmp_path / "run", rows))["failures"]["reasons"]
+    assert [(r["reason"], r["count"], r["example"]) for r in reasons] == [
+        ("… has 8 channels at … Hz", 2, "a"),
+        ("'b.wav' is empty", 1, "c"),
+    ]
+
+
+def test_a_hostile_reason_is_kept_as_text(tmp_path):
+    reason = "\0 </script> \x1b[31m {0} \\1 " + "x" * 10_000
+    rows = {"codec": {"a": reason, "b": reason}}
+    (row,) = summarise(write_run(tmp_path / "run", rows))["failures"]["reasons"]
+    assert row["count"] == 2
+    assert row["reason"].startswith("� </script>")
+    assert len(row["reason"]) <= 500
+
+
+def test_endless_reasons_do_not_grow_the_summary(tmp_path):
+    letters = "abcdefghij"
+    word = lambda n: "".join(letters[int(d)] for d in str(n))  # noqa: E731
+    rows = {
+        "codec": {
+            f"s{n:04d}": {m: Score.failed(f"broke as {word(n)}", "p") for m in ("wer", "stoi")} for n in range(700)
+        }
+    }
+    failures = summarise(write_run(tmp_path / "run", rows))["failures"]
+    by_metric = {m: sum(r["count"] for r in failures["reasons"] if r["metric"] == m) for m in ("wer", "stoi")}
+    assert by_metric == {"wer": 700, "stoi": 700}
+    assert len(failures["reasons"]) <= MAX_REASONS + 3
+
+
+def test_a_run_that_recorded_nothing_but_its_names_has_a_summary(tmp_path):
+    writer = RunWriter(tmp_path / "run", {})
+    writer.begin({"codec": {}}, {"stoi": {"protocol": "stoi/p"}}, [Sample("a", None)])
+    writer.close()
+    summary = summarise(Run(tmp_path / "run"))
+    assert summary["systems"]["codec"]["metrics"]["stoi"] == {
+        "value": None, "ci95": None, "n": 0, "failed": 0, "missing": {}, "unit": "", "higher_is_better": None,
+        "protocol": "stoi/p",
+    }  # fmt: skip
+    assert summary["failures"] == {"items": 0, "scores": 0, "reasons": []}

@@ -1,0 +1,277 @@
+"""The house stays as it was drawn: links, directions between rooms, what an import costs, what no file may say."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "codec_bench"
+LINKED = ("benchmarks", "configs", "kernels")
+
+# From the bottom up: a room imports from its own layer and from those below it.
+LAYERS = (
+    ("types", "errors", "registry", "config"),
+    ("audio", "text", "data", "kernels"),
+    ("features", "metrics", "codecs", "models", "judges", "benchmark", "store", "workers"),
+    ("engine",),
+    ("stats", "report"),
+    ("api", "comparison", "environment", "exactness", "scoring"),
+    ("cli",),
+)
+# Rooms that see less than their layer allows.
+ONLY = {
+    "kernels": set(),
+    "stats": {"kernels", "store", "types", "errors"},
+    "report": {"store", "stats", "types", "errors"},
+}
+# Reading a file is a classmethod of the value that it gives.
+EXCEPTIONS = {("codec_bench/types.py", "codec_bench.audio.decode")}
+HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")
+
+
+@cache
+def project_files() -> tuple[Path, ...]:
+    """Every file of the project, relative to its root, without what .gitignore leaves out."""
+    ignored = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines() if line]
+    found = []
+    for here, folders, files in os.walk(ROOT):
+        for names in (folders, files):
+            names[:] = [n for n in names if n != ".git" and not any(fnmatch.fnmatch(n, p) for p in ignored)]
+        found += [Path(here, name).relative_to(ROOT) for name in files]
+    return tuple(sorted(found))
+
+
+@cache
+def imports_of(file: Path, *, top_level_only: bool = False) -> tuple[str, ...]:
+    """Dotted names that a Python file imports; with `top_level_only` those that importing the file runs."""
+    tree = ast.parse((ROOT / file).read_text("utf-8"))
+    package = module_name(file).split(".")
+    if file.name != "__init__.py":
+        package.pop()
+    names, waiting = [], list(tree.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            base = [*base, *(node.module.split(".") if node.module else [])]
+            # The imported name may be a module itself; whether it is one is for the caller to see.
+            names += [".".join([*base, alias.name]) for alias in node.names]
+        elif top_level_only and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            continue
+        elif top_level_only and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return tuple(names)
+
+
+def module_name(file: Path) -> str:
+    """`codec_bench/data/source.py` and `kernels/stoi/cpu.py` as they are imported."""
+    parts = list(file.with_suffix("").parts)
+    if parts[0] in LINKED:
+        parts.insert(0, "codec_bench")
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def own_files() -> dict[str, Path]:
+    """Every module of the package, the linked rooms included, by its dotted name."""
+    rooms = ("codec_bench", *LINKED)
+    return {module_name(file): file for file in project_files() if file.suffix == ".py" and file.parts[0] in rooms}
+
+
+def own_imports(file: Path, **options) -> set[str]:
+    """Modules of the package that a file imports."""
+    modules = own_files()
+    found = set()
+    for name in imports_of(file, **options):
+        if name.split(".")[0] == "codec_bench":
+            found.add(name if name in modules else name.rpartition(".")[0])
+    return found
+
+
+def room_of(module: str) -> str:
+    return [*module.split("."), "(package)"][1]
+
+
+@pytest.mark.parametrize("name", LINKED)
+def test_the_linked_rooms_are_there(name):
+    link = PACKAGE / name
+    assert link.is_symlink() and os.readlink(link) == f"../{name}", (
+        f"codec_bench/{name} must be a symbolic link to ../{name}; on Windows clone with 'git clone -c core.symlinks=true'"
+    )
+    assert any(file.parts[0] == name for file in project_files()), f"{name}/ holds no file, so git would not keep it"
+    assert not (ROOT / name / "__init__.py").exists(), f"{name}/ must not be importable by its bare name"
+
+
+def test_every_file_belongs_to_a_room():
+    rooms = {room for layer in LAYERS for room in layer} | {"(package)"}
+    strangers = {room_of(module) for module in own_files()} - rooms - set(LINKED)
+    assert not strangers, f"say in LAYERS where {', '.join(sorted(strangers))} stands"
+
+
+def test_imports_point_downwards():
+    level = {room: at for at, layer in enumerate(LAYERS) for room in layer}
+    wrong = []
+    for module, file in own_files().items():
+        here = room_of(module)
+        if here == "(package)":  # names everything, and imports it when asked
+            continue
+        for target in sorted(own_imports(file)):
+            there = room_of(target)
+            if there == here or (file.as_posix(), target) in EXCEPTIONS:
+                continue
+            if there == "(package)":
+                allowed = level[here] >= level["api"]
+            elif here in ONLY:
+                allowed = there in ONLY[here]
+            else:
+                allowed = level[there] <= level[here]
+            if not allowed:
+                wrong.append(f"{file} imports {target}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_two_rooms_import_each_other():
+    graph: dict[str, set[str]] = {}
+    for module, file in own_files().items():
+        here = room_of(module)
+        targets = {t for t in own_imports(file) if (file.as_posix(), t) not in EXCEPTIONS}
+        graph.setdefault(here, set()).update(room_of(t) for t in targets if here != "(package)")
+    for room in graph:
+        reached, waiting = set(), [room]
+        while waiting:
+            for target in graph.get(waiting.pop(), set()) - {room}:
+                if target not in reached:
+                    reached.add(target)
+                    waiting.append(target)
+        back = sorted(other for other in reached if room in graph.get(other, set()))
+        assert not back, f"{room} and {', '.join(back)} import each other, directly or through others"
+
+
+def test_what_names_things_imports_nothing_heavy():
+    # From the package, the tables of names and the command line, along every import that runs at once.
+    modules = own_files()
+    tables = re.compile(r'"(codec_bench\.[\w.]+):\w+"')
+    waiting = ["codec_bench", *(m for m in modules if m.count(".") == 1 and m != "codec_bench.kernels")]
+    for module in list(waiting):
+        if module in modules:
+            waiting += tables.findall((ROOT / modules[module]).read_text("utf-8"))
+    reached: dict[str, str] = dict.fromkeys(waiting, "a table of names")
+    wrong = []
+    while waiting:
+        module = waiting.pop()
+        if module not in modules:
+            continue
+        for name in imports_of(modules[module], top_level_only=True):
+            if name.split(".")[0] in HEAVY:
+                wrong.append(f"{modules[module]} imports {name} (reached through {reached[module]})")
+        for target in own_imports(modules[module], top_level_only=True):
+            if target not in reached:
+                reached[target] = module
+                waiting.append(target)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_tables_name_modules_that_exist():
+    modules = own_files()
+    for room in ("codecs", "features", "metrics"):
+        text = (PACKAGE / room / "__init__.py").read_text("utf-8")
+        for module, name in re.findall(r'"(codec_bench\.[\w.]+):(\w+)"', text):
+            assert module in modules, f"{room} names {module}, which is no file"
+            tree = ast.parse((ROOT / modules[module]).read_text("utf-8"))
+            defined = {node.name for node in ast.walk(tree) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+            assert name in defined, f"{room} names {module}:{name}, which {modules[module]} does not define"
+
+
+def fresh(code: str, cwd: Path) -> str:
+    """What a new interpreter writes, started away from the repository."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", textwrap.dedent(code)], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_importing_the_package_is_quick_and_light(tmp_path):
+    code = """
+        import sys, time
+        start = time.perf_counter()
+        import codec_bench
+        took = time.perf_counter() - start
+        heavy = {"torch", "torchaudio", "numba", "transformers", "onnxruntime", "scipy", "av", "numpy", "pyarrow"}
+        print(took, *sorted(heavy & set(sys.modules)))
+    """
+    runs = [fresh(code, tmp_path).split() for _ in range(5)]
+    assert runs[0][1:] == [], f"import codec_bench loads {', '.join(runs[0][1:])}"
+    assert min(float(run[0]) for run in runs) < 0.15
+
+
+def test_every_public_name_can_be_had(tmp_path):
+    code = """
+        import codec_bench
+        for name in codec_bench.__all__:
+            getattr(codec_bench, name)
+        print(len(codec_bench.__all__))
+    """
+    assert int(fresh(code, tmp_path)) >= 7
+
+
+def test_the_rooms_are_not_importable_by_their_bare_names(tmp_path):
+    # transformers looks for a package called `kernels`, and breaks on ours.
+    code = """
+        import importlib.util
+        for name in ("kernels", "benchmarks", "configs"):
+            spec = importlib.util.find_spec(name)
+            for place in (spec.submodule_search_locations or []) if spec else []:
+                print(place)
+    """
+    ours = [place for place in fresh(code, tmp_path).splitlines() if Path(place).resolve().is_relative_to(ROOT)]
+    assert not ours
+
+
+def test_every_kernel_is_a_package():
+    folders = {file.parts[1] for file in project_files() if file.parts[0] == "kernels" and len(file.parts) > 2}
+    assert folders
+    for folder in folders:
+        assert (ROOT / "kernels" / folder / "__init__.py").is_file(), f"kernels/{folder} has no __init__.py"
+
+
+def test_nothing_mentions_the_machine_it_was_written_on():
+    places = ["work", "tmp", "root", r"home/\w+", r"Users/\w+", "opt/venv"]
+    pattern = re.compile(r"(?<![\w.~-])/(" + "|".join(places) + r")\b(?!\.)")
+    found = []
+    for file in project_files():
+        if file == Path(__file__).resolve().relative_to(ROOT) or (ROOT / file).is_symlink():
+            continue
+        try:
+            text = (ROOT / file).read_text("utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [
+            f"{file}:{n}: {line.strip()[:100]}" for n, line in enumerate(text.splitlines(), 1) if pattern.search(line)
+        ]
+    assert not found, "\n".join(found)
+
+
+def test_refused_words_name_nothing():
+    refused = {"task", "evaluator", "helper", "manager", "util", "utils", "common", "tasks", "helpers", "managers"}
+    wrong = []
+    for module, file in own_files().items():
+        words = [word for part in module.split(".") for word in part.lower().split("_")]
+        for node in ast.walk(ast.parse((ROOT / file).read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                words += [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", node.name)]
+        wrong += [f"{file}: {word}" for word in sorted(refused & set(words))]
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,274 @@
+"""What is shipped is what is here: wheel and sdist, built from the project's files and used in a clean environment."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import textwrap
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+LINKED = ("benchmarks", "configs", "kernels")
+BROKEN = "broken_plugin"
+
+
+def execute(*command: object, cwd: Path) -> str:
+    """Runs a command away from the repository and returns what it wrote; its words are the failure's message."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=120,
+        env={name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONHOME")},
+    )  # fmt: skip
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def copy_project(to: Path) -> Path:
+    """The files that git keeps or would keep, links as links, and so without empty folders."""
+    ignored = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines() if line]
+    for here, folders, files in os.walk(ROOT):
+        for names in (folders, files):
+            names[:] = [n for n in names if n != ".git" and not any(fnmatch.fnmatch(n, p) for p in ignored)]
+        links = [name for name in folders if Path(here, name).is_symlink()]
+        for name in [*files, *links]:
+            target = to / Path(here, name).relative_to(ROOT)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(Path(here, name), target, follow_symlinks=False)
+    return to
+
+
+def packed(file: Path) -> dict[str, str]:
+    """Hash by name of every file in a wheel or sdist, without the folder that an sdist has around them."""
+    if file.suffix == ".whl":
+        with zipfile.ZipFile(file) as archive:
+            return {
+                i.filename: hashlib.sha256(archive.read(i)).hexdigest() for i in archive.infolist() if not i.is_dir()
+            }
+    with tarfile.open(file) as archive:
+        members = [member for member in archive.getmembers() if not member.isdir()]
+        assert all(member.isfile() for member in members), "an sdist must hold files where the repository has links"
+        return {
+            member.name.partition("/")[2]: hashlib.sha256(archive.extractfile(member).read()).hexdigest()
+            for member in members
+        }
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory) -> dict[str, Path]:
+    """The sdist, the wheel built from it, and the wheel built from the project itself."""
+    major = int(version("setuptools").partition(".")[0])
+    assert major >= 77, f"building needs setuptools>=77 and {major} is installed: pip install -e '.[embedded,dev]'"
+    tmp = tmp_path_factory.mktemp("built")
+    project = copy_project(tmp / "project")
+    build = (sys.executable, "-P", "-m", "build", "--no-isolation", "--skip-dependency-check", project)
+    execute(*build, "--outdir", tmp / "through-sdist", cwd=tmp)
+    execute(*build, "--wheel", "--outdir", tmp / "straight", cwd=tmp)
+    (sdist,), (through,) = (tmp / "through-sdist").glob("*.tar.gz"), (tmp / "through-sdist").glob("*.whl")
+    (straight,) = (tmp / "straight").glob("*.whl")
+    return {"sdist": sdist, "through": through, "straight": straight}
+
+
+class Environment:
+    """A virtual environment whose own packages come first and the running environment's, as dependencies, after them."""
+
+    def __init__(self, folder: Path) -> None:
+        execute(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
+        self.folder = folder
+        self.bin = folder / ("Scripts" if os.name == "nt" else "bin")
+        self.elsewhere = folder / "elsewhere"
+        self.elsewhere.mkdir()
+        config = {"base": str(folder), "platbase": str(folder)}
+        self.packages = Path(sysconfig.get_path("purelib", vars=config))
+        self.before = {path.name for path in self.packages.iterdir()}
+        # Paths in a .pth file come after the environment's own, and .pth files in them are not read.
+        here = dict.fromkeys([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
+        (self.packages / "dependencies.pth").write_text("\n".join(here) + "\n", "utf-8")
+
+    def install(self, wheel: Path) -> None:
+        pip = (sys.executable, "-P", "-m", "pip", "--python", self.bin / "python", "--disable-pip-version-check")
+        execute(*pip, "install", "-q", "--no-deps", "--no-index", "--ignore-installed", wheel, cwd=self.elsewhere)
+
+    def python(self, code: str) -> object:
+        """What a snippet prints as JSON, run from a folder that is not the repository."""
+        return json.loads(execute(self.bin / "python", "-c", textwrap.dedent(code), cwd=self.elsewhere))
+
+
+@pytest.fixture(scope="module")
+def clean(built, tmp_path_factory) -> Environment:
+    """A clean environment with the wheel that was built through the sdist."""
+    environment = Environment(tmp_path_factory.mktemp("clean") / "env")
+    environment.install(built["through"])
+    return environment
+
+
+@pytest.fixture(scope="module")
+def extended(clean, tmp_path_factory) -> Environment:
+    """The same with the tiny package of tests/plugin_package, and with one that cannot be imported."""
+    tmp = tmp_path_factory.mktemp("plugin")
+    shutil.copytree(ROOT / "tests" / "plugin_package", tmp / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    build = (sys.executable, "-P", "-m", "build", "--wheel", "--no-isolation", "--skip-dependency-check")
+    execute(*build, tmp / "source", "--outdir", tmp, cwd=tmp)
+    (wheel,) = tmp.glob("*.whl")
+    clean.install(wheel)
+    facts = clean.packages / f"{BROKEN}-1.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {BROKEN}\nVersion: 1.0\n", "utf-8")
+    (facts / "entry_points.txt").write_text(f"[codec_bench]\nbroken = {BROKEN}\n", "utf-8")
+    (clean.packages / f"{BROKEN}.py").write_text('raise RuntimeError("its licence has run out")\n', "utf-8")
+    return clean
+
+
+def expected_modules() -> set[str]:
+    """Names in a wheel of every file of the package, the linked rooms in place of the links."""
+    found = set()
+    for name in ("codec_bench", *LINKED):
+        for path in (ROOT / name).rglob("*"):
+            parts = path.relative_to(ROOT).parts
+            if path.is_file() and not path.is_symlink() and "__pycache__" not in parts:
+                if parts[0] == "codec_bench" and parts[1] in LINKED:  # reached through the link
+                    continue
+                found.add("/".join(parts if parts[0] == "codec_bench" else ("codec_bench", *parts)))
+    return found
+
+
+def test_the_wheel_holds_the_package_and_nothing_beside_it(built):
+    names = packed(built["through"])
+    top = {name.split("/")[0] for name in names}
+    assert top == {"codec_bench", f"codec_bench-{version('codec-bench')}.dist-info"}
+    assert {name for name in names if name.startswith("codec_bench/")} == expected_modules()
+
+
+def test_the_wheel_holds_data_and_licence(built):
+    names = set(packed(built["through"]))
+    assert "codec_bench/py.typed" in names
+    assert "codec_bench/data/embedded/manifest.jsonl" in names
+    assert sum(name.startswith("codec_bench/data/embedded/") and name.endswith(".flac") for name in names) >= 24
+    assert any(re.fullmatch(r"codec_bench/configs/\w+/.*\.yaml", name) for name in names)
+    assert any(re.fullmatch(r"codec_bench/kernels/\w+/cpu\.py", name) for name in names)
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert built["through"].stat().st_size < 10_000_000
+
+
+def test_a_wheel_through_the_sdist_is_the_wheel(built):
+    through, straight = packed(built["through"]), packed(built["straight"])
+    record = next(name for name in straight if name.endswith("/RECORD"))
+    del through[record], straight[record]
+    assert through == straight
+
+
+def test_the_sdist_holds_what_a_build_needs(built):
+    names = set(packed(built["sdist"]))
+    assert {"pyproject.toml", "README.md", "LICENSE"} <= names
+    assert expected_modules() <= names
+    assert not any(name.split("/")[0] in LINKED for name in names), "linked rooms stand in the package only"
+
+
+def test_installed_it_adds_one_package(clean):
+    new = {path.name for path in clean.packages.iterdir()} - clean.before - {"dependencies.pth"}
+    new -= {name for name in new if BROKEN in name or "mulaw" in name} | {"__pycache__"}
+    assert new == {"codec_bench", f"codec_bench-{version('codec-bench')}.dist-info"}
+
+
+def test_installed_it_works_from_anywhere(clean):
+    said = clean.python(
+        """
+        import importlib, importlib.util, json, pkgutil
+        import codec_bench, codec_bench.kernels
+        from codec_bench.data import open_source
+        from codec_bench.types import Audio
+        kernels = []
+        for found in pkgutil.walk_packages(codec_bench.kernels.__path__, "codec_bench.kernels."):
+            if found.name.rpartition(".")[2] in ("ref", "cpu"):
+                importlib.import_module(found.name)
+                kernels.append(found.name)
+        from codec_bench.stats import bootstrap_interval
+        interval = bootstrap_interval([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], seed=0)
+        source = open_source("embedded")
+        spec = importlib.util.find_spec("kernels")
+        print(json.dumps({
+            "file": codec_bench.__file__,
+            "version": codec_bench.__version__,
+            "kernels": kernels,
+            "seconds": sum(Audio.read(sample.audio).duration_s for sample in source),
+            "interval": [interval.low, interval.high],
+            "bare": [str(place) for place in (spec.submodule_search_locations or [])] if spec else [],
+        }))
+        """
+    )
+    assert Path(said["file"]).is_relative_to(clean.folder.resolve()) or Path(said["file"]).is_relative_to(clean.folder)
+    assert said["version"] == version("codec-bench")
+    files = {f"codec_bench.kernels.{f.parent.name}.{f.stem}" for f in (ROOT / "kernels").glob("*/*.py")}
+    assert set(said["kernels"]) == {name for name in files if name.rpartition(".")[2] in ("ref", "cpu")}
+    assert said["seconds"] > 90
+    assert 1.0 <= said["interval"][0] < said["interval"][1] <= 4.0
+    assert not [place for place in said["bare"] if Path(place).is_relative_to(clean.folder)]
+
+
+def test_the_command_says_what_it_can_do(clean):
+    shown = execute(clean.bin / "codec-bench", "--help", cwd=clean.elsewhere)
+    for command in ("demo", "eval", "score", "compare", "list"):
+        assert re.search(rf"\b{command}\b", shown), shown
+    assert execute(clean.bin / "codec-bench", "--version", cwd=clean.elsewhere).strip() == version("codec-bench")
+
+
+def test_another_package_adds_names_and_a_broken_one_is_listed(extended):
+    said = extended.python(
+        """
+        import json, sys
+        from codec_bench import codecs, metrics
+        from codec_bench.registry import plugins
+        names = {"codecs": codecs.codec_names(), "metrics": metrics.REGISTRY.names()}
+        loaded = [name for name in sys.modules if name.startswith("mulaw_plugin.")]
+        found = {plugin.name: [plugin.target, plugin.error] for plugin in plugins()}
+        print(json.dumps({**names, "loaded": loaded, "plugins": found}))
+        """
+    )
+    assert "mulaw" in said["codecs"] and "crossing_distance" in said["metrics"]
+    assert "stoi" in said["metrics"], "the project's own names stay"
+    assert said["loaded"] == [], "listing names imports no codec"
+    assert said["plugins"]["mulaw"] == ["mulaw_plugin", None]
+    assert said["plugins"]["broken"] == [BROKEN, "RuntimeError: its licence has run out"]
+
+
+def test_names_of_another_package_work_like_ones_own(extended):
+    said = extended.python(
+        """
+        import json
+        import numpy as np
+        from codec_bench import Audio, Inputs, load_codec
+        from codec_bench.metrics import build_metric
+        x = np.sin(np.arange(8000) * 0.05).astype(np.float32) * 0.5
+        codec = load_codec("mulaw")
+        codes = codec.encode([Audio(x, 16_000)])
+        y = codec.decode(codes)[0].samples[0]
+        same, other = build_metric("crossing_distance").compute([
+            Inputs("a", 16_000, estimate=y, reference=x), Inputs("b", 16_000, estimate=np.abs(y), reference=x),
+        ])
+        error = float(np.sqrt(np.mean((x - y) ** 2) / np.mean(x ** 2)))
+        print(json.dumps([codes[0].nominal_bitrate_bps, error, len(y), same.value, other.value]))
+        """
+    )
+    bitrate, error, length, same, other = said
+    assert (bitrate, length) == (128_000.0, 8000)
+    # 8-bit logarithmic quantisation has a signal-to-noise ratio near 38 dB whatever the level.
+    assert 0.005 < error < 0.02
+    # sin(0.05 n) crosses zero 0.05 / pi times a sample; the two signals agree but for the level nearest zero.
+    assert same < 100 and other == pytest.approx(0.05 / 3.14159 * 16_000, rel=0.02)
+
+
+def test_the_command_lists_another_package_and_its_names(extended):
+    shown = execute(extended.bin / "codec-bench", "list", "plugins", cwd=extended.elsewhere)
+    assert "mulaw_plugin" in shown and "RuntimeError: its licence has run out" in shown
+    assert "mulaw" in execute(extended.bin / "codec-bench", "list", "codecs", cwd=extended.elsewhere)
+    assert "crossing_distance" in execute(extended.bin / "codec-bench", "list", "metrics", cwd=extended.elsewhere)
