@@ -185,6 +185,9 @@ def print_list(what: str, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
         return
+    if not rows:
+        talk(f"no {what}")
+        return
     columns = list(dict.fromkeys(k for row in rows for k in row))
     console().print(table(columns, [[_plain(row.get(c)) for c in columns] for row in rows]))
 

@@ -1,0 +1,271 @@
+"""Every command once, as a person types it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A finished run with two systems."""
+    from codec_bench import evaluate
+
+    return evaluate(
+        codec="opus-12k,g711-ulaw", data="embedded", metrics="stoi,si_sdr,bitrate", limit=6, out=tmp_path_factory.mktemp("cli") / "run",
+        cache=False, workers=2,
+    )  # fmt: skip
+
+
+def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
+    code, out, err = cli(
+        "eval",
+        "--codec",
+        "g711-ulaw",
+        "--data",
+        "embedded",
+        "--metrics",
+        "si_sdr,bitrate",
+        "--limit",
+        3,
+        "--out",
+        "r",
+        "--no-cache",
+    )
+    assert code == 0
+    assert "g711-ulaw" in out and "si_sdr" in out and "where the time went" in out
+    assert "3 of 3 items" in err and "report.html" in err
+    held = {p.name for p in (tmp_path / "r").iterdir()}
+    assert {"run.sqlite", "run.json", "summary.json", "report.html", "audio"} <= held
+    summary = json.loads((tmp_path / "r" / "summary.json").read_text())
+    assert summary["schema"] == 1
+    entry = summary["systems"]["g711-ulaw"]["metrics"]["si_sdr"]
+    assert {"value", "ci95", "n", "failed", "unit", "higher_is_better", "protocol"} <= entry.keys()
+    assert entry["n"] == 3 and entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
+    assert summary["systems"]["g711-ulaw"]["bitrate_bps"]["value"] == pytest.approx(64000, rel=1e-3)
+
+
+def test_json_is_all_there_is_on_stdout(cli):
+    code, out, _ = cli(
+        "eval",
+        "--codec",
+        "g711-ulaw",
+        "--data",
+        "embedded",
+        "--metrics",
+        "si_sdr",
+        "--limit",
+        2,
+        "--out",
+        "r",
+        "--json",
+        "--no-cache",
+    )
+    assert code == 0
+    assert json.loads(out)["systems"]["g711-ulaw"]["metrics"]["si_sdr"]["n"] == 2
+
+
+def test_a_manifest_of_every_kind_gives_the_same_numbers(cli, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from codec_bench.data import open_source
+
+    rows = [
+        {"id": s.id, "audio": s.audio, "text": s.text, "speaker": s.speaker, "language": "en"}
+        for s in list(open_source("embedded"))[:3]
+    ]
+    (tmp_path / "m.jsonl").write_text("\n".join(json.dumps(r) for r in rows))
+    for suffix, delimiter in (("csv", ","), ("tsv", "\t")):
+        with open(tmp_path / f"m.{suffix}", "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys(), delimiter=delimiter)
+            writer.writeheader()
+            writer.writerows(rows)
+    pyarrow.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "m.parquet")
+    seen = []
+    for suffix in ("jsonl", "csv", "tsv", "parquet"):
+        code, out, err = cli(
+            "eval",
+            "--codec",
+            "g711-ulaw",
+            "--data",
+            f"m.{suffix}",
+            "--metrics",
+            "si_sdr",
+            "--out",
+            suffix,
+            "--json",
+            "--no-cache",
+        )
+        assert code == 0, err
+        seen.append(json.loads(out)["systems"]["g711-ulaw"]["metrics"])
+    assert seen[0] == seen[1] == seen[2] == seen[3]
+
+
+def test_own_code_by_relative_path(cli, tmp_path):
+    (tmp_path / "mine.py").write_text(OWN.read_text())
+    code, out, err = cli(
+        "eval",
+        "--codec",
+        "./mine.py:Quantiser",
+        "--data",
+        "embedded",
+        "--metrics",
+        "si_sdr,./mine.py:Loudness",
+        "--limit",
+        2,
+        "--out",
+        "r",
+        "--json",
+        "--no-cache",
+    )
+    assert code == 0, err
+    assert set(json.loads(out)["systems"]["./mine.py:Quantiser"]["metrics"]) == {"si_sdr", "./mine.py:Loudness"}
+    # The file changed: the run must not go on as if it had not.
+    (tmp_path / "mine.py").write_text(OWN.read_text() + "\n# another version\n")
+    code, _, err = cli(
+        "eval",
+        "--codec",
+        "./mine.py:Quantiser",
+        "--data",
+        "embedded",
+        "--metrics",
+        "si_sdr,./mine.py:Loudness",
+        "--limit",
+        2,
+        "--out",
+        "r",
+        "--no-cache",
+    )
+    assert code == 2 and "code was" in err
+    code, out, err = cli("validate", "./mine.py:Quantiser", "./mine.py:Loudness")
+    assert code == 0, out
+    code, out, _ = cli("validate", "./mine.py:WrongLength")
+    assert code == 2 and "output must be as long as input" in out
+    code, out, _ = cli("verify-batching", "./mine.py:Quantiser")
+    assert code == 0 and "yes" in out
+    code, out, _ = cli("verify-batching", "./mine.py:LeaksItsBatch")
+    assert code == 2 and "NO" in out
+
+
+@pytest.mark.parametrize("what", ["codecs", "metrics", "features", "data", "presets", "plugins"])
+def test_list(cli, what):
+    code, out, err = cli("list", what)
+    assert code == 0 and (out.strip() or "no plugins" in err)
+    code, out, _ = cli("list", what, "--json")
+    rows = json.loads(out)
+    assert isinstance(rows, list) and (rows or what == "plugins")
+    assert all("name" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("stoi", "pystoi"), ("dnsmos", "dnsmos/speechmos"), ("wer[pocketsphinx]", "pocketsphinx"), ("wer", "recogniser"), ("opus-12k", "12000"),
+        ("encodec-24khz@6", "75"), ("ge2e", "resemblyzer"), ("embedded", "fingerprint"), ("demo", "opus-6k"),
+    ],
+)  # fmt: skip
+def test_show(cli, name, says):
+    code, out, err = cli("show", name)
+    if name.startswith("encodec") and code == 2:
+        assert "facebook/encodec_24khz" in err, "its weights are not here, and that is said"
+        return
+    assert code == 0, err
+    assert says.lower() in out.lower()
+
+
+def test_show_validate_and_export_of_a_run(cli, run, tmp_path):
+    code, out, _ = cli("show", run.folder)
+    assert code == 0 and "opus-12k" in out
+    code, out, _ = cli("validate", run.folder)
+    assert code == 0 and "12 of 12" in out
+    code, out, _ = cli("export", run.folder)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert len(rows) == 2 * 6 * 3
+    assert set(rows[0]) == {"system", "id", "metric", "value", "status", "reason", "protocol"}
+    code, out, _ = cli("export", run.folder, "--format", "parquet", "--out", "x.parquet")
+    assert code == 0 and (tmp_path / "x.parquet").stat().st_size > 1000
+
+
+def test_compare_two_systems_and_two_runs(cli, run, tmp_path):
+    code, out, _ = cli("compare", run.folder, "--json")
+    assert code == 0
+    (pair,) = json.loads(out)
+    by_metric = {c["metric"]: c for c in pair["comparisons"]}
+    assert by_metric["stoi"]["pairs"] == 6
+    assert by_metric["stoi"]["wins"] == 0 and by_metric["stoi"]["losses"] == 6, "opus-12k loses to 64 kbit/s everywhere"
+    assert by_metric["stoi"]["p_sign"] == pytest.approx(2 / 2**6)
+    code, out, _ = cli("compare", run.folder, run.folder, "--metrics", "stoi")
+    assert code == 0 and "opus-12k" in out and "stoi" in out
+    code, _, err = cli("compare", run.folder, "--systems", "opus-12k,opus-13k")
+    assert code == 2 and "did you mean opus-12k" in err
+
+
+def test_report_of_two_runs(cli, run, tmp_path):
+    code, out, _ = cli("report", run.folder, run.folder, "--out", "both.html")
+    assert code == 0 and out.strip() == "both.html"
+    assert (tmp_path / "both.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+def test_validate_names_every_bad_row(cli, tmp_path):
+    (tmp_path / "m.jsonl").write_text('{"audio": "none.wav"}\nnot json\n')
+    code, out, _ = cli("validate", "m.jsonl")
+    assert code == 2
+    assert "none.wav" in out or "line 2" in out
+
+
+def test_doctor_and_version(cli):
+    code, out, _ = cli("doctor", "--json")
+    findings = json.loads(out)
+    assert {f["what"] for f in findings} >= {
+        "python",
+        "torch and torchaudio match",
+        "one onnxruntime",
+        "embedded speech",
+        "GPU",
+    }
+    assert code == (2 if any(f["state"] == "wrong" for f in findings) else 0)
+    code, out, _ = cli("--version")
+    assert code == 0 and out.strip()
+
+
+def test_two_onnxruntimes_are_found(monkeypatch):
+    from codec_bench.cli import check
+
+    monkeypatch.setattr(check, "package_version", lambda name: "1.2" if "onnxruntime" in name else "1")
+    finding = check._onnxruntime()
+    assert finding.state == "wrong" and "overwrite each other" in finding.found and "uninstall" in finding.do
+
+
+def test_help_and_import_are_quick(cli):
+    import subprocess
+    import sys
+    import time
+
+    def best(command):
+        times = []
+        for _ in range(5):
+            start = time.perf_counter()
+            subprocess.run(command, check=True, capture_output=True)
+            times.append(time.perf_counter() - start)
+        return min(times)
+
+    nothing = best([sys.executable, "-P", "-c", "pass"])
+    assert best([sys.executable, "-P", "-c", "import codec_bench"]) - nothing < 0.15
+    assert (
+        best(
+            [
+                sys.executable,
+                "-P",
+                "-c",
+                "from codec_bench.cli import main; import sys; sys.argv = ['codec-bench', '--help']; main()",
+            ]
+        )
+        < 0.4 + nothing
+    )

@@ -1,0 +1,104 @@
+"""The main job: every system and metric has numbers, and no process of it touches a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from codec_bench.store.record import open_run
+
+BLOCKED = """
+import os, socket
+
+def refuse(*args, **kwargs):
+    with open(os.environ["CODEC_BENCH_TEST_SOCKETS"], "a") as file:
+        file.write(repr(args[1:]) + "\\n")
+    raise OSError("no network here")
+
+socket.socket.connect = socket.socket.connect_ex = socket.socket.sendto = refuse
+socket.getaddrinfo = socket.create_connection = refuse
+"""
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The demo on eight of its utterances, with sockets that refuse in every process."""
+    folder = tmp_path_factory.mktemp("demo")
+    (folder / "sitecustomize.py").write_text(BLOCKED)
+    environment = {
+        **os.environ, "PYTHONPATH": str(folder), "CODEC_BENCH_TEST_SOCKETS": str(folder / "sockets"), "CODEC_BENCH_CACHE": str(folder / "cache"),
+    }  # fmt: skip
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        "from codec_bench.cli import main; main()",
+        "demo",
+        "--limit",
+        "8",
+        "--out",
+        str(folder / "run"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return folder, done
+
+
+def test_no_process_touches_a_network(demo):
+    folder, _ = demo
+    assert not (folder / "sockets").exists(), (folder / "sockets").read_text()
+
+
+def test_every_system_and_metric_has_numbers(demo):
+    folder, done = demo
+    summary = json.loads((folder / "run" / "summary.json").read_text())
+    assert list(summary["systems"]) == [
+        "unprocessed", "opus-6k", "opus-12k", "opus-24k", "mp3-32k", "aac-32k", "amr-nb-12k", "g722", "g711-ulaw",
+    ]  # fmt: skip
+    for name, system in summary["systems"].items():
+        assert set(system["metrics"]) == {
+            "bitrate", "wer[pocketsphinx]", "sim[ge2e]", "dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808", "pesq_wb", "stoi", "estoi",
+            "si_sdr", "mel_distance", "stft_distance",
+        }  # fmt: skip
+        for metric, entry in system["metrics"].items():
+            if name == "unprocessed" and metric in ("bitrate", "si_sdr"):
+                assert entry["n"] == 0 and entry["missing"] == {"undefined": 8}
+                continue
+            assert entry["n"] == 8, (name, metric, entry)
+            assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
+        assert name in done.stdout
+
+
+def test_the_numbers_have_the_order_they_must_have(demo):
+    folder, _ = demo
+    systems = json.loads((folder / "run" / "summary.json").read_text())["systems"]
+    value = lambda system, metric: systems[system]["metrics"][metric]["value"]  # noqa: E731
+    for metric in ("pesq_wb", "stoi", "estoi", "si_sdr", "sim[ge2e]"):
+        assert value("opus-6k", metric) < value("opus-12k", metric) < value("opus-24k", metric), metric
+    for metric in ("mel_distance", "stft_distance"):
+        assert value("opus-6k", metric) > value("opus-12k", metric) > value("opus-24k", metric), metric
+        assert value("unprocessed", metric) == 0
+    assert value("unprocessed", "stoi") == pytest.approx(1)
+    assert value("unprocessed", "sim[ge2e]") == pytest.approx(1)
+    for name, kbps in (
+        ("opus-6k", 6),
+        ("opus-12k", 12),
+        ("opus-24k", 24),
+        ("g722", 64),
+        ("g711-ulaw", 64),
+        ("amr-nb-12k", 12.2),
+    ):
+        assert value(name, "bitrate") / 1000 == pytest.approx(kbps, rel=0.05), name
+
+
+def test_the_record_holds_the_audio_and_the_words(demo):
+    folder, _ = demo
+    run = open_run(folder / "run")
+    assert all(i.audio.is_file() for i in run.items())
+    score = next(run.scores("opus-6k", "wer[pocketsphinx]"))
+    assert {"hits", "substitutions", "deletions", "insertions", "reference", "hypothesis"} <= score.detail.keys()
+    assert (folder / "run" / "report.html").stat().st_size > 1_000_000

@@ -1,0 +1,45 @@
+"""The spectrograms are torch's and the mel filters librosa's; long signals go through in blocks without a seam."""
+
+from __future__ import annotations
+
+import librosa
+import numpy as np
+import pytest
+
+from codec_bench.kernels.spectrum import ref
+
+
+def noise(seed, samples):
+    return 0.1 * np.random.default_rng(seed).standard_normal(samples)
+
+
+@pytest.mark.parametrize(
+    ("rate_hz", "window", "mels"), [(16_000, 2048, 150), (16_000, 512, 80), (24_000, 1024, 80), (1_600, 512, 20)]
+)
+def test_mel_filters_are_librosas(rate_hz, window, mels):
+    expected = librosa.filters.mel(sr=rate_hz, n_fft=window, n_mels=mels, dtype=np.float64).T
+    np.testing.assert_allclose(ref.mel_filters(rate_hz, window, mels), expected, atol=1e-12 * expected.max())
+
+
+@pytest.mark.parametrize("window", [512, 2048])
+@pytest.mark.parametrize("samples", [1_025, 1_536, 16_000, 200_001])
+def test_magnitudes_are_torchs(window, samples, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(ref, "BLOCK_SAMPLES", 1 << 16)
+    signal = noise(1, samples)
+    found = np.concatenate(list(ref.magnitudes(signal, window)))
+    expected = torch.stft(
+        torch.from_numpy(signal), window, window // 4, window=torch.hann_window(window, dtype=torch.float64),
+        return_complex=True,
+    )  # fmt: skip
+    np.testing.assert_allclose(found, expected.abs().numpy().T, atol=1e-10)
+
+
+@pytest.mark.parametrize("mels", [False, True])
+def test_the_size_of_a_block_does_not_matter(mels, monkeypatch):
+    x, y = noise(2, 50_000), noise(3, 50_000)
+    filters = (ref.mel_filters(16_000, 512, 80) if mels else None,)
+    whole = ref.distance(x, y, windows=(512,), filters=filters, floor=1e-5)
+    monkeypatch.setattr(ref, "BLOCK_SAMPLES", 512 * 7)
+    assert ref.distance(x, y, windows=(512,), filters=filters, floor=1e-5) == pytest.approx(whole, rel=1e-12)

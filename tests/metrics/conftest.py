@@ -1,0 +1,105 @@
+"""Real signals and what systems do to them: one reference and several damaged estimates a clip, always the same."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.resample import prepare
+from codec_bench.metrics import Inputs
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A clip and one damaged version of it, mono float32 `(samples,)` each."""
+
+    clip: str
+    damage: str
+    rate_hz: int
+    reference: np.ndarray
+    estimate: np.ndarray
+
+    @property
+    def inputs(self) -> Inputs:
+        """As a metric takes it."""
+        return Inputs(f"{self.clip}/{self.damage}", self.rate_hz, self.estimate, self.reference)
+
+
+def _noisy(signal: np.ndarray, rate_hz: int, rng: np.random.Generator, snr_db: float) -> np.ndarray:
+    return signal + rng.standard_normal(signal.size) * np.sqrt(np.mean(signal**2.0)) * 10 ** (-snr_db / 20)
+
+
+def _soft_clipped(signal: np.ndarray, rate_hz: int, rng: np.random.Generator) -> np.ndarray:
+    peak = np.abs(signal).max()
+    return np.tanh(6 * signal / peak) * peak / 3
+
+
+def _low_passed(signal: np.ndarray, rate_hz: int, rng: np.random.Generator) -> np.ndarray:
+    from scipy.signal import butter, sosfilt
+
+    return sosfilt(butter(6, 1800, fs=rate_hz, output="sos"), signal)
+
+
+def _coarse_spectrum(signal: np.ndarray, rate_hz: int, rng: np.random.Generator) -> np.ndarray:
+    """As a transform codec at a low rate: 20 ms blocks, spectral lines rounded to steps that follow the block's level."""
+    from scipy.fft import dct, idct
+
+    block = rate_hz // 50
+    padded = np.concatenate([signal, np.zeros(-signal.size % block)]).reshape(-1, block)
+    lines = dct(padded, axis=1, norm="ortho")
+    step = 0.7 * np.sqrt((lines**2).mean(axis=1, keepdims=True)) + 1e-9
+    return idct(np.round(lines / step) * step, axis=1, norm="ortho").reshape(-1)[: signal.size]
+
+
+DAMAGE: dict[str, Callable[..., np.ndarray]] = {
+    "noise 20 dB": lambda *given: _noisy(*given, snr_db=20.0),
+    "noise 0 dB": lambda *given: _noisy(*given, snr_db=0.0),
+    "soft clipping": _soft_clipped,
+    "low-pass": _low_passed,
+    "coarse spectrum": _coarse_spectrum,
+}
+
+
+def damaged(clip: str, signal: np.ndarray, rate_hz: int) -> list[Pair]:
+    """Every damage of one clip, drawn by the clip's name."""
+    pairs = []
+    for name, damage in DAMAGE.items():
+        rng = np.random.default_rng(zlib.crc32(f"{clip}/{name}".encode()))
+        estimate = np.clip(damage(signal.astype(np.float64), rate_hz, rng), -1, 1)
+        pairs.append(Pair(clip, name, rate_hz, signal, estimate.astype(np.float32)))
+    return pairs
+
+
+@pytest.fixture(scope="session")
+def real_pairs(recordings):
+    """A function of a rate (None for each clip's own): every real recording with two damages each, in turn."""
+
+    @cache
+    def at(rate_hz: int | None) -> tuple[Pair, ...]:
+        pairs = []
+        for index, (row, audio) in enumerate(recordings):
+            every = damaged(row["id"], prepare(audio, rate_hz), rate_hz or audio.sample_rate_hz)
+            pairs += [every[index % len(every)], every[(index + 2) % len(every)]]
+        return tuple(pairs)
+
+    return at
+
+
+@pytest.fixture(scope="session")
+def embedded_pairs(embedded):
+    """A function of a rate: every clip of the embedded speech with one damage each, in turn."""
+
+    @cache
+    def at(rate_hz: int | None) -> tuple[Pair, ...]:
+        pairs = []
+        for index, (sample, audio) in enumerate(embedded):
+            every = damaged(sample.id, prepare(audio, rate_hz), rate_hz or audio.sample_rate_hz)
+            pairs.append(every[index % len(every)])
+        return tuple(pairs)
+
+    return at

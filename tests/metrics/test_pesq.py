@@ -1,0 +1,153 @@
+"""PESQ is the package's number to the last bit, and nothing that its code cannot hold ever reaches it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from pesq import PesqError, pesq
+
+from codec_bench.metrics import Inputs, build_metric
+from codec_bench.metrics.pesq import MAX_DURATION_S, MAX_UTTERANCES, SAFE_DURATION_S, most_utterances
+
+BANDS = pytest.mark.parametrize(("name", "mode", "rate_hz"), [("pesq_wb", "wb", 16_000), ("pesq_nb", "nb", 8_000)])
+
+
+def bursts(count, rate_hz, *, on_s=0.3, off_s=0.35):
+    """As many utterances of noise, silence between them."""
+    rng = np.random.default_rng(count)
+    on, off = int(on_s * rate_hz), np.zeros(int(off_s * rate_hz))
+    parts = [off]
+    for _ in range(count):
+        parts += [0.3 * rng.uniform(-1, 1, on) * np.hanning(on), off]
+    return np.concatenate(parts).astype(np.float32)
+
+
+def worse(signal, level=0.01):
+    return (signal + level * np.random.default_rng(0).standard_normal(signal.size)).astype(np.float32)
+
+
+def score(name, rate_hz, reference, estimate):
+    return build_metric(name).compute([Inputs("x", rate_hz, estimate, reference)])[0]
+
+
+@BANDS
+def test_equals_the_package_on_every_recording(real_pairs, name, mode, rate_hz):
+    metric, statuses = build_metric(name), []
+    for pair in real_pairs(rate_hz)[::2]:
+        found = metric.compute([pair.inputs])[0]
+        expected = pesq(rate_hz, pair.reference, pair.estimate, mode, on_error=PesqError.RETURN_VALUES)
+        if expected > 0:
+            assert found.value == expected, pair.inputs.id
+            assert metric.range[0] <= found.value <= metric.range[1]
+        else:
+            assert found.status == "undefined", (pair.inputs.id, expected)
+        statuses.append(found.status)
+    assert statuses.count("ok") > 20 and statuses.count("undefined") > 2  # some digits last less than 0.25 s
+
+
+@BANDS
+def test_equals_the_package_on_the_embedded_speech(embedded_pairs, name, mode, rate_hz):
+    for pair in embedded_pairs(rate_hz)[::4]:
+        expected = pesq(rate_hz, pair.reference, pair.estimate, mode)
+        assert build_metric(name).compute([pair.inputs])[0].value == expected, pair.inputs.id
+
+
+@BANDS
+def test_a_score_does_not_depend_on_the_batch(real_pairs, name, mode, rate_hz):
+    items = [pair.inputs for pair in real_pairs(rate_hz) if pair.reference.size < 5 * rate_hz][::7]
+    metric = build_metric(name)
+    alone = [metric.compute([item])[0].value for item in items]
+    other = build_metric("pesq_nb" if mode == "wb" else "pesq_wb")  # the C code keeps the rate in a global
+    other.compute([Inputs("x", other.rate_hz, bursts(3, other.rate_hz), bursts(3, other.rate_hz))])
+    assert alone == [found.value for found in metric.compute(items)]
+    assert alone == [found.value for found in metric.compute(items[::-1])][::-1]
+    assert sum(value is not None for value in alone) > 4
+
+
+@BANDS
+def test_a_copy_is_best_and_more_noise_is_worse(name, mode, rate_hz):
+    signal = bursts(4, rate_hz)
+    values = [score(name, rate_hz, signal, worse(signal, level)).value for level in (0.0, 1e-3, 1e-2, 1e-1)]
+    assert values == sorted(values, reverse=True) and values[0] > 4.5
+    assert score(name, rate_hz, signal, signal * np.float32(0.5)).value == pytest.approx(values[0], abs=1e-3)
+
+
+@BANDS
+def test_signals_without_a_value_say_why(name, mode, rate_hz):
+    signal = bursts(3, rate_hz)
+    silence = np.zeros_like(signal)
+    cases = {
+        "the reference is silent": (silence, signal),
+        "the estimate is silent": (signal, silence),
+        "too short": (signal[3 * rate_hz // 8 :][: rate_hz // 4 - 1],) * 2,
+        "no utterance": (signal * np.float32(1e-30), signal),
+    }
+    for words, (reference, estimate) in cases.items():
+        found = score(name, rate_hz, reference, estimate)
+        assert found.status == "undefined" and found.value is None and words in found.reason
+    enough = signal[3 * rate_hz // 8 :][: rate_hz // 4]
+    assert score(name, rate_hz, enough, enough).status == "ok"
+
+
+@BANDS
+def test_as_many_utterances_as_its_tables_hold_are_scored_and_more_are_refused(name, mode, rate_hz):
+    signal = bursts(MAX_UTTERANCES, rate_hz)
+    assert signal.size / rate_hz > SAFE_DURATION_S
+    assert score(name, rate_hz, signal, worse(signal)).value == pesq(rate_hz, signal, worse(signal), mode)
+    for count in (MAX_UTTERANCES + 1, 60):
+        signal = bursts(count, rate_hz)
+        found = score(name, rate_hz, signal, worse(signal))
+        assert found.status == "refused" and str(count) in found.reason
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="how a process dies differs")
+def test_the_refusal_is_needed():
+    """Without it, one long file would take down the process that scores it."""
+    program = """
+        import numpy as np
+        from pesq import pesq
+        rng = np.random.default_rng(60)
+        gap = np.zeros(2800)
+        parts = [gap]
+        for _ in range(60):
+            parts += [0.3 * rng.uniform(-1, 1, 2400) * np.hanning(2400), gap]
+        signal = np.concatenate(parts).astype(np.float32)
+        pesq(8000, signal, signal + 0.01 * rng.standard_normal(signal.size).astype(np.float32), "nb")
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True)
+    assert done.returncode < 0, "the pesq package survives 60 utterances now: lift the limit"
+
+
+@BANDS
+def test_audio_beyond_the_table_of_bad_intervals_is_refused(name, mode, rate_hz):
+    signal = bursts(2, rate_hz, on_s=1.0, off_s=MAX_DURATION_S / 3)
+    assert signal.size > MAX_DURATION_S * rate_hz
+    found = score(name, rate_hz, signal, signal)
+    assert found.status == "refused" and "95 s" in found.reason
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 16_000])
+def test_utterances_are_never_counted_too_few(rate_hz):
+    """Whatever the level of the bursts, the hum under them and the noise between them."""
+    rng = np.random.default_rng(1)
+    for count in (1, 10, 33):
+        signal = bursts(count, rate_hz)
+        time_s = np.arange(signal.size) / rate_hz
+        hum = 0.2 * np.sin(2 * np.pi * 50 * time_s)
+        hiss = 1e-3 * rng.standard_normal(signal.size)
+        for level in (1.0, 1e-3):
+            assert most_utterances((level * (signal + hum + hiss)).astype(np.float32), rate_hz) >= count
+
+
+def test_long_real_speech_is_scored(recordings):
+    """The length of LibriSpeech's longest utterances, out of real sentences."""
+    from codec_bench.audio.resample import prepare
+
+    speech = [prepare(audio, 8_000) for row, audio in recordings if "arctic" in row["id"] or "libri" in row["id"]]
+    signal = np.tile(np.concatenate(speech), 2)[: 35 * 8_000]
+    assert signal.size == 35 * 8_000
+    assert score("pesq_nb", 8_000, signal, worse(signal)).value == pesq(8_000, signal, worse(signal), "nb")

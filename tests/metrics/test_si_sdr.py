@@ -1,0 +1,96 @@
+"""SI-SDR is torchmetrics' in double precision, and says so where that is held up by an epsilon alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench.metrics import Inputs, build_metric
+
+
+def torchmetrics_db(reference, estimate, dtype=np.float64):
+    import torch
+    from torchmetrics.functional.audio import scale_invariant_signal_distortion_ratio
+
+    sides = [torch.from_numpy(np.array(side, dtype)) for side in (estimate, reference)]
+    return float(scale_invariant_signal_distortion_ratio(*sides))
+
+
+def score(reference, estimate, rate_hz=16_000):
+    return build_metric("si_sdr").compute([Inputs("x", rate_hz, estimate, reference)])[0]
+
+
+def noise(seed, samples=16_000):
+    return (0.1 * np.random.default_rng(seed).standard_normal(samples)).astype(np.float32)
+
+
+@pytest.mark.parametrize("source", ["real_pairs", "embedded_pairs"])
+def test_equals_torchmetrics_on_every_clip(request, source):
+    pairs = request.getfixturevalue(source)(None)
+    assert len(pairs) > 30
+    for pair in pairs:
+        found = build_metric("si_sdr").compute([pair.inputs])[0]
+        assert found.value == pytest.approx(torchmetrics_db(pair.reference, pair.estimate), abs=1e-4), pair.inputs.id
+        # What people run is float32, whose epsilon and rounding show; on audible signals they stay small.
+        assert found.value == pytest.approx(torchmetrics_db(pair.reference, pair.estimate, np.float32), abs=0.05)
+
+
+def test_the_reference_keeps_its_own_rate():
+    assert build_metric("si_sdr").rate_hz is None
+
+
+def test_a_score_does_not_depend_on_the_batch(real_pairs):
+    items = [pair.inputs for pair in real_pairs(None)]
+    metric = build_metric("si_sdr")
+    alone = [metric.compute([item])[0].value for item in items]
+    assert alone == [found.value for found in metric.compute(items)]
+    assert alone == [found.value for found in metric.compute(items[::-1])][::-1]
+
+
+@pytest.mark.parametrize("gain", [1e-3, 0.3, -1.0, 7.0])
+def test_gain_does_not_matter(gain):
+    reference, estimate = noise(1), noise(1) + noise(2)
+    expected = score(reference, estimate).value
+    assert score(reference, estimate * np.float32(gain)).value == pytest.approx(expected, abs=1e-4)
+    assert score(reference * np.float32(gain), estimate).value == pytest.approx(expected, abs=1e-4)
+
+
+def test_it_is_the_ratio_that_went_in():
+    """Noise made orthogonal to the reference at a known ratio."""
+    reference, other = noise(3).astype(np.float64), noise(4).astype(np.float64)
+    other -= reference * (other @ reference) / (reference @ reference)
+    other *= np.sqrt((reference @ reference) / (other @ other))
+    for ratio_db in (-20.0, 0.0, 35.0):
+        estimate = reference + other * 10 ** (-ratio_db / 20)
+        assert score(reference, estimate).value == pytest.approx(ratio_db, abs=1e-9)
+
+
+def test_a_very_good_estimate_is_not_held_down_by_an_epsilon():
+    """A quiet signal stored at 16 bits: in float32, torchmetrics' epsilon of 1.2e-7 is most of the error's energy."""
+    reference = noise(5) * np.float32(0.01)
+    estimate = (reference + 3e-7 * np.random.default_rng(6).standard_normal(reference.size)).astype(np.float32)
+    true_db = 10 * np.log10((reference.astype(float) ** 2).sum() / ((estimate - reference).astype(float) ** 2).sum())
+    assert score(reference, estimate).value == pytest.approx(true_db, abs=1e-3)
+    assert torchmetrics_db(reference, estimate, np.float32) < true_db - 10
+
+
+def test_signals_without_a_value_say_why():
+    sound, silence = noise(7), np.zeros(16_000, np.float32)
+    for words, (reference, estimate) in {
+        "the reference is silent": (silence, sound),
+        "the estimate is silent": (sound, silence),
+        "scaled copy": (sound, sound),
+        "scaled copy of": (sound, sound * np.float32(-0.5)),
+        "nothing of the reference": (np.repeat(sound[:2], 2), np.tile(np.float32([1, -1]), 2)),
+    }.items():
+        found = score(reference, estimate)
+        assert found.status == "undefined" and words in found.reason
+
+
+def test_one_sample_late_is_far_off(recordings):
+    """What the documentation warns of: it compares waveforms."""
+    from codec_bench.audio.resample import prepare
+
+    speech = next(prepare(audio, None) for row, audio in recordings if "libri" in row["id"])
+    late = np.concatenate([np.zeros(1, np.float32), speech[:-1]])
+    assert score(speech, late).value < 20

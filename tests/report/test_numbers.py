@@ -1,0 +1,82 @@
+"""How numbers and names are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from codec_bench.report import numbers
+
+
+def entry(value, low=None, high=None, missing=None):
+    return {"value": value, "ci95": None if low is None else [low, high], "missing": missing or {}}
+
+
+@pytest.mark.parametrize(
+    ("system", "codec"),
+    [
+        ("opus-6k", "opus"),
+        ("amr-nb-12.2k", "amr-nb"),
+        ("mp3-32kbps", "mp3"),
+        ("encodec-24khz@6", "encodec-24khz"),
+        ("g722", "g722"),
+        ("g711-ulaw", "g711-ulaw"),
+        ("@", "@"),
+    ],
+)
+def test_family_drops_only_the_operating_point(system, codec):
+    assert numbers.family(system) == codec
+
+
+def test_a_number_has_the_decimals_its_interval_deserves():
+    assert numbers.decimals([entry(0.93456, 0.92, 0.95), entry(0.9, 0.88, 0.93)]) == 2
+    assert numbers.decimals([entry(12003.0, 11800.0, 12200.0), entry(5e3, 4.7e3, 5.2e3)], 1e-3) == 1
+    assert numbers.decimals([entry(1234.5, 1100.0, 1300.0)]) == 0
+    assert numbers.decimals([entry(0.5), entry(None)]) == 3
+    assert numbers.decimals([]) == 3
+    # One interval of no width (all items equal) says nothing about the others.
+    assert numbers.decimals([entry(1.0, 1.0, 1.0), entry(0.5, 0.2, 0.8)]) == 1
+    # A half width of 0.1 to 0.2 gets a second digit: it would be rounded by half of itself.
+    assert numbers.decimals([entry(0.5, 0.35, 0.65)]) == 2
+
+
+def test_numbers_are_written_with_true_signs_and_no_negative_zero():
+    assert numbers.number(-3.14159, 2) == "−3.14"
+    assert numbers.number(-0.001, 2) == "0.00"
+    assert numbers.number(0.5, 1, sign=True) == "+0.5"
+    assert numbers.number(None, 2) == "–"
+    assert numbers.half_width(entry(0.5, 0.4, 0.62), 2) == "±0.11"
+    assert numbers.half_width(entry(0.5), 2) == ""
+
+
+def test_best_knows_the_direction():
+    values = {"a": 0.1, "b": 0.3, "c": None, "d": 0.3}
+    assert numbers.best(values, True) == {"b", "d"}
+    assert numbers.best(values, False) == {"a"}
+    assert numbers.best(values, None) == set()
+    assert numbers.best({"a": 1.0, "b": None}, True) == set()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "–"), (1.25, "1.2 s"), (59.97, "1 min 00 s"), (125, "2 min 05 s"), (12000, "3 h 20 min"), (3599.8, "1 h 00 min")],
+)  # fmt: skip
+def test_durations(seconds, text):
+    assert numbers.duration(seconds) == text
+
+
+def test_text_that_steers_a_terminal_is_made_harmless():
+    assert numbers.plain("a\x1b[31mb\u202ec\n") == "a�[31mb�c�"
+    assert numbers.plain("Größe 语音 👍") == "Größe 语音 👍"
+
+
+def test_names_and_units():
+    assert numbers.split_name("wer[whisper-large-v3]") == ("wer", "whisper-large-v3")
+    assert numbers.split_name("pesq_wb") == ("pesq_wb", "")
+    assert numbers.shown_unit("bit/s") == (1e-3, "kbps")
+    assert numbers.shown_unit("dB") == (1.0, "dB")
+
+
+def test_reasons_of_several_systems_become_one():
+    row = {"metric": "pesq_wb", "status": "failed", "reason": "no utterance", "example": "x"}
+    grouped = numbers.grouped_reasons([{**row, "system": "a", "count": 2}, {**row, "system": "b", "count": 3}])
+    assert [(g["systems"], g["count"]) for g in grouped] == [(["a", "b"], 5)]

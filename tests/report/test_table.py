@@ -1,0 +1,129 @@
+"""The terminal's tables: readable in the width there is, complete, and harmless whatever the data says."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from codec_bench.report import numbers
+from codec_bench.report.table import comparison_table, failures_table, summary_table
+from codec_bench.stats.paired import ScoreRow, compare_scores
+from codec_bench.stats.summary import summarise
+
+
+@pytest.fixture(scope="module")
+def summary(demo_run):
+    return summarise(demo_run)
+
+
+def render(table, width=100) -> str:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    console.print(table)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 400])
+def test_every_number_is_there_whole_in_any_width(summary, width):
+    text = render(summary_table(summary, width=width), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    lines = text.splitlines()
+    for name, system in summary["systems"].items():
+        # A system's rows, of whichever block; each value stands there with half its interval.
+        rows = "\n".join(line for line in lines if line.split()[:1] == [name])
+        for metric, entry in system["metrics"].items():
+            if entry["value"] is None:
+                continue
+            column = [s["metrics"][metric] for s in summary["systems"].values()]
+            factor, _ = numbers.shown_unit(entry["unit"])
+            places = numbers.decimals(column, factor)
+            shown = f"{numbers.number(factor * entry['value'], places)} {numbers.half_width(entry, places, factor)}"
+            assert shown in rows, (name, metric)
+
+
+def test_missing_values_are_counted_where_they_are_missing(summary):
+    text = render(summary_table(summary, width=400), 400)
+    # Two items of mp3-24k failed: said once at the system, not again in each of its columns.
+    assert text.count("2 failed") == 1
+    lines = text.splitlines()
+    row = next(n for n, line in enumerate(lines) if line.split()[:1] == ["mp3-24k"])
+    assert re.findall(r"\d+ of \d+|\d failed", lines[row + 1]) == ["2 failed", "27 of 30"]
+    row = next(n for n, line in enumerate(lines) if line.split()[:1] == ["g722"])
+    assert re.findall(r"\d+ of \d+", lines[row + 1]) == ["29 of 30", "28 of 30"]
+    assert "undefined" in lines[next(n for n, line in enumerate(lines) if line.split()[:1] == ["unprocessed"]) + 1]
+
+
+def test_the_best_is_bold_and_the_unprocessed_audio_and_bitrates_do_not_compete(summary):
+    console = Console(width=400, file=io.StringIO(), force_terminal=True, color_system="standard")
+    console.print(summary_table(summary, width=400))
+    body = console.file.getvalue().rpartition("─")[2]
+    bold = [text.strip() for text in re.findall(r"\x1b\[1m([^\x1b]+)\x1b", body) if text.strip()]
+    expected = []
+    for metric in summary["systems"]["opus-6k"]["metrics"]:
+        column = {name: system["metrics"][metric] for name, system in summary["systems"].items()}
+        values = [e["value"] for name, e in column.items() if e["value"] is not None and name != "unprocessed"]
+        if metric != "bitrate":
+            top = max(values) if column["g722"]["higher_is_better"] else min(values)
+            expected.append(numbers.number(top, numbers.decimals(column.values())))
+    assert sorted(bold) == sorted(expected)
+
+
+def test_few_systems_and_many_metrics_are_turned(summary):
+    few = {**summary, "systems": {k: summary["systems"][k] for k in ("opus-6k", "g722")}}
+    text = render(summary_table(few, width=80), 80)
+    heads = next(line for line in text.splitlines() if "g722" in line)
+    assert "opus-6k" in heads
+    assert [line.split()[0] for line in text.splitlines() if " ↑" in line or " ↓" in line][:2] == [
+        "bitrate",
+        "wer[pocketsphinx]",
+    ]
+
+
+def test_the_width_of_the_terminal_is_asked_where_none_is_given(summary, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "72")
+    monkeypatch.setattr("rich._console", None)
+    assert max(map(len, render(summary_table(summary), 72).splitlines())) <= 72
+
+
+def test_failures_are_told_with_their_reasons(summary):
+    text = render(failures_table(summary), 160)
+    for row in summary["failures"]["reasons"]:
+        assert row["reason"].split()[0][:8] in text
+    assert "whole item" in text
+    assert re.search(r"pesq_wb\s+failed\s+9\s", text)
+
+
+def test_hostile_text_reaches_no_terminal_and_no_markup(summary):
+    hostile = "\x1b]0;owned\x07[red]x[/red]\x1b[2J\u202e"
+    row = {"system": hostile, "metric": hostile, "status": "failed", "reason": hostile, "count": 1, "example": hostile}
+    system = {"metrics": {hostile: {**summary["systems"]["g722"]["metrics"]["stoi"]}}}
+    mine = {"systems": {hostile: system}, "failures": {"items": 0, "scores": 1, "reasons": [row]}}
+    for table in (failures_table(mine), summary_table(mine, width=120)):
+        text = render(table, 200)
+        assert not set("\x1b\x07\u202e") & set(text)
+        assert "[red]x[/red]" in text
+
+
+def test_a_run_without_any_score_has_a_table():
+    render(summary_table({"systems": {"codec": {"metrics": {}}}, "failures": {"reasons": []}}, width=80), 80)
+    render(summary_table({"systems": {}, "failures": {"reasons": []}}, width=80), 80)
+
+
+def test_a_comparison_shows_the_difference_and_who_won(rng):
+    a = rng.random(50)
+    rows = [[ScoreRow(f"s{n:02d}", v, v, 1.0) for n, v in enumerate(values)] for values in (a, a + 0.1)]
+    clear = compare_scores(rows[0], rows[1][:40], metric="stoi", higher_is_better=True, seed=1)
+    text = render(comparison_table([clear], name_a="opus-6k", name_b="opus-12k"), 140)
+    line = next(line for line in text.splitlines() if "stoi" in line)
+    assert "−0.1" in line
+    assert "0 : 40 : 0" in line
+    assert "<0.001" in line
+    assert "10 left out" in text
+    assert "opus-12k" in text
+    none = compare_scores([], [], metric="stoi", higher_is_better=True, seed=1)
+    assert "–" in render(comparison_table([none]))
+    assert np.isclose(clear.difference, -0.1)

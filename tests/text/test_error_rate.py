@@ -1,0 +1,156 @@
+"""Counts are jiwer's on every pair, and parts add up to the whole."""
+
+from __future__ import annotations
+
+import jiwer
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
+from codec_bench.text.normalise import get_normaliser
+
+JIWER = {"word": jiwer.process_words, "char": jiwer.process_characters}
+UNITS = list(JIWER)
+counts = st.builds(ErrorRate, *[st.integers(0, 1000)] * 4)
+# White space of every kind, repeated, at the edges and alone: where splitting rules differ.
+texts = st.text(st.sampled_from("aab  \t\n\u00a0\u3000\x1fé😀"), max_size=16) | st.text(max_size=12)
+
+
+def as_tuple(counted):
+    return counted.hits, counted.substitutions, counted.deletions, counted.insertions
+
+
+def chunks(alignments):
+    return [(c.type, c.ref_start_idx, c.ref_end_idx, c.hyp_start_idx, c.hyp_end_idx) for c in alignments]
+
+
+def corpus(rng, utterances, vocabulary):
+    names = ["".join(rng.choice(list("abcdefghij"), rng.integers(1, 8))) for _ in range(vocabulary)]
+    references, estimates = [], []
+    for _ in range(utterances):
+        words = rng.choice(names, rng.integers(0, 30)).tolist()
+        heard = []
+        for word in words:
+            draw = rng.random()
+            if draw > 0.05:
+                heard.append(word if draw > 0.1 else str(rng.choice(names)))
+            if draw < 0.02 or draw > 0.97:
+                heard.append(str(rng.choice(names)))
+        references.append(" ".join(words))
+        estimates.append(" ".join(heard))
+    return references, estimates
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("vocabulary", [2, 5, 500])
+def test_every_pair_counts_as_jiwer(rng, unit, vocabulary):
+    references, estimates = corpus(rng, 4000, vocabulary)
+    ours = error_rates(reference=references, estimate=estimates, unit=unit, normaliser="none")
+    expected = [JIWER[unit](r, e) for r, e in zip(references, estimates)]
+    assert [as_tuple(o) for o in ours] == [as_tuple(x) for x in expected]
+    whole = error_rate(reference=references, estimate=estimates, unit=unit, normaliser="none")
+    assert as_tuple(whole) == as_tuple(JIWER[unit](references, estimates))
+    assert whole.rate == getattr(JIWER[unit](references, estimates), {"word": "wer", "char": "cer"}[unit])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@settings(max_examples=300, deadline=None)
+@given(reference=texts, estimate=texts)
+def test_hostile_text_counts_and_aligns_as_jiwer(unit, reference, estimate):
+    expected = JIWER[unit](reference, estimate)
+    ours = error_rate(reference=reference, estimate=estimate, unit=unit, normaliser="none")
+    assert as_tuple(ours) == as_tuple(expected)
+    runs = alignment(reference=reference, estimate=estimate, unit=unit, normaliser="none")
+    assert runs == chunks(expected.alignments[0])
+    assert (tokens(reference, unit), tokens(estimate, unit)) == (expected.references[0], expected.hypotheses[0])
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_transcripts_of_the_recordings_count_as_jiwer(recordings, unit):
+    said = [row["text"] for row, _ in recordings if row.get("text")]
+    # Each against each other's: real words in every degree of likeness.
+    references = [a for a in said for _ in said]
+    estimates = [b for _ in said for b in said]
+    apply = get_normaliser("whisper-en")
+    ours = error_rates(reference=references, estimate=estimates, unit=unit)
+    for reference, estimate, counted in zip(references, estimates, ours):
+        assert as_tuple(counted) == as_tuple(JIWER[unit](apply(reference), apply(estimate)))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@settings(deadline=None)
+@given(pairs=st.lists(st.tuples(texts, texts), max_size=12), cut=st.integers(0, 12))
+def test_parts_add_up_to_the_whole_in_any_order(unit, pairs, cut):
+    def rate(some):
+        return error_rate(
+            reference=[r for r, _ in some], estimate=[e for _, e in some], unit=unit, normaliser="none"
+        )
+
+    assert rate(pairs[:cut]) + rate(pairs[cut:]) == rate(pairs) == rate(pairs[::-1])
+    each = error_rates(reference=[r for r, _ in pairs], estimate=[e for _, e in pairs], unit=unit, normaliser="none")
+    assert sum(each, ErrorRate.zero()) == rate(pairs)
+
+
+@given(a=counts, b=counts, c=counts)
+def test_counts_add_like_numbers(a, b, c):
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+    assert a + ErrorRate.zero() == a
+    assert (a + b).errors == a.errors + b.errors
+    assert (a + b).reference_length == a.reference_length + b.reference_length
+    assert a.estimate_length - a.reference_length == a.insertions - a.deletions
+
+
+@settings(deadline=None)
+@given(text=texts)
+def test_a_text_against_itself_has_no_error(text):
+    same = error_rate(reference=text, estimate=text, normaliser="none")
+    assert same.errors == 0
+    assert same.hits == len(tokens(text))
+    assert same.rate == (0.0 if same.hits else None)
+
+
+def test_normalisation_comes_first():
+    spoken = {"reference": "Mr. Jones paid $20, didn't he?", "estimate": "mister jones paid twenty dollars did not he"}
+    assert error_rate(**spoken).errors == 0
+    assert error_rate(**spoken, normaliser="none").errors > 0
+
+
+def test_an_empty_reference_has_no_rate():
+    insertions = error_rate(reference="", estimate="two words")
+    assert (insertions.rate, insertions.insertions) == (None, 2)
+    assert error_rate(reference=[], estimate=[]) == ErrorRate.zero()
+    assert ErrorRate.zero().rate is None
+
+
+def test_a_rate_may_exceed_one():
+    assert error_rate(reference="a", estimate="b c d", normaliser="none").rate == 3.0
+
+
+@pytest.mark.parametrize("bad", [{"hits": -1}, {"insertions": -3}, {"deletions": 0.5}])
+def test_impossible_counts_are_refused(bad):
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        ErrorRate(**bad)
+
+
+def test_counts_may_be_numpy_integers():
+    assert ErrorRate(np.int64(3), np.int32(1)) == ErrorRate(3, 1)
+
+
+def test_sides_must_match():
+    with pytest.raises(UserError, match="2 references and 1 estimates"):
+        error_rate(reference=["a", "b"], estimate=["a"])
+    with pytest.raises(UserError, match="single text"):
+        error_rate(reference="a", estimate=["a"])
+
+
+def test_unknown_units_and_normalisers_are_named():
+    with pytest.raises(UnknownName, match="word"):
+        error_rate(reference="a", estimate="a", unit="words")
+    with pytest.raises(UnknownName, match="whisper-en"):
+        error_rate(reference="a", estimate="a", normaliser="whisper-eng")
+    with pytest.raises(UnknownName, match="char"):
+        tokens("a", "chars")
