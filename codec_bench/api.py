@@ -287,7 +287,7 @@ def write_results(run: Run, *, page: bool = True) -> dict[str, Any]:
     if page:
         from codec_bench.report.page import write_page
 
-        write_page([run], run.folder / "report.html")
+        write_page([run], run.folder / "report.html", summaries=[summary])
     return summary
 
 

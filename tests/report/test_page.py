@@ -261,6 +261,19 @@ def test_runs_stand_side_by_side_under_names_that_tell_them_apart(make_run, tmp_
     assert {(s, y) for s, y, _ in data["clips"]} == {(s, y) for s in range(5) for y in (-1, 0, 1, 2, 3)}
 
 
+def test_samples_of_one_id_and_other_words_are_two(make_run, tmp_path):
+    runs = [
+        make_run(name, samples=1, systems=["g722"], hostile=False, seed=seed) for name, seed in (("one", 1), ("two", 2))
+    ]
+    write_page(runs, tmp_path / "report.html")
+    page = Reader(tmp_path / "report.html")
+    assert len(page.data["samples"]) == 2
+    for sample, system, n in page.data["clips"]:
+        run = runs[sample]
+        item = next(run.items())
+        assert page.sounds[n] == (run.reference_audio(item.id) if system < 0 else item.audio).read_bytes()
+
+
 def test_runs_of_one_folder_name_take_their_parents_into_it(make_run, tmp_path):
     runs = [make_run("run", samples=2, systems=["g722"], audio=False) for _ in range(2)]
     write_page(runs, tmp_path / "report.html")

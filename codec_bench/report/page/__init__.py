@@ -1,0 +1,151 @@
+"""One self-contained HTML file: tables, plots, sound and spectrograms of one or several runs.
+
+Conventions
+    The file opens from disk and loads nothing: a content security policy allows its own style and script, by their
+    hash, and sound from itself; everything else is refused by the browser.
+    All text from data is hostile. What the template writes is escaped; what the script shows is set as text, never as
+    markup; the data travels as JSON in which `<`, `>` and `&` are written as escapes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from codec_bench.report import numbers
+from codec_bench.report.page.collect import Collected, collect
+from codec_bench.store.record import Run
+
+MAX_ROWS = 20_000
+_WEB_ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
+_SCRIPTS = ("core.js", "summary.js", "plots.js", "spectrogram.js", "player.js", "samples.js", "detail.js", "main.js")
+
+
+def write_page(
+    runs: Sequence[Run],
+    path: str | os.PathLike[str],
+    *,
+    audio_mb: float = 25.0,
+    max_rows: int = MAX_ROWS,
+    summaries: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
+    """Writes the page of one run, or of several side by side.
+
+    Args:
+        runs: opened run folders, finished or in progress.
+        path: the HTML file; it appears whole or not at all.
+        audio_mb: how many megabytes of the page may be sound (base64 included): worst cases and random samples in
+            turn, of those whose audio the record kept, each with its reference and all systems.
+        max_rows: how many rows (sample and system) the page holds; beyond, it keeps failures, worst cases and a random
+            rest of the samples, and says so.
+        summaries: the runs' summaries where they are at hand, else they are computed.
+
+    Raises:
+        ValueError: no run was given.
+        OSError: the file cannot be written.
+    """
+    if not runs:
+        raise ValueError("no run to report on")
+    target = Path(path)
+    collected = collect(
+        runs, summaries, audio_bytes=int(audio_mb * 1e6), max_rows=max_rows, folder=target.resolve().parent
+    )
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        partial.write_text(_render(collected), encoding="utf-8", errors="replace")
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _render(collected: Collected) -> str:
+    from jinja2 import FunctionLoader, StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+    from markupsafe import Markup
+
+    room = files(__package__)
+    environment = SandboxedEnvironment(
+        loader=FunctionLoader(lambda name: (room / name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        duration=numbers.duration,
+        moment=_moment,
+        pretty=_pretty,
+        thousands=lambda count: f"{count:,}",
+        cell=_cell,
+        heading=_heading,
+        breakable=lambda name: Markup("_<wbr>").join(name.split("_")),
+        value_text=lambda value: (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        ),
+    )
+    environment.tests["web_address"] = lambda text: bool(_WEB_ADDRESS.fullmatch(text))
+    style = (room / "style.css").read_text("utf-8")
+    script = "\n".join((room / name).read_text("utf-8") for name in _SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
+    return environment.get_template("page.html.j2").render(
+        **collected.page,
+        data=Markup(_json(collected.data)),
+        sounds=collected.sounds,
+        base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _json(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _moment(text: Any) -> str:
+    """`20 Nov 2026, 18:54 UTC` of an ISO string; what is not one is shown as it is."""
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        return str(text)
+    return f"{when.day} {when:%b %Y, %H:%M}" + (f" {when:%Z}" if when.tzinfo else "")
+
+
+def _pretty(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def _heading(key: str) -> str:
+    return {"times_real_time": "× real time"}.get(key, key.removesuffix("_s").replace("_", " "))
+
+
+def _cell(value: Any, key: str) -> str:
+    """One cell of a table of timings, written by what its column's name says of the unit."""
+    if isinstance(value, Mapping):
+        parts = {name: _cell(part, f"{key}_s") for name, part in value.items()}
+        return ", ".join(f"{name} {part}" for name, part in parts.items() if part != "0.0 s")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "" if value is None else str(value)
+    if key.endswith("_s"):
+        return numbers.duration(value)
+    if key in ("share", "utilisation"):
+        return f"{100 * value:.1f} %"
+    if key.startswith("times_"):
+        return f"{value:,.1f} ×"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"

@@ -1,0 +1,98 @@
+// The page's data, and how elements and numbers are made. Text from data is only ever set as text, never as markup.
+const data = JSON.parse(document.getElementById("data").textContent);
+const SVG = document.getElementById("svg-namespace").namespaceURI;
+const byId = (id) => document.getElementById(id);
+
+function build(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  for (const child of children.flat(3)) {
+    if (child !== null && child !== undefined && child !== false) element.append(child);
+  }
+  return element;
+}
+const el = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
+const shape = (tag, attributes, ...children) => build(document.createElementNS(SVG, tag), attributes, children);
+
+function number(value, places) {
+  if (value === null || value === undefined) return "–";
+  const text = value.toFixed(places);
+  return Number(text) === 0 ? text.replace("-", "") : text.replace("-", "−");
+}
+const shown = (value, column, extra = 0) =>
+  value === null || value === undefined ? "–" : number(value * column.factor, Math.min(4, column.places + extra));
+const single = (value, column) => (value === null || value === undefined ? "–" : number(value * column.factor, column.single));
+const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
+// A long name may break where its words meet.
+const breakable = (name) => name.split("_").flatMap((part, n) => (n ? ["_", el("wbr"), part] : [part]));
+const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+const title = (column) => column.base + (column.variant ? ` [${column.variant}]` : "");
+const heading = (column) => [title(column), column.unit && `(${column.unit})`, column.arrow].filter(Boolean).join(" ");
+
+const bitrateColumn = data.columns.findIndex((column) => column.name === "bitrate");
+const qualityColumns = data.columns.map((_, c) => c).filter((c) => c !== bitrateColumn);
+const firstColumn = qualityColumns.length ? qualityColumns[0] : 0;
+
+// What has no value, by "system sample": the whole item under -1, scores under their column.
+const missing = new Map();
+for (const [system, sample, column, status, reason] of data.missing) {
+  const key = `${system} ${sample}`;
+  if (!missing.has(key)) missing.set(key, new Map());
+  missing.get(key).set(column, { status, reason: reason || "no reason was recorded" });
+}
+const why = (system, sample, column) => {
+  const found = missing.get(`${system} ${sample}`);
+  return found ? found.get(column) || found.get(-1) || null : null;
+};
+
+// Markers differ in shape and in colour, so that neither alone has to be told apart.
+const SHAPES = [
+  "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z",
+  "M-4.5,-4.5H4.5V4.5H-4.5Z",
+  "M0,-5.8L5.6,4.4H-5.6Z",
+  "M0,-6.2L6.2,0L0,6.2L-6.2,0Z",
+  "M0,5.8L5.6,-4.4H-5.6Z",
+  "M-1.9,-5.5H1.9V-1.9H5.5V1.9H1.9V5.5H-1.9V1.9H-5.5V-1.9H-1.9Z",
+  "M0,-6L5.7,-1.9L3.5,4.9H-3.5L-5.7,-1.9Z",
+  "M-5.5,-3.2L0,-6.3L5.5,-3.2V3.2L0,6.3L-5.5,3.2Z",
+];
+const colour = (family) => (family < 0 ? "hollow" : `f${family % 8}`);
+const outline = (family) => (family < 0 ? SHAPES[0] : SHAPES[(family + Math.floor(family / 8)) % 8]);
+const marker = (family) =>
+  shape("svg", { viewBox: "-7.5 -7.5 15 15", "aria-hidden": "true" }, shape("path", { d: outline(family), class: colour(family) }));
+
+// One tip for everything that explains itself on hover and on focus.
+const tip = byId("tip");
+function explain(element, lines) {
+  const show = () => {
+    const [first, ...rest] = lines();
+    tip.replaceChildren(el("b", null, first), ...rest.filter(Boolean).map((line) => el("div", null, line)));
+    // A modal dialog covers everything outside of it.
+    (element.closest("dialog") || document.body).append(tip);
+    tip.hidden = false;
+    element.setAttribute("aria-describedby", "tip");
+    const box = element.getBoundingClientRect();
+    const own = tip.getBoundingClientRect();
+    const left = Math.min(Math.max(6, box.left + box.width / 2 - own.width / 2), innerWidth - own.width - 6);
+    const above = box.top - own.height - 8;
+    tip.style.left = `${left}px`;
+    tip.style.top = `${above > 4 ? above : box.bottom + 8}px`;
+  };
+  const hide = () => {
+    tip.hidden = true;
+    element.removeAttribute("aria-describedby");
+  };
+  element.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && show());
+  element.addEventListener("pointerleave", hide);
+  element.addEventListener("focus", () => element.matches(":focus-visible") && show());
+  element.addEventListener("blur", hide);
+}
+addEventListener("keydown", (event) => {
+  if (event.key === "Escape") tip.hidden = true;
+});
+addEventListener("scroll", () => {
+  tip.hidden = true;
+}, { passive: true });

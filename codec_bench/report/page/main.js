@@ -1,0 +1,5 @@
+startSummary();
+startPlots();
+startSamples();
+startDetail();
+document.documentElement.dataset.ready = "true";

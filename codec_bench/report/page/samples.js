@@ -1,0 +1,191 @@
+// The table of samples: one row per sample and system, filtered, sorted, a page at a time.
+const PAGE = 50;
+const [ID, TEXT, SPEAKER, LANGUAGE, DURATION, RATE] = [0, 1, 2, 3, 4, 5];
+const view = { metric: firstColumn, system: -1, status: "all", text: "", sort: { key: firstColumn, worst: true }, page: 0, rows: [] };
+const searchable = data.samples.map((sample) => `${sample[ID]}\n${sample[TEXT]}\n${sample[SPEAKER]}`.toLocaleLowerCase());
+const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${sample}`, notes]));
+const collator = new Intl.Collator("en", { numeric: true });
+
+function valueOf(row, key) {
+  if (key === "sample") return data.samples[row[1]][ID];
+  if (key === "system") return row[0];
+  if (key === "length") return data.samples[row[1]][DURATION];
+  return data.values[row[0]][key][row[1]];
+}
+
+function selectRows() {
+  const words = view.text.toLocaleLowerCase().split(/\s+/).filter(Boolean);
+  const keep = {
+    all: () => true,
+    value: (s, n) => data.values[s][view.metric][n] !== null,
+    missing: (s, n) => data.values[s][view.metric][n] === null,
+    trouble: (s, n) => missing.has(`${s} ${n}`),
+    noted: (s, n) => noted.has(`${s} ${n}`),
+    sound: (s, n) => clipOf.has(`${n} ${s}`),
+  }[view.status];
+  const rows = [];
+  data.samples.forEach((_, n) => {
+    if (!words.every((word) => searchable[n].includes(word))) return;
+    data.systems.forEach((_, s) => {
+      if (data.finished[s][n] && (view.system < 0 || view.system === s) && keep(s, n)) rows.push([s, n]);
+    });
+  });
+  const { key, worst } = view.sort;
+  const column = data.columns[key];
+  const up = column ? (column.higher !== false) === worst : worst;
+  rows.sort((a, b) => {
+    const [x, y] = [valueOf(a, key), valueOf(b, key)];
+    // Without a value there is no worse and no better: those rows come last, under their own filter they stand alone.
+    if (x === null || y === null) return (x === null) - (y === null) || a[1] - b[1] || a[0] - b[0];
+    const difference = typeof x === "string" ? collator.compare(x, y) : x - y;
+    return (up ? difference : -difference) || a[1] - b[1] || a[0] - b[0];
+  });
+  view.rows = rows;
+}
+
+// From the best to the worst value of a column over all rows of the page, for the bars.
+const spans = data.columns.map((_, c) => {
+  let [low, high] = [Infinity, -Infinity];
+  for (const system of data.values) for (const v of system[c]) if (v !== null) [low, high] = [Math.min(low, v), Math.max(high, v)];
+  return [low, high];
+});
+
+function badness(value, c) {
+  const [low, high] = spans[c];
+  if (value === null || !(high > low)) return null;
+  const share = (value - low) / (high - low);
+  return data.columns[c].higher === false ? share : 1 - share;
+}
+
+function valueCell(s, n, c) {
+  const column = data.columns[c];
+  const value = data.values[s][c][n];
+  const chosen = c === view.metric;
+  if (value === null) {
+    const because = why(s, n, c);
+    const cell = el("td", { class: chosen ? "by" : null }, because ? el("span", { class: `status ${because.status}` }, because.status.replace("_", " ")) : "–");
+    if (because) explain(cell, () => [because.status, because.reason]);
+    return cell;
+  }
+  const cell = el("td", { class: chosen ? "by" : null }, single(value, column));
+  const bad = chosen ? badness(value, c) : null;
+  if (bad !== null) {
+    const bar = el("i");
+    bar.style.width = `${100 * bad}%`;
+    cell.append(el("span", { class: "badness", "aria-hidden": "true" }, bar));
+  }
+  return cell;
+}
+
+function drawRows() {
+  const pages = Math.max(1, Math.ceil(view.rows.length / PAGE));
+  view.page = Math.min(Math.max(0, view.page), pages - 1);
+  const columns = [view.metric, ...data.columns.map((_, c) => c).filter((c) => c !== view.metric)];
+
+  const heads = [["sample", "Sample", "left name"], ["system", "System", "left"], ...columns.map((c) => [c, null, null]), ["length", "Length", null]];
+  const head = el("tr");
+  for (const [key, label, kind] of heads) {
+    const column = data.columns[key];
+    const active = view.sort.key === key;
+    const up = column ? (column.higher !== false) === view.sort.worst : view.sort.worst;
+    const button = el(
+      "button",
+      { type: "button", "data-sort": key, onclick: () => sortRows(key) },
+      el("span", { class: "metric" }, label || breakable(column.base), column && column.arrow && el("span", { class: "arrow", "aria-hidden": "true" }, column.arrow)),
+      column && (column.variant || column.unit) && el("span", { class: "variant" }, [column.variant, column.unit].filter(Boolean).join(" ")),
+    );
+    head.append(el("th", { scope: "col", class: kind, "aria-sort": active ? (up ? "ascending" : "descending") : null }, button));
+  }
+  byId("sample-table").tHead.replaceChildren(head);
+
+  const body = byId("sample-table").tBodies[0];
+  const part = view.rows.slice(view.page * PAGE, (view.page + 1) * PAGE);
+  body.replaceChildren(
+    ...part.map(([s, n]) => {
+      const sample = data.samples[n];
+      const sound = clipOf.has(`${n} ${s}`);
+      const open = el("button", { type: "button", class: "open" }, sample[ID]);
+      const length = sample[DURATION] === null ? "–" : `${sample[DURATION].toFixed(1)} s`;
+      return el(
+        "tr",
+        { "data-row": `${s} ${n}`, onclick: () => openSample(n, s) },
+        el(
+          "th",
+          { scope: "row", class: "name left" },
+          el("span", { class: "sample" }, open, sound && el("span", { class: "speaker-icon", title: "with sound" }, "♪", el("span", { class: "unseen" }, " with sound"))),
+          sample[TEXT] && el("span", { class: "said" }, sample[TEXT]),
+        ),
+        el("td", { class: "left" }, el("span", { class: "mark" }, marker(data.systems[s].family)), data.systems[s].label),
+        columns.map((c) => valueCell(s, n, c)),
+        el("td", null, length),
+      );
+    }),
+  );
+  if (!part.length) body.append(el("tr", { class: "empty" }, el("td", { colspan: heads.length }, "No row fits these filters.")));
+
+  const from = view.page * PAGE;
+  const without = view.rows.filter(([s, n]) => data.values[s][view.metric][n] === null).length;
+  byId("sample-count").textContent =
+    `${plural(view.rows.length, "row")}` +
+    (part.length ? `, ${(from + 1).toLocaleString("en")} to ${(from + part.length).toLocaleString("en")} shown` : "") +
+    (without && without < view.rows.length ? `; the ${without.toLocaleString("en")} without a value come last` : "");
+  byId("page-now").textContent = `${view.page + 1} of ${pages}`;
+  byId("page-previous").disabled = view.page === 0;
+  byId("page-next").disabled = view.page >= pages - 1;
+}
+
+function sortRows(key) {
+  const same = view.sort.key === key;
+  view.sort = { key, worst: same ? !view.sort.worst : true };
+  view.page = 0;
+  selectRows();
+  drawRows();
+  byId("sample-table").tHead.querySelector(`[data-sort="${key}"]`).focus();
+}
+
+function showSamples(change) {
+  Object.assign(view, change, { page: 0 });
+  if ("metric" in change) view.sort = { key: view.metric, worst: true };
+  byId("by-metric").value = view.metric;
+  byId("by-system").value = view.system;
+  byId("by-status").value = view.status;
+  byId("by-text").value = view.text;
+  selectRows();
+  drawRows();
+}
+
+function startSamples() {
+  byId("by-metric").append(...data.columns.map((column, c) => el("option", { value: c }, heading(column))));
+  byId("by-system").append(el("option", { value: -1 }, "all systems"), ...data.systems.map((system, s) => el("option", { value: s }, system.label)));
+  byId("by-metric").addEventListener("change", (event) => showSamples({ metric: Number(event.target.value) }));
+  byId("by-system").addEventListener("change", (event) => showSamples({ system: Number(event.target.value) }));
+  byId("by-status").addEventListener("change", (event) => showSamples({ status: event.target.value }));
+  let waiting = 0;
+  byId("by-text").addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => showSamples({ text: event.target.value }), 120);
+  });
+  byId("reset").addEventListener("click", () => showSamples({ metric: firstColumn, system: -1, status: "all", text: "" }));
+  const turn = (pages) => {
+    view.page += pages;
+    drawRows();
+    byId("sample-table").scrollIntoView({ block: "nearest" });
+  };
+  byId("page-previous").addEventListener("click", () => turn(-1));
+  byId("page-next").addEventListener("click", () => turn(1));
+  for (const button of document.querySelectorAll("[data-show]")) {
+    button.addEventListener("click", () => {
+      const [system, column] = button.dataset.show.split(" ").map(Number);
+      showSamples({ metric: column < 0 ? firstColumn : column, system, status: "missing", text: "" });
+      byId("samples").scrollIntoView();
+    });
+  }
+  const places = new Map(data.samples.map((sample, n) => [sample[ID], n]));
+  for (const cell of document.querySelectorAll("[data-example]")) {
+    const n = places.get(cell.textContent);
+    if (n === undefined) continue;
+    const [system] = cell.closest("tr").querySelector("[data-show]").dataset.show.split(" ").map(Number);
+    cell.replaceChildren(el("button", { type: "button", class: "link", onclick: () => openSample(n, Math.max(0, system)) }, cell.textContent));
+  }
+  showSamples({});
+}
