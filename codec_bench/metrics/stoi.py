@@ -1,0 +1,80 @@
+"""STOI and ESTOI: how intelligible the estimate is, from the correlation of its envelopes with the reference's."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.types import Score
+
+
+class _Intelligibility(Metric):
+    """What STOI and ESTOI share: the signals they take and when they have no value."""
+
+    kind = "pair"
+    rate_hz = 16_000
+    range = (-1.0, 1.0)
+
+    @abstractmethod
+    def _measure(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
+        """The number, or None where too few frames are left without the reference's silence."""
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item; undefined for a silent reference and for less than 0.4 s of sound in the reference."""
+        return [self._score(item) for item in batch]
+
+    def _score(self, item: Inputs) -> Score:
+        if not item.reference.any():
+            return Score.undefined("the reference is silent", self.protocol)
+        value = self._measure(item.reference, item.estimate, item.rate_hz)
+        if value is None:
+            return Score.undefined(
+                "fewer than 30 frames (about 0.4 s) of the reference are not silent, and that many make one segment",
+                self.protocol,
+            )
+        return Score.ok(min(1.0, max(-1.0, value)), self.protocol)  # a mean of correlations: what is beyond is rounding
+
+
+class Stoi(_Intelligibility):
+    """Short-time objective intelligibility. Higher is better; 1 for a perfect copy, and no unit.
+
+    Reads both signals at 16 kHz (any rate works) and takes them to 10 kHz by its own filter, as its definition does.
+    Insensitive to a constant gain; a delay of 10 ms costs about 0.15. A silent estimate scores 0. Items with fewer than 30
+    frames left after silence removal are undefined, where pystoi warns and returns 1e-5.
+
+    Paper: C. H. Taal et al., IEEE TASLP 19(7), 2011. Reference implementation: pystoi 0.4.1, to 1e-6.
+    """
+
+    name = "stoi"
+    protocol = "stoi/pystoi-0.4"
+    paper = "Taal, Hendriks, Heusdens, Jensen: An Algorithm for Intelligibility Prediction of Time-Frequency Weighted Noisy Speech, IEEE TASLP 19(7), 2011"
+    source = "pystoi 0.4.1, to 1e-6"
+
+    def _measure(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
+        from codec_bench.kernels.stoi.cpu import stoi
+
+        return stoi(reference, estimate, rate_hz)
+
+
+class Estoi(_Intelligibility):
+    """Extended STOI, which also follows modulated noise. Higher is better; 1 for a perfect copy, and no unit.
+
+    Takes its signals and is undefined as STOI. It is deterministic: the noise of one machine epsilon that pystoi adds
+    before normalising is left out, and a band that is digitally silent throughout a segment counts as uncorrelated,
+    which is what that noise makes of it on average.
+
+    Paper: J. Jensen, C. H. Taal, IEEE/ACM TASLP 24(11), 2016. Reference implementation: pystoi 0.4.1, to 1e-4.
+    """
+
+    name = "estoi"
+    protocol = "estoi/pystoi-0.4"
+    paper = "Jensen, Taal: An Algorithm for Predicting the Intelligibility of Speech Masked by Modulated Noise Maskers, IEEE/ACM TASLP 24(11), 2016"
+    source = "pystoi 0.4.1, to 1e-4"
+
+    def _measure(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
+        from codec_bench.kernels.stoi.cpu import estoi
+
+        return estoi(reference, estimate, rate_hz)

@@ -1,0 +1,172 @@
+"""The specification of STOI and ESTOI, in plain NumPy and float64.
+
+Both are the mean, over segments of 30 short frames, of a correlation between the envelopes of 15 third-octave bands
+of a clean signal and of a processed one. They work at 10 kHz, on frames of 256 samples every 128, after the frames
+in which the clean signal is silent have been cut out of both signals.
+
+Papers
+    STOI: C. H. Taal, R. C. Hendriks, R. Heusdens, J. Jensen, "An Algorithm for Intelligibility Prediction of
+    Time-Frequency Weighted Noisy Speech", IEEE TASLP 19(7), 2011.
+    ESTOI: J. Jensen, C. H. Taal, "An Algorithm for Predicting the Intelligibility of Speech Masked by Modulated Noise
+    Maskers", IEEE/ACM TASLP 24(11), 2016.
+Reference implementation
+    pystoi 0.4.1: STOI to 1e-6. ESTOI to 1e-4: pystoi adds noise of one machine epsilon before it normalises, so that
+    a band without any variation gets a random direction; here such a band gets the zero vector, which is what the
+    random one contributes on average. No noise is drawn, so equal inputs always give equal bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+RATE_HZ = 10_000
+FRAME = 256
+HOP = 128
+NFFT = 512
+BANDS = 15
+LOWEST_CENTRE_HZ = 150.0
+SEGMENT_FRAMES = 30
+DYNAMIC_RANGE_DB = 40.0
+CLIP_DB = -15.0
+EPS = float(np.finfo(np.float64).eps)
+ROUNDING = 16
+"""Epsilons, relative to a row's mean, that a row may vary by rounding alone."""
+
+
+def window() -> np.ndarray:
+    """The Hann window of both the silence detector and the spectra: 256 points, none of them zero."""
+    return np.hanning(FRAME + 2)[1:-1]
+
+
+def resampling_filter(rate_hz: int) -> tuple[np.ndarray, int, int]:
+    """The low-pass filter that takes `rate_hz` to 10 kHz, as Octave's `resample` designs it.
+
+    A sinc with 60 dB of rejection under a Kaiser window, a tenth of its cut-off wide at the edge, with unit gain.
+
+    Returns:
+        float64 `(2 half + 1,)` taps at the common multiple of both rates, and the factors `up` and `down`.
+    """
+    divisor = math.gcd(RATE_HZ, rate_hz)
+    up, down = RATE_HZ // divisor, rate_hz // divisor
+    cutoff = 1.0 / (2 * max(up, down))
+    rejection_db = 60.0
+    half = math.ceil((rejection_db - 8.0) / (28.714 * cutoff / 10.0))
+    taps = np.sinc(2.0 * cutoff * np.arange(-half, half + 1)) * np.kaiser(2 * half + 1, 0.1102 * (rejection_db - 8.7))
+    return up * taps / taps.sum(), up, down
+
+
+def resample(signal: np.ndarray, rate_hz: int) -> np.ndarray:
+    """Takes `(samples,)` at `rate_hz` to float64 `(ceil(samples * 10000 / rate_hz),)` at 10 kHz, without delay."""
+    signal = np.asarray(signal, dtype=np.float64)
+    if rate_hz == RATE_HZ:
+        return signal
+    taps, up, down = resampling_filter(rate_hz)
+    half = (taps.size - 1) // 2
+    out = np.empty(-(-signal.size * up // down))
+    for index in range(out.size):
+        centre = index * down
+        first, last = max(0, -((half - centre) // up)), min(signal.size - 1, (centre + half) // up)
+        inputs = np.arange(first, last + 1)
+        out[index] = taps[centre + half - inputs * up] @ signal[inputs]
+    return out
+
+
+def band_edges() -> np.ndarray:
+    """First and one-past-last FFT bin of each third-octave band, int64 `(15, 2)`."""
+    bins_hz = np.linspace(0, RATE_HZ, NFFT + 1)[: NFFT // 2 + 1]
+    sixths = 2 * np.arange(BANDS)[:, None] + np.array([-1.0, 1.0])
+    edges_hz = LOWEST_CENTRE_HZ * 2.0 ** (sixths / 6.0)
+    return np.abs(bins_hz - edges_hz[:, :, None]).argmin(axis=2)
+
+
+def frames(signal: np.ndarray) -> np.ndarray:
+    """Windowed frames `(frames, 256)`; a frame that would end exactly at the end of the signal is not one of them."""
+    starts = range(0, signal.size - FRAME, HOP)
+    return np.array([signal[start : start + FRAME] for start in starts]).reshape(-1, FRAME) * window()
+
+
+def without_silence(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both signals without the frames in which the reference lies 40 dB or more under its loudest frame."""
+    clean, processed = frames(reference), frames(estimate)
+    if not len(clean):
+        return np.zeros(0), np.zeros(0)
+    level_db = 20 * np.log10(np.sqrt((clean**2).sum(axis=1)) + EPS)
+    kept = level_db.max() - DYNAMIC_RANGE_DB - level_db < 0
+
+    def overlap_add(pieces: np.ndarray) -> np.ndarray:
+        joined = np.zeros((len(pieces) + 1) * HOP)
+        for index, piece in enumerate(pieces):
+            joined[index * HOP : index * HOP + FRAME] += piece
+        return joined
+
+    return overlap_add(clean[kept]), overlap_add(processed[kept])
+
+
+def envelopes(signal: np.ndarray) -> np.ndarray:
+    """Band magnitudes over time, float64 `(15, frames)`."""
+    power = np.abs(np.fft.rfft(frames(signal), NFFT)) ** 2
+    return np.sqrt([power[:, first:last].sum(axis=1) for first, last in band_edges()])
+
+
+def segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Every run of 30 frames of both signals' envelopes, `(segments, 15, 30)` each; None where there is no such run."""
+    pair = without_silence(resample(reference, rate_hz), resample(estimate, rate_hz))
+    clean, processed = envelopes(pair[0]), envelopes(pair[1])
+    if clean.shape[1] < SEGMENT_FRAMES:
+        return None
+    slide = np.lib.stride_tricks.sliding_window_view
+    return (
+        slide(clean, SEGMENT_FRAMES, axis=1).transpose(1, 0, 2),
+        slide(processed, SEGMENT_FRAMES, axis=1).transpose(1, 0, 2),
+    )
+
+
+def no_direction(size: int, level: np.ndarray | float) -> np.ndarray | float:
+    """Squared norm up to which `size` values around `level` are constant: pystoi's noise, and rounding."""
+    return size * (EPS * (1 + ROUNDING * level)) ** 2
+
+
+def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
+    """STOI: the mean correlation of each band over each segment, the estimate scaled and clipped to the reference.
+
+    Args:
+        reference, estimate: `(samples,)` each, of one length.
+        rate_hz: their rate.
+
+    Returns:
+        At most 1, higher is better; None where fewer than 30 frames are not silent.
+    """
+    found = segments(reference, estimate, rate_hz)
+    if found is None:
+        return None
+    clean, processed = found
+
+    def norm(rows: np.ndarray) -> np.ndarray:
+        return np.sqrt((rows**2).sum(axis=2, keepdims=True))
+
+    scaled = processed * (norm(clean) / (norm(processed) + EPS))
+    clipped = np.minimum(scaled, clean * (1 + 10 ** (-CLIP_DB / 20)))
+    x = clean - clean.mean(axis=2, keepdims=True)
+    y = clipped - clipped.mean(axis=2, keepdims=True)
+    return float((x / (norm(x) + EPS) * (y / (norm(y) + EPS))).sum(axis=2).mean())
+
+
+def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
+    """ESTOI: the mean correlation of the spectra of each segment, after its bands have been normalised over time.
+
+    Args and returns as `stoi`.
+    """
+    found = segments(reference, estimate, rate_hz)
+    if found is None:
+        return None
+
+    def unit(values: np.ndarray, axis: int, level: np.ndarray | float) -> np.ndarray:
+        centred = values - values.mean(axis=axis, keepdims=True)
+        power = (centred**2).sum(axis=axis, keepdims=True)
+        floor = no_direction(values.shape[axis], level)
+        return centred * np.where(power > floor, 1 / np.sqrt(np.maximum(power, floor)), 0.0)
+
+    x, y = (unit(unit(rows, 2, np.abs(rows.mean(axis=2, keepdims=True))), 1, 1.0) for rows in found)
+    return float((x * y).sum() / SEGMENT_FRAMES / len(x))

@@ -1,0 +1,164 @@
+"""The metrics count as jiwer does, aggregate as their names say, and give a reason where there is no number."""
+
+from __future__ import annotations
+
+import jiwer
+import numpy as np
+import pytest
+
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.features import load_feature
+from codec_bench.metrics import build_metric
+from codec_bench.metrics.base import Inputs
+from codec_bench.text.normalise import get_normaliser
+from codec_bench.types import Statistic
+
+NAMES = ["wer[pocketsphinx]", "wer_macro[pocketsphinx]", "cer[pocketsphinx]"]
+SAID = [
+    "Author of the danger trail, Philip Steels, etc.",
+    "For the twentieth time that evening the two men shook hands.",
+    "Will we ever forget it.",
+    "He paid $20 in 1984.",
+]
+HEARD = [
+    "author of the danger trail philips deals etc",
+    "for the twentieth time that evening the two men shook hands",
+    "",
+    "he paid twenty dollars and more in nineteen eighty four",
+]
+
+
+def item(text, heard, language=None, name="a"):
+    return Inputs(name, 16_000, text=text, language=language, estimate_features={"pocketsphinx": {"transcript": heard}})
+
+
+def by_jiwer(name, said, heard):
+    apply = get_normaliser("whisper-en")
+    process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
+    return process(apply(said), apply(heard))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_item_counts_as_jiwer(name):
+    scores = build_metric(name).compute([item(s, h, "en") for s, h in zip(SAID, HEARD)])
+    for said, heard, score in zip(SAID, HEARD, scores):
+        expected = by_jiwer(name, said, heard)
+        assert score.status == "ok"
+        assert score.value == getattr(expected, "cer" if name.startswith("cer") else "wer")
+        for count in ("hits", "substitutions", "deletions", "insertions"):
+            assert score.detail[count] == getattr(expected, count)
+        assert score.detail["reference"] == get_normaliser("whisper-en")(said).strip()
+        assert score.detail["hypothesis"] == get_normaliser("whisper-en")(heard).strip()
+    assert scores[1].value == 0
+    assert scores[2].value == 1
+
+
+@pytest.mark.parametrize("name", ["wer[pocketsphinx]", "cer[pocketsphinx]"])
+def test_a_corpus_is_errors_over_items(name):
+    metric = build_metric(name)
+    assert metric.aggregate == "ratio"
+    apply = get_normaliser("whisper-en")
+    process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
+    expected = process([apply(s) for s in SAID], [apply(h) for h in HEARD])
+    corpus = Statistic.of(metric.compute([item(s, h) for s, h in zip(SAID, HEARD)]))
+    assert corpus.value == getattr(expected, "cer" if name.startswith("cer") else "wer")
+
+
+def test_the_macro_mean_weighs_utterances_alike():
+    metric = build_metric("wer_macro[pocketsphinx]")
+    assert metric.aggregate == "mean"
+    scores = metric.compute([item(s, h) for s, h in zip(SAID, HEARD)])
+    mean = Statistic.of(scores).value
+    assert mean == pytest.approx(np.mean([by_jiwer("wer", s, h).wer for s, h in zip(SAID, HEARD)]))
+    corpus = Statistic.of(build_metric("wer[pocketsphinx]").compute([item(s, h) for s, h in zip(SAID, HEARD)]))
+    assert mean != corpus.value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_item_without_a_number_says_why_and_leaves_the_others_alone(name):
+    metric = build_metric(name)
+    good = item(SAID[0], HEARD[0], "en-US")
+    batch = [
+        item(None, "words"),
+        good,
+        item("广州市房地产中介协会分析", "one", "zh"),
+        item("[noise] uh", "words"),
+        item(SAID[1], None),
+        good,
+    ]
+    scores = metric.compute(batch)
+    assert [s.status for s in scores] == ["refused", "ok", "refused", "undefined", "failed", "ok"]
+    assert [s.value for s in scores if s.status != "ok"] == [None] * 4
+    assert "no transcript in the manifest" in scores[0].reason
+    assert "'zh'" in scores[2].reason
+    assert "after normalisation" in scores[3].reason
+    assert "has no transcript" in scores[4].reason
+    assert scores[1] == scores[5] == metric.compute([good])[0]
+    assert {s.protocol for s in scores} == {metric.protocol}
+
+
+@pytest.mark.parametrize("language", [None, "en", "EN", "en-US", "en_GB", "eng", "English"])
+def test_english_by_any_name_is_scored(language):
+    assert build_metric(NAMES[0]).compute([item("one", "one", language)])[0].value == 0
+
+
+def test_an_empty_batch_has_no_scores():
+    assert build_metric(NAMES[0]).compute([]) == []
+
+
+def test_names_and_protocols_say_what_was_measured():
+    recogniser = load_feature("pocketsphinx").protocol
+    for name in NAMES:
+        metric = build_metric(name)
+        assert metric.name == name
+        assert metric.protocol == f"{name.split('[')[0]}/{recogniser}/whisper-en"
+        assert metric.estimate_features == ("pocketsphinx",)
+        assert metric.reference_features == ()
+        assert (metric.kind, metric.signals, metric.higher_is_better) == ("text", False, False)
+
+
+@pytest.mark.parametrize("name", ["wer", "cer", "wer_macro"])
+def test_a_bare_name_asks_for_a_recogniser(name):
+    with pytest.raises(UserError, match=rf"{name}\[pocketsphinx\]"):
+        build_metric(name)
+    with pytest.raises(UserError, match=r"does not transcribe.*known recognisers: pocketsphinx"):
+        build_metric(f"{name}[ge2e]")
+    with pytest.raises(UnknownName, match="pocketsphinx"):
+        build_metric(f"{name}[pocketsphynx]")
+
+
+def test_a_missing_recogniser_is_one_sentence(monkeypatch):
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="embedded"):
+        build_metric("wer[pocketsphinx]")
+
+
+def test_a_recogniser_of_ones_own_is_one_file(tmp_path):
+    own = tmp_path / "asr.py"
+    own.write_text(
+        "from codec_bench.features import Feature\n"
+        "class Parrot(Feature):\n"
+        "    name, protocol, rate_hz, where = 'parrot', 'parrot-1', 16000, 'cpu'\n"
+        "    def compute(self, signals):\n"
+        "        return [{'transcript': 'guten tag'} for _ in signals]\n"
+    )
+    name = f"wer[{own}:Parrot]"
+    metric = build_metric(name)
+    assert (metric.name, metric.protocol) == (name, "wer/parrot-1/whisper-en")
+    (feature,) = metric.estimate_features
+    heard = load_feature(feature).compute([np.zeros(10, np.float32)])[0]
+    inputs = Inputs("a", 16_000, text="Guten Abend", language="de", estimate_features={feature: heard})
+    assert metric.compute([inputs])[0].value == 0.5
+
+
+def test_real_speech_end_to_end(recordings):
+    rows = [(row, audio) for row, audio in recordings if row["id"].startswith("arctic")]
+    heard = load_feature("pocketsphinx").compute([prepare(audio, 16_000) for _, audio in rows])
+    batch = [item(row["text"], result["transcript"], row["language"]) for (row, _), result in zip(rows, heard)]
+    apply = get_normaliser("whisper-en")
+    expected = jiwer.wer([apply(i.text) for i in batch], [apply(r["transcript"]) for r in heard])
+    assert Statistic.of(build_metric("wer[pocketsphinx]").compute(batch)).value == expected
+    assert expected < 0.5
