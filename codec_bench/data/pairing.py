@@ -17,8 +17,8 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
 
     A generated file belongs to the sample of its id; what is left over is matched by the last part of the sample's id,
     then by the stem of its audio. A stem counts only where one file and one sample have it. A sample without a file
-    becomes a problem; files without a sample are in the result's `unmatched` (with a limited source these are also the
-    files of the samples that were not taken).
+    becomes a problem; files without a sample are in the result's `unmatched`, unless a limit left samples out, whose
+    files they may be.
 
     Args:
         source: opened with `require_audio=False` where a text is enough.
@@ -56,7 +56,8 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
             hint=f"files are matched by id or file stem; the files are {here or 'none'}, the samples {there or 'none'}",
         )
     used = {*found.values(), *source.problems}
-    return Source(source.name, samples, sorted(id for id in files if id not in used))
+    unmatched = sorted(id for id in files if id not in used) if source.complete else []
+    return Source(source.name, samples, unmatched, source.complete)
 
 
 def stem_of_id(id: str) -> str:

@@ -38,15 +38,17 @@ class Source:
         name: short, for tables; never holds the folder it lies in.
         samples: with unique ids.
         unmatched: generated files that belong to no sample, where there are any (see `match_estimates`).
+        complete: whether these are all samples of the data set; False where a limit may have left some out.
 
     Attributes:
         name: as given.
         samples: as given.
         unmatched: as given.
+        complete: as given.
     """
 
-    def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = ()) -> None:
-        self.name, self.samples, self.unmatched = name, samples, tuple(unmatched)
+    def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = (), complete: bool = True) -> None:
+        self.name, self.samples, self.unmatched, self.complete = name, samples, tuple(unmatched), complete
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -124,6 +126,8 @@ def open_source(
         source = Source("samples", to_samples(rows, "the samples", unit="sample", limit=front))
     if limit is not None and seed is not None:
         source = Source(source.name, _random_part(source.samples, limit, seed), source.unmatched)
+    complete = limit is None or len(source) < limit
+    source.complete = complete and (not isinstance(data, Source) or data.complete)
     if len(source.problems) == len(source):
         what = f"'{data}'" if isinstance(data, (str, os.PathLike)) else source.name
         if not len(source):

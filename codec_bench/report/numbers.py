@@ -1,8 +1,9 @@
 """How numbers and names are written, the same in the terminal and on the page.
 
 Conventions
-    A number is written with as many decimals as its interval deserves: up to the first digit of the half width that is
-    not zero, one more where that is a 1, at most four. One column has one number of decimals.
+    A number is written with as many decimals as its interval deserves (up to the first digit of the half width that is
+    not zero, one more where that is a 1), at least with three digits, since tables are copied into papers, and at most
+    with four decimals. One column has one number of decimals.
 """
 
 from __future__ import annotations
@@ -58,14 +59,15 @@ def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def decimals(column: Iterable[Mapping[str, Any]], factor: float = 1.0) -> int:
-    """Decimals for a column of summary entries: what the median interval deserves, else three digits."""
+    """Decimals for a column of summary entries: what the median interval deserves, and at least three digits."""
     column = [entry for entry in column if entry["value"] is not None]
     halves = sorted(factor * (e["ci95"][1] - e["ci95"][0]) / 2 for e in column if e["ci95"])
     halves = [half for half in halves if half > 0]
-    if halves:
-        # Typical, not narrowest: a system at the metric's ceiling would give all others decimals that say nothing.
-        return _clamp(-math.floor(math.log10(halves[len(halves) // 2] / 2)))
-    return three_digits([e["value"] for e in column], factor)
+    least = three_digits([e["value"] for e in column], factor)
+    if not halves:
+        return least
+    # Typical, not narrowest: a system at the metric's ceiling would give all others decimals that say nothing.
+    return max(least, _clamp(-math.floor(math.log10(halves[len(halves) // 2] / 2))))
 
 
 def three_digits(values: Iterable[float | None], factor: float = 1.0) -> int:

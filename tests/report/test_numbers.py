@@ -28,15 +28,15 @@ def test_family_drops_only_the_operating_point(system, codec):
 
 
 def test_a_number_has_the_decimals_its_interval_deserves():
-    assert numbers.decimals([entry(0.93456, 0.92, 0.95), entry(0.9, 0.88, 0.93)]) == 2
+    assert numbers.decimals([entry(0.93456, 0.92, 0.95), entry(0.9, 0.88, 0.93)]) == 3
     assert numbers.decimals([entry(12003.0, 11800.0, 12200.0), entry(5e3, 4.7e3, 5.2e3)], 1e-3) == 1
     assert numbers.decimals([entry(1234.5, 1100.0, 1300.0)]) == 0
     assert numbers.decimals([entry(0.5), entry(None)]) == 3
     assert numbers.decimals([]) == 3
     # One interval of no width (all items equal) says nothing about the others.
-    assert numbers.decimals([entry(1.0, 1.0, 1.0), entry(0.5, 0.2, 0.8)]) == 1
+    assert numbers.decimals([entry(1.0, 1.0, 1.0), entry(0.5, 0.2, 0.8)]) == 2
     # A half width of 0.1 to 0.2 gets a second digit: it would be rounded by half of itself.
-    assert numbers.decimals([entry(0.5, 0.35, 0.65)]) == 2
+    assert numbers.decimals([entry(0.5, 0.35, 0.65)]) == 3
 
 
 def test_numbers_are_written_with_true_signs_and_no_negative_zero():

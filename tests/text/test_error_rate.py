@@ -85,9 +85,7 @@ def test_transcripts_of_the_recordings_count_as_jiwer(recordings, unit):
 @given(pairs=st.lists(st.tuples(texts, texts), max_size=12), cut=st.integers(0, 12))
 def test_parts_add_up_to_the_whole_in_any_order(unit, pairs, cut):
     def rate(some):
-        return error_rate(
-            reference=[r for r, _ in some], estimate=[e for _, e in some], unit=unit, normaliser="none"
-        )
+        return error_rate(reference=[r for r, _ in some], estimate=[e for _, e in some], unit=unit, normaliser="none")
 
     assert rate(pairs[:cut]) + rate(pairs[cut:]) == rate(pairs) == rate(pairs[::-1])
     each = error_rates(reference=[r for r, _ in pairs], estimate=[e for _, e in pairs], unit=unit, normaliser="none")

@@ -1,0 +1,1 @@
+"""Text as it is compared: named normalisers, and error rates that add up."""

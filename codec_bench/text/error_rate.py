@@ -1,0 +1,218 @@
+"""Word and character error rates as sums: parts that are counted apart add up to the whole.
+
+Counts of hits, substitutions, deletions and insertions equal those of jiwer 4 on every pair, including which of several
+shortest edit paths is counted (see `codec_bench.kernels.edit_distance.ref`). Lower is better; 0 is equal text, and
+insertions can take a rate above 1.
+
+Paper: V. Levenshtein, "Binary codes capable of correcting deletions, insertions and reversals", 1966. Reference
+implementation: jiwer 4.0 `process_words` and `process_characters`, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.text.normalise import get_normaliser
+
+Unit = Literal["word", "char"]
+Operation = Literal["equal", "substitute", "delete", "insert"]
+_OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps
+_WHITE_CODES = 0x3001
+"""No code point from here on is white space."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorRate:
+    """What an estimate got right and wrong, as counts that add.
+
+    Args:
+        hits: items of the reference that stand in the estimate.
+        substitutions: items of the reference with another in their place.
+        deletions: items of the reference with nothing in their place.
+        insertions: items of the estimate with nothing in the reference.
+
+    Raises:
+        ValueError: a count is negative or not a whole number.
+    """
+
+    hits: int = 0
+    substitutions: int = 0
+    deletions: int = 0
+    insertions: int = 0
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if int(value) != value or value < 0:
+                raise ValueError(f"there are {value} {name}; expected a whole number that is not negative")
+            object.__setattr__(self, name, int(value))
+
+    @classmethod
+    def zero(cls) -> ErrorRate:
+        """The counts of nothing: adding them changes nothing."""
+        return cls()
+
+    def __add__(self, other: ErrorRate) -> ErrorRate:
+        if not isinstance(other, ErrorRate):
+            return NotImplemented
+        return ErrorRate(
+            self.hits + other.hits,
+            self.substitutions + other.substitutions,
+            self.deletions + other.deletions,
+            self.insertions + other.insertions,
+        )
+
+    @property
+    def errors(self) -> int:
+        """Substitutions, deletions and insertions: the edit distance."""
+        return self.substitutions + self.deletions + self.insertions
+
+    @property
+    def reference_length(self) -> int:
+        """Items in the reference."""
+        return self.hits + self.substitutions + self.deletions
+
+    @property
+    def estimate_length(self) -> int:
+        """Items in the estimate."""
+        return self.hits + self.substitutions + self.insertions
+
+    @property
+    def rate(self) -> float | None:
+        """Errors per item of the reference; None where the reference is empty."""
+        return self.errors / self.reference_length if self.reference_length else None
+
+
+def error_rate(
+    *,
+    reference: Sequence[str] | str,
+    estimate: Sequence[str] | str,
+    unit: Unit = "word",
+    normaliser: str = "whisper-en",
+) -> ErrorRate:
+    """The error rate of a text, or of a corpus.
+
+    Args:
+        reference, estimate: a text each, or as many texts each.
+        unit: `word`, or `char` for characters with the spaces between words among them.
+        normaliser: what both sides go through first (see `codec_bench.text.normalise`).
+
+    Raises:
+        UserError: the sides do not match. UnknownName: no such unit or normaliser.
+    """
+    totals = _counts(reference, estimate, unit, normaliser).sum(axis=0)
+    return ErrorRate(*totals.tolist())
+
+
+def error_rates(
+    *,
+    reference: Sequence[str] | str,
+    estimate: Sequence[str] | str,
+    unit: Unit = "word",
+    normaliser: str = "whisper-en",
+) -> list[ErrorRate]:
+    """One error rate per pair of texts; arguments and errors as `error_rate`, which is their sum."""
+    return [ErrorRate(*row) for row in _counts(reference, estimate, unit, normaliser).tolist()]
+
+
+def alignment(
+    *, reference: str, estimate: str, unit: Unit = "word", normaliser: str = "whisper-en"
+) -> list[tuple[Operation, int, int, int, int]]:
+    """How one text became the other: runs of equal steps, in order.
+
+    Positions are those of `tokens` of the normalised texts.
+
+    Returns:
+        `(operation, reference start, reference end, estimate start, estimate end)`, named as jiwer names them.
+
+    Raises:
+        UnknownName: no such unit or normaliser.
+    """
+    from codec_bench.kernels.edit_distance.cpu import align
+    from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
+
+    apply = get_normaliser(normaliser)
+    items, offsets, symbols = _numbered([apply(reference), apply(estimate)], unit)
+    path = np.empty(items.size, np.uint8)
+    counts = align(items, offsets[:2], items, offsets[1:], symbols, path, WHOLE_BYTES)
+    steps = path[path.size - int(counts.sum()) :]
+    bounds = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), steps.size] if steps.size else [0]
+    runs: list[tuple[Operation, int, int, int, int]] = []
+    i = j = 0
+    for start, end in pairwise(bounds):
+        operation = _OPERATIONS[steps[start]]
+        i_end = i + (0 if operation == "insert" else end - start)
+        j_end = j + (0 if operation == "delete" else end - start)
+        runs.append((operation, i, i_end, j, j_end))
+        i, j = i_end, j_end
+    return runs
+
+
+def tokens(text: str, unit: Unit = "word") -> list[str]:
+    """The items that are compared: words between spaces, or the characters of the text without its outer white space.
+
+    Raises:
+        UnknownName: no such unit.
+    """
+    from codec_bench.kernels.edit_distance.ref import split_words
+
+    _check_unit(unit)
+    return split_words(text) if unit == "word" else list(text.strip())
+
+
+def _check_unit(unit: str) -> None:
+    if unit not in get_args(Unit):
+        raise UnknownName("unit of error rates", unit, get_args(Unit))
+
+
+def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit: Unit, normaliser: str) -> np.ndarray:
+    """int64 `(pairs, 4)`: hits, substitutions, deletions, insertions."""
+    from codec_bench.kernels.edit_distance.cpu import align
+    from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
+
+    if isinstance(reference, str) != isinstance(estimate, str):
+        raise UserError("one side of an error rate is a single text and the other is not")
+    references = [reference] if isinstance(reference, str) else reference
+    estimates = [estimate] if isinstance(estimate, str) else estimate
+    if len(references) != len(estimates):
+        raise UserError(f"an error rate got {len(references)} references and {len(estimates)} estimates")
+    apply = get_normaliser(normaliser)
+    items, offsets, symbols = _numbered([*map(apply, references), *map(apply, estimates)], unit)
+    pairs = len(references)
+    nothing = np.empty(0, np.uint8)
+    counts = align(items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES)
+    lengths = np.diff(offsets)
+    matched = counts[:, 0] + counts[:, 1]
+    if not ((matched + counts[:, 2] == lengths[:pairs]) & (matched + counts[:, 3] == lengths[pairs:])).all():
+        raise RuntimeError("the counts of an error rate do not add up to the lengths of the texts")
+    return counts
+
+
+def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int]:
+    """Texts as numbers: int32 items of all texts, int64 `(texts + 1,)` offsets, one more than the largest item.
+
+    Works on the code points of all texts at once: Python touches each text, never each word.
+    """
+    _check_unit(unit)
+    if unit == "char":
+        texts = [text.strip() for text in texts]
+    offsets = np.zeros(len(texts) + 1, np.int64)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    codes = np.array(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<i4"), np.int32)
+    if unit == "char":
+        return codes, offsets, int(codes.max(initial=0)) + 1
+    from codec_bench.kernels.edit_distance.cpu import number_words
+
+    return number_words(codes, offsets, _white())
+
+
+@cache
+def _white() -> np.ndarray:
+    return np.array([chr(code).isspace() for code in range(_WHITE_CODES)])

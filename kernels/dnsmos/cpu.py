@@ -1,0 +1,591 @@
+"""The two DNSMOS networks over many windows of one signal, sharing whatever the windows share.
+
+Windows of 900 frames start every 100 frames. The P.835 network (`sig_bak_ovr`) is a stack of 3x3 convolutions with
+2x2 maxima between them, so its activations over the whole signal are those of every window, except next to a window's
+two ends, where the window is padded with zeros and the signal goes on. A *run* of windows is therefore computed once,
+as one long picture, and the rows next to each inner end are computed again from eight-row *edges* with the zeros in
+place. At full, half and quarter resolution a window starts at a whole row (100, 50, 25); the last stage works by
+window. The P.808 network (`model_v8`) is fed decibels relative to each window's own maximum, so it runs by window.
+
+Conventions
+    As in `winograd`: rows are time, activations are `(rows, columns, channels)`. Row r of a picture stands in row
+    r + 1 of its array; row 0 and the rows after the last are zero.
+    A result does not depend on how rows are divided into segments, so neither on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+
+import numba
+import numpy as np
+
+from .ref import (
+    BINS,
+    FLOOR,
+    FRAME_SAMPLES,
+    FRAMES,
+    HOP_SAMPLES,
+    LN_10,
+    MEL_FLOOR,
+    MEL_SAMPLES,
+    MELS,
+    MIDDLE_DB,
+    RANGE_DB,
+    Convolution,
+    Weights,
+    dense,
+    mel_filters,
+)
+from .winograd import BLOCK, ROWS_OVER, TILE, convolve, product, transform_weights, workspace_size
+
+HOP_FRAMES = 100
+_FRONT_COLUMNS = -(-2 * BINS // BLOCK) * BLOCK  # real and imaginary parts side by side, rounded up for the product
+_MEL_COLUMNS = -(-BINS // BLOCK) * BLOCK
+_FRONT_FRAMES = 42  # frames of one product: a multiple of every register block
+_FRONT_DEPTH = 128  # onnxruntime adds its products in stretches of 128; the same order gives the same bits
+_EDGE = TILE + 2
+_SPAN = TILE + 4  # rows that a tile row reads through two layers
+_BAND = 12  # tile rows that the second layer runs ahead of the fourth: what is in flight stays in the cache
+_EDGES_AT_ONCE = 3
+_MEL_ROWS = 10  # pooled rows of P.808's first layer at a time; divides 450
+_TAPS = 10  # nine inputs and a one for the bias
+
+
+def _picture(rows: int, width: int, channels: int) -> np.ndarray:
+    """A zero array for a picture of so many rows and columns, with room for whole tiles and the padding."""
+    return np.zeros((-(-rows // TILE) * TILE + 2, -(-width // TILE) * TILE + 2, channels), np.float32)
+
+
+def _two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Zeros for the input of two layers, padded by two on each side, and limits of zero for its padding."""
+    rows, columns = -(-rows // TILE) * TILE + 4, -(-width // TILE) * TILE + 4
+    return np.zeros((rows, columns, 1), np.float32), np.zeros((rows, columns), np.float32)
+
+
+@numba.njit(nogil=True, cache=True)
+def _front_power(signal, kernel, first, count, out, scratch):
+    """The power spectrum that P.835 takes the logarithm of.
+
+    Args:
+        signal: float32, reaching to the last frame's end. kernel: `(320, _FRONT_COLUMNS)`, real part then imaginary.
+        first, count: which frames; at least `_FRONT_FRAMES` of them.
+        out: `(rows, columns, 1)`: power of at least 1e-12, frame t in `out[t + 2, 2:163, 0]`.
+    """
+    columns = kernel.shape[1]
+    for block in range(-(-count // _FRONT_FRAMES)):
+        # The last block overlaps the one before rather than reading past the end.
+        start = first + min(block * _FRONT_FRAMES, count - _FRONT_FRAMES)
+        for stretch in range(3):
+            k = stretch * _FRONT_DEPTH
+            product(
+                signal.ctypes.data + 4 * (start * HOP_SAMPLES + k), 4 * HOP_SAMPLES, kernel.ctypes.data + 4 * k * columns,
+                scratch.ctypes.data + 4 * stretch * _FRONT_FRAMES * columns, _FRONT_FRAMES,
+                min(_FRONT_DEPTH, FRAME_SAMPLES - k), columns,
+            )  # fmt: skip
+        for t in range(_FRONT_FRAMES):
+            for f in range(BINS):
+                real = (scratch[0, t, f] + scratch[1, t, f]) + scratch[2, t, f]
+                imaginary = (scratch[0, t, BINS + f] + scratch[1, t, BINS + f]) + scratch[2, t, BINS + f]
+                root = np.sqrt(real * real + imaginary * imaginary)
+                out[start + t + 2, f + 2, 0] = max(root * root, np.float32(FLOOR))
+
+
+@numba.njit(nogil=True, cache=True)
+def _first_layer(x, row_in, taps, y, row_out, count, width, patches):
+    """Rows of P.808's first convolution (one channel in), with its bias but not rectified.
+
+    Args:
+        x: `(rows, columns)`; output row n reads its rows `row_in + n` to the second after. taps: `(10, out)`.
+        y: `(rows, columns, out)`; output row n is its row `row_out + n`, columns from 1; the columns after the width
+            are set to zero.
+        patches: scratch `(columns, 10)`.
+    """
+    channels = taps.shape[1]
+    for n in range(count):
+        for p in range(width):
+            for i in range(3):
+                for j in range(3):
+                    patches[p, 3 * i + j] = x[row_in + n + i, p + j]
+            patches[p, 9] = 1.0
+        target = y.ctypes.data + 4 * ((row_out + n) * y.shape[1] + 1) * channels
+        product(patches.ctypes.data, 4 * _TAPS, taps.ctypes.data, target, width, _TAPS, channels)
+        for p in range(1 + width, y.shape[1]):
+            for c in range(channels):
+                y[row_out + n, p, c] = 0.0
+
+
+@numba.njit(nogil=True, cache=True)
+def _pool(x, row_in, y, row_out, count, width):
+    """2x2 maxima, rectified: rows of y from rows of x, both from column 1; an odd width loses its last column."""
+    for n in range(count):
+        r = row_in + 2 * n
+        for j in range(width // 2):
+            for c in range(x.shape[2]):
+                above = max(x[r, 2 * j + 1, c], x[r, 2 * j + 2, c])
+                below = max(x[r + 1, 2 * j + 1, c], x[r + 1, 2 * j + 2, c])
+                y[row_out + n, 1 + j, c] = max(max(above, below), np.float32(0.0))
+
+
+class _Scratch:
+    """Pictures that one thread works in; kept between calls, because fresh memory costs page faults."""
+
+    def __init__(self) -> None:
+        self.front = np.zeros((3, _FRONT_FRAMES, _FRONT_COLUMNS), np.float32)
+        self.patches = np.zeros((MELS + ROWS_OVER, _TAPS), np.float32)
+        self.work = np.zeros(workspace_size(128, 64), np.float32)
+        self.y2, self.y3 = _picture((_BAND + 1) * TILE, BINS, 64), _picture((_BAND + 1) * TILE, BINS, 64)
+        self.edge, self.edge_limit = _two_layer_input(_EDGES_AT_ONCE * _SPAN, BINS)
+        self.edge_half, self.edge_quarter = _picture(TILE, BINS // 2, 32), _picture(TILE, BINS // 4, 32)
+        self.edge_pooled = _picture(TILE // 2, BINS // 4, 32)
+        self.eighth, self.y7 = _picture(FRAMES // 8, BINS // 8, 32), _picture(FRAMES // 8, BINS // 8, 64)
+        shapes = [(_FRONT_FRAMES, MEL_SAMPLES // 2)] * 2 + [(_FRONT_FRAMES, _MEL_COLUMNS)] * 2
+        self.mel_front = tuple(np.zeros(shape, np.float32) for shape in shapes)
+        self.mel_x = np.zeros((FRAMES + 2, MELS + 2), np.float32)
+        self.mel_y1 = np.zeros((2 * _MEL_ROWS, MELS + 1 + ROWS_OVER, 32), np.float32)
+        self.mel_p1, self.mel_p2 = _picture(FRAMES // 2, MELS // 2, 32), _picture(FRAMES // 4, MELS // 4, 32)
+        self.mel_y3, self.mel_p4 = _picture(FRAMES // 4, MELS // 4, 32), _picture(FRAMES // 8, MELS // 8, 32)
+        self.mel_y5 = _picture(FRAMES // 8, MELS // 8, 64)
+
+
+class Crew:
+    """Runs pieces of work on a number of threads; with one, in the caller's own.
+
+    Args:
+        threads: how many. They live as long as the `with` block, so that nothing is left to break in a fork.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = max(1, threads)
+        self._pool: ThreadPoolExecutor | None = None
+        self._spare: list[_Scratch] = []
+
+    def __enter__(self) -> Crew:
+        if self.threads > 1:
+            self._pool = ThreadPoolExecutor(self.threads)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def start(self, work: Callable[..., None], *arguments: object) -> Callable[[], None]:
+        """Begins `work(scratch, *arguments)`; the returned call waits for it and raises what it raised."""
+        if self._pool is None:
+            self._run(work, *arguments)
+            return lambda: None
+        return self._pool.submit(self._run, work, *arguments).result
+
+    def each(self, work: Callable[..., None], pieces: Sequence[tuple[object, ...]]) -> None:
+        """Runs `work(scratch, *piece)` for every piece and waits."""
+        for wait in [self.start(work, *piece) for piece in pieces]:
+            wait()
+
+    def pieces(self, count: int, most: int, least: int = 1) -> list[tuple[int, int]]:
+        """Divides range(count) evenly: a multiple of the threads, none longer than `most`, or fewer to keep `least`."""
+        parts = max(1, min(self.threads * -(-count // (self.threads * most)), count // least))
+        bounds = [count * n // parts for n in range(parts + 1)]
+        return [(a, b) for a, b in pairwise(bounds) if b > a]
+
+    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+        try:
+            scratch = self._spare.pop()
+        except IndexError:
+            scratch = _Scratch()
+        try:
+            work(scratch, *arguments)
+        finally:
+            self._spare.append(scratch)
+
+
+_NONE = np.zeros((0, 0), np.float32)
+
+
+def _taps(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """A first layer's weights `(out, 1, 3, 3)` and bias as `(10, out)`."""
+    return np.ascontiguousarray(np.concatenate([weights.reshape(len(weights), 9).T, bias[None]]), dtype=np.float32)
+
+
+class _Layer:
+    """A convolution with its weights; with `first`, the two convolutions from one channel on."""
+
+    def __init__(self, own: Convolution, first: Convolution | None = None) -> None:
+        self.weights, self.bias = transform_weights(own[0]), np.array(own[1], np.float32)
+        self.taps = _NONE if first is None else _taps(*first)
+
+    def __call__(
+        self, work: np.ndarray, x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int, *,
+        pool: bool = False, step_in: int = TILE, step_out: int | None = None, limit: np.ndarray = _NONE,
+    ) -> None:  # fmt: skip
+        """See `convolve`; tile rows follow each other without a gap unless a step is given."""
+        step_out = (TILE // 2 if pool else TILE) if step_out is None else step_out
+        convolve(
+            x,
+            limit,
+            self.taps,
+            row_in,
+            step_in,
+            self.weights,
+            self.bias,
+            y,
+            row_out,
+            step_out,
+            count,
+            width,
+            pool,
+            work,
+        )
+
+
+def _cycle(period: int | None, total: int) -> int:
+    """Frames after which frames of a signal with this period repeat: an even number of `total` at most."""
+    if period is None:
+        return total
+    cycle = period // math.gcd(period, HOP_SAMPLES)
+    cycle *= 1 + cycle % 2
+    return min(total, cycle * -(-_FRONT_FRAMES // cycle))
+
+
+def _repeat_rows(rows: np.ndarray, start: int, stop: int, cycle: int) -> None:
+    """Fills rows [start, stop) with those `cycle` before."""
+    for first in range(start, stop, cycle):
+        last = min(stop, first + cycle)
+        rows[first:last] = rows[first - cycle : last - cycle]
+
+
+class SigBakOvr:
+    """The P.835 network.
+
+    Args:
+        weights: seven convolutions, three dense layers and the front end.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        front = np.concatenate(weights.front).T
+        self.front = np.zeros((FRAME_SAMPLES, _FRONT_COLUMNS), np.float32)
+        self.front[:, : front.shape[1]] = front
+        first, second, *rest = weights.convolutions
+        self.layers = {2: _Layer(second, first)} | {n: _Layer(own) for n, own in enumerate(rest, start=3)}
+        self.dense = weights.dense
+
+    def start_run(
+        self, crew: Crew, signal: np.ndarray, windows: int, period: int | None = None
+    ) -> Callable[[], np.ndarray]:
+        """Begins to score consecutive windows, one second apart.
+
+        Args:
+            signal: float32 `(samples,)` from the first window's start to the last one's end.
+            period: samples after which the signal repeats itself, or None.
+
+        Returns:
+            A call that waits and returns float32 `(windows, 3)`: raw SIG, BAK, OVRL, before the polynomials.
+        """
+        total = FRAMES + HOP_FRAMES * (windows - 1)
+        ends = 2 * (windows - 1)
+        x, limit = _two_layer_input(total, BINS)
+        limit[1 : total + 1, 1 : BINS + 1] = np.inf
+        cycle = _cycle(period, total)
+        crew.each(lambda s, a, b: self._log_power(s, signal, x, a, b), crew.pieces(cycle, FRAMES, _FRONT_FRAMES))
+        _repeat_rows(x, cycle + 2, total + 2, cycle)
+        # Four rows at either end know of the zeros around the run; between them a repeating signal repeats its rows.
+        tiles = -(-total // TILE)
+        head = min(tiles, -(-(cycle + 4) // TILE))
+        tail = max(head, (total - 4) // TILE)
+        half = _picture(total // 2, BINS // 2, 32)
+        edge_half = np.zeros((3 * ends, *half.shape[1:]), np.float32)
+        waits = [
+            crew.start(self._rows, x, limit, total, half, a, b)
+            for a, b in [*crew.pieces(head, FRAMES // TILE, _BAND), (tail, tiles)]
+        ]
+        waits += [
+            crew.start(self._edges, x, windows, edge_half, a, b) for a, b in crew.pieces(ends, 2 * _EDGES_AT_ONCE)
+        ]
+
+        def finish() -> np.ndarray:
+            for wait in waits:
+                wait()
+            _repeat_rows(half, head * TILE // 2 + 1, tail * TILE // 2 + 1, cycle // 2)
+            quarter = self._layer(crew, 5, half, total // 2, BINS // 2)
+            last = self._layer(crew, 6, quarter, total // 4, BINS // 4)
+            edge_last = np.zeros((TILE * ends, *last.shape[1:]), np.float32)
+            crew.each(
+                lambda s, a, b: self._low_edges(s, half, quarter, edge_half, windows, edge_last, a, b),
+                crew.pieces(ends, 2 * windows),
+            )
+            features = np.empty((windows, 64), np.float32)
+            crew.each(
+                lambda s, w: self._finish_window(s, last, edge_last, windows, w, features[w]),
+                [(w,) for w in range(windows)],
+            )
+            return dense(features, self.dense)
+
+        return finish
+
+    def _log_power(self, s: _Scratch, signal: np.ndarray, x: np.ndarray, start: int, stop: int) -> None:
+        _front_power(signal, self.front, start, stop - start, x, s.front)
+        inside = x[start + 2 : stop + 2, 2 : BINS + 2]
+        np.log(inside, out=inside)
+        np.divide(inside, LN_10, out=inside)
+
+    def _rows(
+        self, s: _Scratch, x: np.ndarray, limit: np.ndarray, total: int, half: np.ndarray, start: int, stop: int
+    ) -> None:
+        """The four full-resolution layers and the first maxima, for tile rows [start, stop) of a run.
+
+        Each layer follows the one before at a distance of one tile row; `y2` and `y3` hold a moving band, whose first
+        row is the last one of the tile row before `base2` and `base3`.
+        """
+        tiles = -(-total // TILE)
+        stop2, stop3 = min(tiles, stop + 2), min(tiles, stop + 1)
+        done2, done3, done4 = max(0, start - 2), max(0, start - 1), start
+        base2, base3 = done2, done3
+        s.y2[0] = s.y3[0] = 0.0
+        while done4 < stop:
+            band = min(stop2, base2 + _BAND)
+            self.layers[2](s.work, x, TILE * done2, s.y2, (done2 - base2) * TILE + 1, band - done2, BINS, limit=limit)
+            done2 = band
+            if done2 == tiles:
+                s.y2[total - base2 * TILE + 1 : (tiles - base2) * TILE + 2] = 0.0
+            ready = done2 if done2 == tiles else min(stop3, done2 - 1)
+            row = (done3 - base3) * TILE + 1
+            self.layers[3](s.work, s.y2, (done3 - base2) * TILE, s.y3, row, ready - done3, BINS)
+            done3 = ready
+            if done3 == tiles:
+                s.y3[total - base3 * TILE + 1 : (tiles - base3) * TILE + 2] = 0.0
+            ready = min(stop, done3 if done3 == tiles else done3 - 1)
+            row = done4 * TILE // 2 + 1
+            self.layers[4](s.work, s.y3, (done4 - base3) * TILE, half, row, ready - done4, BINS, pool=True)
+            done4 = ready
+            base2 = self._move_up(s.y2, base2, done2, done3)
+            base3 = self._move_up(s.y3, base3, done3, done4)
+        if stop == tiles:
+            half[total // 2 + 1 : tiles * TILE // 2 + 1] = 0.0
+
+    @staticmethod
+    def _move_up(band: np.ndarray, base: int, done: int, read: int) -> int:
+        """Drops from a band what the next layer, now at tile row `read`, has read; returns the new base."""
+        if read == base:
+            return base
+        rows, shift = (done - read) * TILE + 1, (read - base) * TILE
+        band[:rows] = band[shift : shift + rows]
+        return read
+
+    def _edges(self, s: _Scratch, x: np.ndarray, windows: int, edge_half: np.ndarray, start: int, stop: int) -> None:
+        """The full-resolution layers next to the inner ends of windows, with the windows' own zeros.
+
+        Edge e < windows - 1 is the start of window e + 1; the others are the ends of windows 0 to windows - 2.
+
+        Args:
+            edge_half: `(3 * edges, columns, 32)`: three rows per edge at half resolution. Of a start the first two
+                count, of an end the last two.
+        """
+        inner = windows - 1
+        for first in range(start, stop, _EDGES_AT_ONCE):
+            count = min(_EDGES_AT_ONCE, stop - first)
+            for n in range(count):
+                e = first + n
+                own, limit = s.edge[n * _SPAN : (n + 1) * _SPAN], s.edge_limit[n * _SPAN : n * _SPAN + _EDGE]
+                own[:] = limit[:] = 0.0
+                if e < inner:
+                    row = HOP_FRAMES * (e + 1) + 2
+                    own[2:] = x[row : row + _EDGE]
+                    limit[1:, 1 : BINS + 1] = np.inf
+                else:
+                    row = FRAMES + HOP_FRAMES * (e - inner) + 2
+                    own[:_EDGE] = x[row - _EDGE : row]
+                    limit[:-1, 1 : BINS + 1] = np.inf
+                for y in (s.y2, s.y3):
+                    y[n * _EDGE] = y[(n + 1) * _EDGE - 1] = 0.0
+            self.layers[2](s.work, s.edge, 0, s.y2, 1, count, BINS, step_in=_SPAN, step_out=_EDGE, limit=s.edge_limit)
+            self.layers[3](s.work, s.y2, 0, s.y3, 1, count, BINS, step_in=_EDGE, step_out=_EDGE)
+            self.layers[4](s.work, s.y3, 0, edge_half, 3 * first, count, BINS, pool=True, step_in=_EDGE)
+
+    def _layer(self, crew: Crew, number: int, x: np.ndarray, rows: int, width: int) -> np.ndarray:
+        """Layer 5 (followed by maxima) or 6 over a whole run."""
+        pool = number == 5
+        step = TILE // 2 if pool else TILE
+        y = _picture(rows // 2, width // 2, 32) if pool else _picture(rows, width, 32)
+        tiles = -(-rows // TILE)
+        crew.each(
+            lambda s, a, b: self.layers[number](s.work, x, TILE * a, y, 1 + step * a, b - a, width, pool=pool),
+            crew.pieces(tiles, tiles),
+        )
+        y[1 + (rows // 2 if pool else rows) :] = 0.0
+        return y
+
+    def _low_edges(
+        self, s: _Scratch, half: np.ndarray, quarter: np.ndarray, edge_half: np.ndarray, windows: int,
+        edge_last: np.ndarray, start: int, stop: int,
+    ) -> None:  # fmt: skip
+        """Layers 5 and 6 at the inner ends of windows.
+
+        Args:
+            half, quarter: the run's pictures. edge_half: from `_edges`.
+            edge_last: `(6 * edges, columns, 32)`: a window's first six rows, or its last six, at quarter resolution.
+        """
+        inner = windows - 1
+        five, six, pooled = s.edge_half, s.edge_quarter, s.edge_pooled
+        for e in range(start, stop):
+            begins = e < inner
+            frame = HOP_FRAMES * (e + 1) if begins else FRAMES + HOP_FRAMES * (e - inner)
+            row = frame // 2 + 1
+            if begins:
+                five[0] = 0.0
+                five[1:3] = edge_half[3 * e : 3 * e + 2]
+                five[3:] = half[row + 2 : row + 7]
+            else:
+                five[:5] = half[row - 7 : row - 2]
+                five[5:7] = edge_half[3 * e + 1 : 3 * e + 3]
+                five[7] = 0.0
+            self.layers[5](s.work, five, 0, pooled, 0, 1, BINS // 2, pool=True)
+            row = frame // 4 + 1
+            if begins:
+                six[0] = 0.0
+                six[1:4] = pooled[:3]
+                six[4:] = quarter[row + 3 : row + 7]
+            else:
+                six[:4] = quarter[row - 7 : row - 3]
+                six[4:7] = pooled[:3]
+                six[7] = 0.0
+            self.layers[6](s.work, six, 0, edge_last, TILE * e, 1, BINS // 4)
+
+    def _finish_window(
+        self, s: _Scratch, last: np.ndarray, edge_last: np.ndarray, windows: int, window: int, out: np.ndarray
+    ) -> None:
+        """A window's last maxima, last convolution and maximum over everything, `(64,)`.
+
+        Its pooled rows are 0-2 from the edge at its start, 3-109 from the run, 110 and 111 from the edge at its end
+        (whose six rows start at row 219); without an edge the run's own rows are the window's.
+        """
+        width, rows = BINS // 4, FRAMES // 8
+        head, tail = (0 if window == 0 else 3), (rows if window == windows - 1 else rows - 2)
+        if head:
+            _pool(edge_last, TILE * (window - 1), s.eighth, 1, head, width)
+        _pool(last, 1 + HOP_FRAMES // 4 * window + 2 * head, s.eighth, 1 + head, tail - head, width)
+        if tail < rows:
+            _pool(edge_last, TILE * (windows - 1 + window) + 1, s.eighth, 1 + tail, rows - tail, width)
+        width //= 2
+        self.layers[7](s.work, s.eighth, 0, s.y7, 1, -(-rows // TILE), width)
+        s.y7[1 : rows + 1, 1 : width + 1].max(axis=(0, 1), out=out)
+
+
+@cache
+def _half_transform() -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines `(160, columns)` under a periodic Hann window of 321, whose first sample is zero.
+
+    Samples n and 321 - n share their window value and their cosine and have opposite sines, so the transform of their
+    sums and differences, half as long, is the transform of the frame.
+    """
+    n, k = np.arange(1, MEL_SAMPLES // 2 + 1)[:, None], np.arange(BINS)
+    window = 0.5 - 0.5 * np.cos(2.0 * np.pi * n / MEL_SAMPLES)
+    phase = 2.0 * np.pi / MEL_SAMPLES * (n * k % MEL_SAMPLES)
+    cosines, sines = (np.zeros((MEL_SAMPLES // 2, _MEL_COLUMNS), np.float32) for _ in range(2))
+    cosines[:, :BINS], sines[:, :BINS] = window * np.cos(phase), window * np.sin(phase)
+    return cosines, sines
+
+
+@numba.njit(nogil=True, cache=True)
+def _mel_power_spectrum(signal, hop, first, count, cosines, sines, out, sums, differences, real, imaginary):
+    """Power spectrum `(count, 161)` of frames of 321 samples, `hop` apart, under the window of `_half_transform`."""
+    half, columns = cosines.shape
+    for start in range(0, count, _FRONT_FRAMES):
+        size = min(_FRONT_FRAMES, count - start)
+        for t in range(size):
+            begin = (first + start + t) * hop
+            for n in range(half):
+                left, right = signal[begin + 1 + n], signal[begin + 2 * half - n]
+                sums[t, n] = left + right
+                differences[t, n] = left - right
+        product(sums.ctypes.data, 4 * half, cosines.ctypes.data, real.ctypes.data, size, half, columns)
+        product(differences.ctypes.data, 4 * half, sines.ctypes.data, imaginary.ctypes.data, size, half, columns)
+        for t in range(size):
+            for k in range(out.shape[1]):
+                out[start + t, k] = real[t, k] * real[t, k] + imaginary[t, k] * imaginary[t, k]
+
+
+def _mel_decibels(s: _Scratch, signal: np.ndarray, hop: int, first: int, count: int) -> np.ndarray:
+    """Mel power in decibels `(count, 120)`, float32, of frames of 321 samples, `hop` apart."""
+    power = np.empty((count, BINS), np.float32)
+    _mel_power_spectrum(signal, hop, first, count, *_half_transform(), power, *s.mel_front)
+    levels = np.maximum(power @ mel_filters().T, np.float32(MEL_FLOOR))
+    np.log10(levels, out=levels)
+    levels *= np.float32(10.0)
+    return levels
+
+
+class P808:
+    """The P.808 network.
+
+    Args:
+        weights: five convolutions and three dense layers.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self.taps = _taps(*weights.convolutions[0])
+        self.layers = {n: _Layer(own) for n, own in enumerate(weights.convolutions[1:], start=2)}
+        self.dense = weights.dense
+
+    def start_run(
+        self, crew: Crew, signal: np.ndarray, windows: int, period: int | None = None
+    ) -> Callable[[], np.ndarray]:
+        """Begins to score consecutive windows, one second apart.
+
+        Args:
+            signal: float32 `(samples,)` from the first window's start to the last one's end.
+            period: samples after which the signal repeats itself, or None.
+
+        Returns:
+            A call that waits and returns float32 `(windows,)`.
+        """
+        total = FRAMES + HOP_FRAMES * (windows - 1)
+        # Frame t is centred on sample 160 t. A window sees zeros outside itself, and itself lacks its last 160 samples.
+        padded = np.concatenate([np.zeros(HOP_SAMPLES, np.float32), signal[: total * HOP_SAMPLES + 1]])
+        levels = np.empty((total, MELS), np.float32)
+
+        def spectrum(s: _Scratch, a: int, b: int) -> None:
+            levels[a:b] = _mel_decibels(s, padded, HOP_SAMPLES, a, b - a)
+
+        cycle = _cycle(period, total)
+        crew.each(spectrum, crew.pieces(min(cycle + 1, total), FRAMES))
+        _repeat_rows(levels, cycle + 1, total, cycle)  # the first frame saw the zeros before the run
+        features = np.empty((windows, 64), np.float32)
+        waits = [crew.start(self._window, padded, levels, HOP_FRAMES * w, features[w]) for w in range(windows)]
+
+        def finish() -> np.ndarray:
+            for wait in waits:
+                wait()
+            return dense(features, self.dense)[:, 0]
+
+        return finish
+
+    def _window(self, s: _Scratch, padded: np.ndarray, levels: np.ndarray, first: int, out: np.ndarray) -> None:
+        """The convolutions over the window that starts at a frame, and their maximum over everything, `(64,)`."""
+        window = levels[first : first + FRAMES].copy()
+        ends = np.zeros((2, MEL_SAMPLES), np.float32)
+        start, last = first * HOP_SAMPLES, (first + FRAMES - 1) * HOP_SAMPLES
+        ends[0, HOP_SAMPLES:] = padded[start + HOP_SAMPLES : start + MEL_SAMPLES]
+        ends[1, :-1] = padded[last : last + MEL_SAMPLES - 1]
+        window[[0, -1]] = _mel_decibels(s, ends.reshape(-1), MEL_SAMPLES, 0, 2)
+        window -= window.max()
+        np.maximum(window, np.float32(-RANGE_DB), out=window)
+        window += np.float32(MIDDLE_DB)
+        np.divide(window, np.float32(MIDDLE_DB), out=s.mel_x[1:-1, 1:-1])
+        rows, width = FRAMES // 2, MELS // 2
+        for n in range(0, rows, _MEL_ROWS):
+            _first_layer(s.mel_x, 2 * n, self.taps, s.mel_y1, 0, 2 * _MEL_ROWS, MELS, s.patches)
+            _pool(s.mel_y1, 0, s.mel_p1, 1 + n, _MEL_ROWS, MELS)
+        self.layers[2](s.work, s.mel_p1, 0, s.mel_p2, 1, rows // TILE, width, pool=True)
+        rows, width = rows // 2, width // 2
+        tiles = -(-rows // TILE)
+        self.layers[3](s.work, s.mel_p2, 0, s.mel_y3, 1, tiles, width)
+        s.mel_y3[rows + 1 :] = 0.0
+        self.layers[4](s.work, s.mel_y3, 0, s.mel_p4, 1, tiles, width, pool=True)
+        rows, width = rows // 2, width // 2
+        s.mel_p4[rows + 1 :] = 0.0
+        self.layers[5](s.work, s.mel_p4, 0, s.mel_y5, 1, -(-rows // TILE), width)
+        s.mel_y5[1 : rows + 1, 1 : width + 1].max(axis=(0, 1), out=out)

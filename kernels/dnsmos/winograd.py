@@ -1,0 +1,397 @@
+"""3x3 convolutions by Winograd's minimal filtering F(6x6, 3x3), compiled for the machine's own vector width.
+
+A tile of 6x6 outputs is read from 8x8 inputs; both sides are transformed so that the convolution over the channels
+becomes 64 independent matrix products: 64 multiplications where the direct sum needs 324. The evaluation points
+(0, 1, -1, 2, -2, 1/2, -1/2, infinity) keep the relative error near 4e-6 in float32.
+
+LLVM's loop vectoriser does not keep a register block of accumulators, so the three inner pieces (forward transform,
+matrix product, inverse transform) are written as LLVM instructions on explicit vectors of `LANES` floats; what goes
+around them is plain numba.
+
+Conventions
+    Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and the columns after
+    the picture's width are zero: they are the padding.
+    Channel counts are multiples of `BLOCK`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.polynomial import polynomial
+
+TILE = 6
+POINTS = TILE + 2
+_PAIRS = (1.0, 2.0, 0.5)
+
+_features = llvmlite.binding.get_host_cpu_features()
+LANES = 16 if _features.get("avx512f") else 8 if _features.get("avx2") else 4
+_MANY_REGISTERS = bool(_features.get("avx512f")) or not llvmlite.binding.get_default_triple().startswith(("x86", "i"))
+# Accumulators of the matrix product, rows x vectors: as many as the registers hold beside the operands.
+_WIDE = (6, 4) if _MANY_REGISTERS else (6, 2)
+_NARROW = (14, 2) if _MANY_REGISTERS else (6, 2)
+BLOCK = _NARROW[1] * LANES
+ROWS_OVER = 13  # rows that a matrix product may write beyond those asked for
+_WIDE_BLOCK = _WIDE[1] * LANES
+_WIDE_ROWS, _NARROW_ROWS = _WIDE[0], _NARROW[0]
+_TILES_AT_ONCE = 30  # enough tiles to reuse the weights, few enough that all 64 products stay in the second-level cache
+_PAD = 16  # floats of a cache line
+
+_F32, _I64, _I32 = ir.FloatType(), ir.IntType(64), ir.IntType(32)
+_VECTOR = ir.VectorType(_F32, LANES)
+
+
+def _forward_matrix() -> np.ndarray:
+    """Rows map 8 inputs to 8 values: row j holds the polynomial with a zero at every finite point but the j-th."""
+    points = [0.0, *(s * p for p in _PAIRS for s in (1.0, -1.0))]
+    matrix = np.zeros((POINTS, POINTS))
+    for j in range(POINTS - 1):
+        matrix[j, : POINTS - 1] = polynomial.polyfromroots(points[:j] + points[j + 1 :])
+    matrix[POINTS - 1] = polynomial.polyfromroots(points)
+    return matrix
+
+
+def _weight_matrix() -> np.ndarray:
+    """Rows map 3 taps to 8 values."""
+    points = [0.0, *(s * p for p in _PAIRS for s in (1.0, -1.0))]
+    matrix = np.zeros((POINTS, 3))
+    for j, p in enumerate(points):
+        matrix[j] = np.power(p, range(3)) / np.prod([p - q for q in points if q != p])
+    matrix[POINTS - 1, 2] = 1.0
+    return matrix
+
+
+def transform_weights(weights: np.ndarray) -> np.ndarray:
+    """Weights `(out, in, 3, 3)` as the 64 matrices `(64, in, out)` of the products, float32."""
+    g = _weight_matrix()
+    u = np.einsum("ai,ocij,bj->abco", g, weights.astype(np.float64), g)
+    return np.ascontiguousarray(u.reshape(POINTS * POINTS, *u.shape[2:]), dtype=np.float32)
+
+
+Transform = Callable[[list[ir.Value]], list[ir.Value]]
+
+
+class _Emitter:
+    """Writes vector instructions."""
+
+    def __init__(self, builder: ir.IRBuilder) -> None:
+        self.b = builder
+        self.fma_function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), f"llvm.fmuladd.v{LANES}f32"
+        )
+
+    def pointer(self, address: ir.Value, kind: ir.Type = _VECTOR) -> ir.Value:
+        return self.b.inttoptr(address, kind.as_pointer())
+
+    def load(self, address: ir.Value) -> ir.Value:
+        return self.b.load(self.pointer(address), align=4)
+
+    def store(self, value: ir.Value, address: ir.Value) -> None:
+        self.b.store(value, self.pointer(address), align=4)
+
+    def number(self, value: int) -> ir.Value:
+        return ir.Constant(_I64, value)
+
+    def fma(self, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
+        return self.b.call(self.fma_function, [x, y, z])
+
+    def broadcast(self, address: ir.Value) -> ir.Value:
+        scalar = self.b.load(self.pointer(address, _F32), align=4)
+        lane = self.b.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, ir.Constant(_I32, 0))
+        return self.b.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
+
+    def constant(self, value: float) -> ir.Value:
+        return ir.Constant(_VECTOR, [float(value)] * LANES)
+
+    def maximum(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
+
+    def minimum(self, x: ir.Value, y: ir.Value) -> ir.Value:
+        return self.b.select(self.b.fcmp_ordered("<", x, y), x, y)
+
+    def combine(self, terms: list[tuple[float, ir.Value]]) -> ir.Value:
+        """The sum of factor * vector, zero factors left out; the terms with factor one come first and cost no product."""
+        terms = sorted((t for t in terms if t[0] != 0.0), key=lambda t: t[0] != 1.0)
+        factor, total = terms[0]
+        if factor != 1.0:
+            total = self.b.fmul(total, self.constant(factor))
+        for factor, vector in terms[1:]:
+            if factor == 1.0:
+                total = self.b.fadd(total, vector)
+            else:
+                total = self.fma(vector, self.constant(factor), total)
+        return total
+
+    def forward(self, d: list[ir.Value]) -> list[ir.Value]:
+        """8 inputs to 8 values; the rows of p and -p share their even and their odd part."""
+        matrix = _forward_matrix()
+        out = [self.combine(list(zip(matrix[0], d)))]
+        for j, p in zip(range(1, POINTS - 1, 2), _PAIRS):
+            even = self.combine(list(zip(matrix[j, 0::2], d[0::2])))
+            odd = self.combine(list(zip(matrix[j, 1::2] / p, d[1::2])))
+            out += [self.combine([(1.0, even), (p, odd)]), self.combine([(1.0, even), (-p, odd)])]
+        return [*out, self.combine(list(zip(matrix[-1], d)))]
+
+    def inverse(self, m: list[ir.Value]) -> list[ir.Value]:
+        """8 values to 6 outputs."""
+        sums = [self.b.fadd(m[j], m[j + 1]) for j in range(1, POINTS - 1, 2)]
+        differences = [self.b.fsub(m[j], m[j + 1]) for j in range(1, POINTS - 1, 2)]
+        out = []
+        for i in range(TILE):
+            terms = [(p**i, v) for p, v in zip(_PAIRS, differences if i % 2 else sums)]
+            terms += [(1.0, m[0])] if i == 0 else [(1.0, m[-1])] if i == TILE - 1 else []
+            out.append(self.combine(terms))
+        return out
+
+    def down(self, value: Callable[[int, int], ir.Value], transform: Transform) -> list[list[ir.Value]]:
+        """Transforms each column of an 8x8 grid as soon as `value(row, column)` made it; returns the rows.
+
+        The order of the instructions is the order of the registers' use: 64 values at once would all be spilled.
+        """
+        return list(map(list, zip(*(transform([value(i, j) for i in range(POINTS)]) for j in range(POINTS)))))
+
+    def forward_grid(self, value: Callable[[int, int], ir.Value], target: ir.Value, step: ir.Value) -> None:
+        """Transforms a grid both ways and stores its 64 values, `step` bytes apart."""
+        for i, row in enumerate(self.down(value, self.forward)):
+            for j, result in enumerate(self.forward(row)):
+                self.store(result, self.b.add(target, self.b.mul(step, self.number(i * POINTS + j))))
+
+
+@intrinsic
+def _forward_tile(typing, source, row_step, column_step, target, target_step, channels):
+    """Reads 8x8 inputs at `source`, writes 64 vectors per LANES channels, `target_step` bytes apart."""
+
+    def generate(context, builder, signature, arguments):
+        source, row_step, column_step, target, target_step, channels = arguments
+        emit = _Emitter(builder)
+        with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (c, _):
+            offset = builder.mul(c, emit.number(4))
+            base = builder.add(source, offset)
+            rows = [builder.add(base, builder.mul(row_step, emit.number(i))) for i in range(POINTS)]
+            columns = [builder.mul(column_step, emit.number(j)) for j in range(POINTS)]
+            emit.forward_grid(
+                lambda i, j, rows=rows, columns=columns: emit.load(builder.add(rows[i], columns[j])),
+                builder.add(target, offset), target_step,
+            )  # fmt: skip
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 6), generate
+
+
+@intrinsic
+def _forward_two_layers(typing, source, row_step, limit, limit_step, taps, taps_step, target, target_step, channels):
+    """As `_forward_tile`, of inputs that are themselves a convolution of one channel, made on the way.
+
+    Reads 10x10 numbers at `source` and the nine taps and the bias of each channel; the 8x8 values are cut to
+    [0, limit], where a limit of zero stands for the padding.
+    """
+
+    def generate(context, builder, signature, arguments):
+        source, row_step, limit, limit_step, taps, taps_step, target, target_step, channels = arguments
+        emit = _Emitter(builder)
+        zero = emit.constant(0.0)
+        with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (c, _):
+            offset = builder.mul(c, emit.number(4))
+            base = builder.add(taps, offset)
+            *weights, bias = [emit.load(builder.add(base, builder.mul(taps_step, emit.number(n)))) for n in range(10)]
+
+            def value(i: int, j: int, weights=weights, bias=bias) -> ir.Value:
+                total = bias
+                for n, weight in enumerate(weights):
+                    row = builder.add(source, builder.mul(row_step, emit.number(i + n // 3)))
+                    total = emit.fma(emit.broadcast(builder.add(row, emit.number(4 * (j + n % 3)))), weight, total)
+                row = builder.add(limit, builder.mul(limit_step, emit.number(i)))
+                return emit.minimum(emit.maximum(total, zero), emit.broadcast(builder.add(row, emit.number(4 * j))))
+
+            emit.forward_grid(value, builder.add(target, offset), target_step)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 9), generate
+
+
+def _inverse_tile(pool: bool):
+    @intrinsic
+    def inverse_tile(typing, source, source_step, bias, target, row_step, column_step, channels):
+        """Turns 64 vectors per LANES channels into 6x6 outputs (3x3 after 2x2 maxima), plus bias, rectified."""
+
+        def generate(context, builder, signature, arguments):
+            source, source_step, bias, target, row_step, column_step, channels = arguments
+            emit = _Emitter(builder)
+            with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (
+                c,
+                _,
+            ):
+                offset = builder.mul(c, emit.number(4))
+                base = builder.add(source, offset)
+                rows = emit.down(
+                    lambda i, j, base=base: emit.load(
+                        builder.add(base, builder.mul(source_step, emit.number(i * POINTS + j)))
+                    ),
+                    emit.inverse,
+                )
+                out = [emit.inverse(row) for row in rows]
+                if pool:
+                    out = [
+                        [
+                            emit.maximum(emit.maximum(a, b), emit.maximum(c, d))
+                            for a, b, c, d in zip(above[::2], above[1::2], below[::2], below[1::2])
+                        ]
+                        for above, below in zip(out[::2], out[1::2])
+                    ]
+                shift, base = emit.load(builder.add(bias, offset)), builder.add(target, offset)
+                for i, values in enumerate(out):
+                    row = builder.add(base, builder.mul(row_step, emit.number(i)))
+                    for j, value in enumerate(values):
+                        value = emit.maximum(builder.fadd(value, shift), emit.constant(0.0))
+                        emit.store(value, builder.add(row, builder.mul(column_step, emit.number(j))))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 7), generate
+
+    return inverse_tile
+
+
+def _product_block(rows: int, vectors: int):
+    @intrinsic
+    def product_block(typing, left, left_step, right, right_step, target, target_step, depth):
+        """One register block of left @ right: `rows` x (`vectors` * LANES) sums over `depth`, in order."""
+
+        def generate(context, builder, signature, arguments):
+            left, left_step, right, right_step, target, target_step, depth = arguments
+            emit = _Emitter(builder)
+            starts = [builder.add(left, builder.mul(left_step, emit.number(r))) for r in range(rows)]
+            entry = builder.block
+            loop, done = builder.append_basic_block("depth"), builder.append_basic_block("done")
+            builder.branch(loop)
+            builder.position_at_end(loop)
+            k, address = builder.phi(_I64), builder.phi(_I64)
+            sums = [[builder.phi(_VECTOR) for _ in range(vectors)] for _ in range(rows)]
+            operands = [emit.load(builder.add(address, emit.number(4 * LANES * v))) for v in range(vectors)]
+            offset = builder.mul(k, emit.number(4))
+            totals = []
+            for r in range(rows):
+                scalar = emit.broadcast(builder.add(starts[r], offset))
+                totals.append([emit.fma(scalar, o, s) for o, s in zip(operands, sums[r])])
+            following, below = builder.add(k, emit.number(1)), builder.add(address, right_step)
+            for phi, first, later in (
+                (k, emit.number(0), following),
+                (address, right, below),
+                *((s, emit.constant(0.0), t) for a, b in zip(sums, totals) for s, t in zip(a, b)),
+            ):
+                phi.add_incoming(first, entry)
+                phi.add_incoming(later, loop)
+            builder.cbranch(builder.icmp_signed("<", following, depth), loop, done)
+            builder.position_at_end(done)
+            for r in range(rows):
+                base = builder.add(target, builder.mul(target_step, emit.number(r)))
+                for v in range(vectors):
+                    emit.store(totals[r][v], builder.add(base, emit.number(4 * LANES * v)))
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 7), generate
+
+    return product_block
+
+
+_inverse_plain, _inverse_pooled = _inverse_tile(False), _inverse_tile(True)
+_product_wide, _product_narrow = _product_block(*_WIDE), _product_block(*_NARROW)
+
+
+@numba.njit(nogil=True, cache=True)
+def product(left, left_step, right, target, rows, depth, columns):
+    """`target[r, n] = sum over k of left[r, k] * right[k, n]`, summed in the order of k with fused multiply-adds.
+
+    Args:
+        left: address of float32; row r starts `r * left_step` bytes further (rows may overlap).
+        right, target: addresses of float32 matrices with `columns` columns, a multiple of BLOCK.
+        rows: rounded up to whole register blocks; `target`, and readable memory at `left`, must reach to
+            `rows + ROWS_OVER`.
+    """
+    if columns % _WIDE_BLOCK == 0:
+        for n in range(0, columns, _WIDE_BLOCK):
+            for r in range(0, rows, _WIDE_ROWS):
+                _product_wide(
+                    left + r * left_step, left_step, right + 4 * n, 4 * columns,
+                    target + 4 * (r * columns + n), 4 * columns, depth,
+                )  # fmt: skip
+    else:
+        for n in range(0, columns, BLOCK):
+            for r in range(0, rows, _NARROW_ROWS):
+                _product_narrow(
+                    left + r * left_step, left_step, right + 4 * n, 4 * columns,
+                    target + 4 * (r * columns + n), 4 * columns, depth,
+                )  # fmt: skip
+
+
+def workspace_size(channels_in: int, channels_out: int) -> int:
+    """Floats of working memory that `convolve` needs."""
+    return POINTS * POINTS * ((_TILES_AT_ONCE + _NARROW_ROWS) * (channels_in + channels_out) + 2 * _PAD)
+
+
+@numba.njit(nogil=True, cache=True)
+def convolve(x, limit, taps, first_in, step_in, weights, bias, y, first_out, step_out, count, width, pool, work):
+    """A 3x3 convolution over `count` rows of tiles, plus bias, rectified, and pooled 2x2 if asked.
+
+    Args:
+        x: input `(rows, columns, in)`; tile row t reads its rows `first_in + t * step_in` to the 7th after. Or, with one
+            channel, the input of a convolution to run before this one: `(rows, columns, 1)`, of which the rows to the
+            9th after are read, so that the padding is two wide.
+        limit, taps: for two layers: `(rows, columns)`, infinite inside the picture and zero in its padding (row r
+            bounds the first layer's row r, which reads rows r to r + 2 of x); and the first layer's weights and bias
+            `(10, in)`. Empty for one layer.
+        weights: from `transform_weights`, `(64, in, out)`. bias: `(out,)`.
+        y: output `(rows, columns, out)`; tile row t writes 6 (pooled: 3) rows from `first_out + t * step_out` and the
+            columns from 1; columns after the picture's own are set to zero.
+        width: columns of the picture, before pooling.
+        work: float32 scratch of at least `workspace_size` elements, finite.
+    """
+    channels_in, channels_out = weights.shape[1], weights.shape[2]
+    across = (width + TILE - 1) // TILE
+    tiles = across * count
+    block = _WIDE_ROWS if channels_out % _WIDE_BLOCK == 0 else _NARROW_ROWS
+    at_once = _TILES_AT_ONCE // block * block
+    size_out = TILE // 2 if pool else TILE
+    kept = width // 2 if pool else width
+    two_layers = taps.shape[0] > 0
+    x0, y0, u0, b0, v0 = x.ctypes.data, y.ctypes.data, weights.ctypes.data, bias.ctypes.data, work.ctypes.data
+    x_column = 4 * x.shape[2]
+    x_row, l_row = x.shape[1] * x_column, 4 * limit.shape[1]
+    y_row, y_column = 4 * y.shape[1] * channels_out, 4 * channels_out
+    # One cache line more than the matrices need, so that the 64 of them do not fall on the same cache sets.
+    v_step, m_step = 4 * (at_once * channels_in + _PAD), 4 * (at_once * channels_out + _PAD)
+    m0 = v0 + POINTS * POINTS * v_step
+    for start in range(0, tiles, at_once):
+        size = min(at_once, tiles - start)
+        for n in range(size):
+            row, column = first_in + (start + n) // across * step_in, TILE * ((start + n) % across)
+            source, target = x0 + row * x_row + column * x_column, v0 + 4 * n * channels_in
+            if two_layers:
+                bounds = limit.ctypes.data + row * l_row + 4 * column
+                _forward_two_layers(
+                    source, x_row, bounds, l_row, taps.ctypes.data, 4 * channels_in, target, v_step, channels_in
+                )
+            else:
+                _forward_tile(source, x_row, x_column, target, v_step, channels_in)
+        for q in range(POINTS * POINTS):
+            product(
+                v0 + q * v_step, 4 * channels_in, u0 + 4 * q * channels_in * channels_out, m0 + q * m_step,
+                size, channels_in, channels_out,
+            )  # fmt: skip
+        for n in range(size):
+            row = first_out + (start + n) // across * step_out
+            source = m0 + 4 * n * channels_out
+            target = y0 + row * y_row + (1 + size_out * ((start + n) % across)) * y_column
+            if pool:
+                _inverse_pooled(source, m_step, b0, target, y_row, y_column, channels_out)
+            else:
+                _inverse_plain(source, m_step, b0, target, y_row, y_column, channels_out)
+    for t in range(count):
+        row = first_out + t * step_out
+        y[row : row + size_out, 1 + kept : 1 + size_out * across] = 0.0
