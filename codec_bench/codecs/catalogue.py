@@ -1,0 +1,140 @@
+"""The codecs that `configs/codec/*.yaml` declare: families, their named variants and their operating points.
+
+Conventions
+    A file is a family; its name is the family's. `opus.yaml` declares the variant `opus-12k` and the points that make
+    `opus@12` a name. A point is a bitrate in kbps and reaches the adapter as `bitrate_bps`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from codec_bench.config import config_names, read_config
+from codec_bench.errors import UserError
+from codec_bench.registry import Spec
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Licence(_Strict):
+    """SPDX names; `weights` is null where there are no weights."""
+
+    code: str
+    weights: str | None
+
+
+class Range(_Strict):
+    """Every bitrate between two, in kbps."""
+
+    lowest: float
+    highest: float
+
+
+class Family(_Strict):
+    """One file of `configs/codec`.
+
+    Args:
+        version: of this layout.
+        adapter: key of the class in `codec_bench.codecs.TABLE`.
+        summary: one line for `codec-bench list codecs`.
+        licence: of code and weights.
+        paper: where the codec is described.
+        options: what every variant and point gives to the adapter.
+        variants: names with what they give to the adapter beyond `options`.
+        points: bitrates in kbps that may follow the family's name after an `@`.
+    """
+
+    version: Literal[1]
+    adapter: str
+    summary: str
+    licence: Licence
+    paper: str
+    options: dict[str, Any] = {}
+    variants: dict[str, dict[str, Any]] = {}
+    points: Annotated[tuple[float, ...] | Range, Field(union_mode="left_to_right")] = ()
+
+    def points_text(self) -> str:
+        """The points for people: `6 to 510` or `1.5, 3, 6`; empty where there are none."""
+        if isinstance(self.points, Range):
+            return f"{self.points.lowest:g} to {self.points.highest:g}"
+        return ", ".join(f"{point:g}" for point in self.points)
+
+    def has_point(self, kbps: float) -> bool:
+        """Whether the family runs at this bitrate."""
+        if isinstance(self.points, Range):
+            return self.points.lowest <= kbps <= self.points.highest
+        return kbps in self.points
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name that the catalogue knows: its family and what the adapter is called with."""
+
+    name: str
+    family: Family
+    options: dict[str, Any]
+
+
+@cache
+def families() -> dict[str, Family]:
+    """Every family by name.
+
+    Raises:
+        UserError: a file does not fit, or two declare one variant.
+    """
+    out = {name: read_config("codec", name, Family) for name in config_names("codec")}
+    owner: dict[str, str] = {}
+    for name, family in out.items():
+        for variant in family.variants:
+            if variant in owner:
+                raise UserError(f"the codec variant '{variant}' is declared by {owner[variant]}.yaml and {name}.yaml")
+            owner[variant] = name
+    return out
+
+
+def names() -> list[str]:
+    """Every variant, and every point of the families that have a list of points and no variants."""
+    out = []
+    for name, family in families().items():
+        out += family.variants
+        if not family.variants and not isinstance(family.points, Range):
+            out += [f"{name}@{point:g}" for point in family.points]
+    return out
+
+
+def find(text: str) -> Entry | None:
+    """The entry behind a variant (`opus-12k`) or a family with a point (`opus@12`); None where the catalogue has none.
+
+    Raises:
+        UserError: a known family without a point, with a point it does not have, or a variant with a point.
+    """
+    spec = Spec.parse(text)
+    for family in families().values():
+        if spec.name in family.variants:
+            if spec.point is not None or spec.argument is not None:
+                raise UserError(
+                    f"'{spec.text}': '{spec.name}' is one operating point and takes no other", hint=spec.name
+                )
+            return Entry(spec.text, family, {**family.options, **family.variants[spec.name]})
+    family = families().get(spec.name)
+    if family is None:
+        return None
+    points = family.points_text()
+    hint = f"{spec.name}@KBPS with {points}" if points else ""
+    if family.variants:
+        hint = ", ".join(family.variants) + (f", or {hint}" if hint else "")
+    if spec.argument is not None or spec.point is None or not points:
+        raise UserError(f"'{spec.text}' does not name one operating point of the codec '{spec.name}'", hint=hint)
+    try:
+        kbps = float(spec.point)
+    except ValueError:
+        raise UserError(f"'{spec.text}': the point '{spec.point}' is not a bitrate in kbps", hint=hint) from None
+    if not family.has_point(kbps):
+        raise UserError(f"the codec '{spec.name}' has no point of {spec.point} kbps", hint=f"it has {points} kbps")
+    return Entry(spec.text, family, {**family.options, "bitrate_bps": round(kbps * 1000)})

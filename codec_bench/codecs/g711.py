@@ -1,0 +1,49 @@
+"""ITU-T G.711 at 64 kbps: logarithmic PCM at 8 kHz."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
+from codec_bench.errors import UserError
+
+_RATE_HZ = 8000
+_FRAME = 160
+
+
+class G711(BitstreamCodec):
+    """G.711, one byte a sample, 20 ms packets, no delay.
+
+    Args:
+        law: `ulaw` (North America, Japan) or `alaw` (elsewhere).
+    """
+
+    def __init__(self, law: Literal["ulaw", "alaw"]) -> None:
+        if law not in ("ulaw", "alaw"):
+            raise UserError(f"G.711 has no law '{law}'", hint="it has ulaw and alaw")
+        super().__init__(
+            CodecInfo(
+                name=f"g711-{law}",
+                sample_rates_hz=(_RATE_HZ,),
+                frame_rate_hz=_RATE_HZ / _FRAME,
+                nominal_bitrate_bps=64000.0,
+                causal=True,
+                lookahead_s=0.0,
+            )
+        )
+        self._codec = {"ulaw": "pcm_mulaw", "alaw": "pcm_alaw"}[law]
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """One byte a sample; the last packet is cut after the last sample."""
+        count = packets_for(samples.shape[1], _FRAME)
+        packets = Encoder(self._codec, "s16", _FRAME).encode(samples, rate_hz, count)
+        packets[-1] = packets[-1][: samples.shape[1] - (count - 1) * _FRAME]
+        return packets
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal."""
+        return decode_packets(self._codec, packets, rate_hz=rate_hz, channels=channels)

@@ -1,0 +1,214 @@
+"""Names: what a person may type for a codec, and what a mistake is told."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import codec_bench.registry
+from codec_bench.codecs import catalogue, codec_names, has_codec, list_codecs, load_codec
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.types import Audio
+
+OWN = '''
+from codec_bench import Audio, CodecInfo, Codes, CodeStream
+import numpy as np
+
+class Halved:
+    """Sends each sample as one of 256 levels."""
+    def __init__(self, device="cpu", levels=256):
+        self.info = CodecInfo(name="halved", sample_rates_hz=(16000,))
+        self.levels = levels
+    def encode(self, batch):
+        return [
+            Codes((CodeStream(np.round((a.samples + 1) / 2 * (self.levels - 1)).astype(int), self.levels, 16000.0),),
+                  a.num_samples, a.sample_rate_hz)
+            for a in batch
+        ]
+    def decode(self, codes):
+        return [Audio(c.streams[0].values / (self.levels - 1) * 2 - 1, c.sample_rate_hz) for c in codes]
+
+class NoDecode:
+    info = CodecInfo(name="x", sample_rates_hz=(16000,))
+    def encode(self, batch): return []
+
+class NoInfo:
+    def encode(self, batch): return []
+    def decode(self, codes): return []
+
+class DictInfo(NoInfo):
+    info = {"name": "x"}
+
+class NoRates(NoInfo):
+    info = CodecInfo(name="x", sample_rates_hz=())
+
+class Pointed(NoInfo):
+    def __init__(self, bitrate_bps=None):
+        self.info = CodecInfo(name="pointed", sample_rates_hz=(16000,), nominal_bitrate_bps=bitrate_bps)
+'''
+
+
+@pytest.fixture
+def own(tmp_path):
+    path = tmp_path / "own_codec.py"
+    path.write_text(OWN)
+    return path
+
+
+@pytest.fixture
+def third_party(own, monkeypatch):
+    """Another package's entry point that adds two names."""
+    tables = {"CODECS": {"halved": f"{own}:Halved", "pointed": f"{own}:Pointed"}}
+    plugin = codec_bench.registry.Plugin("other", "other_package", tables)
+    monkeypatch.setattr(codec_bench.registry, "plugins", lambda: (plugin,))
+
+
+def test_a_variant_carries_what_its_file_says():
+    info = load_codec("opus-12k").info
+    assert (info.name, info.nominal_bitrate_bps, info.code_licence, info.weights_licence) == (
+        "opus-12k",
+        12000.0,
+        "BSD-3-Clause",
+        None,
+    )
+    assert "RFC 6716" in info.paper
+
+
+@pytest.mark.parametrize(
+    ("name", "bitrate_bps"),
+    [
+        ("opus@12", 12000),
+        ("opus@6.5", 6500),
+        ("opus@510", 510000),
+        ("amr-nb@12.2", 12200),
+        ("mp3@128", 128000),
+        ("aac@48", 48000),
+    ],
+)
+def test_a_family_with_a_point(name, bitrate_bps):
+    info = load_codec(name).info
+    assert (info.name, info.nominal_bitrate_bps) == (name, bitrate_bps)
+    assert has_codec(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("opus", "opus-6k, opus-12k, opus-24k, or opus@KBPS with 6 to 510"),
+        ("opus@5", "6 to 510 kbps"),
+        ("opus@fast", "'fast' is not a bitrate"),
+        ("opus@nan", "no point of nan kbps"),
+        ("opus-6k@3", "one operating point"),
+        ("opus[voip]", "does not name one operating point"),
+        ("amr-nb@12", "4.75, 5.15, 5.9, 6.7, 7.4, 7.95, 10.2, 12.2 kbps"),
+        ("mp3@33", "8, 16, 24, 32"),
+        ("encodec-24khz", "1.5, 3, 6, 12, 24"),
+        ("encodec-48khz@1.5", "3, 6, 12, 24 kbps"),
+    ],
+)
+def test_a_wrong_point_is_told_the_right_ones(name, says):
+    with pytest.raises(UserError) as caught:
+        load_codec(name)
+    assert says in str(caught.value)
+    assert not isinstance(caught.value, UnknownName)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("opus-13k", "opus-12k"), ("encodec_24khz@6", "encodec-24khz@6"), ("g71-ulaw", "g711-ulaw")]
+)
+def test_an_unknown_name_is_told_the_nearest(name, near):
+    with pytest.raises(UnknownName) as caught:
+        load_codec(name)
+    assert near in str(caught.value)
+    assert not has_codec(name)
+
+
+def test_an_option_that_a_codec_does_not_take_is_refused():
+    with pytest.raises(UserError, match="does not take 'colour'"):
+        load_codec("g722", colour="red")
+    with pytest.raises(UserError, match="does not take 'weights'"):
+        load_codec("g722", weights="folder")
+
+
+def test_own_code_works_like_a_name(own):
+    codec = load_codec(f"{own}:Halved")
+    audio = Audio(np.linspace(-1, 1, 500), 16000)
+    (codes,) = codec.encode([audio])
+    (out,) = codec.decode([codes])
+    assert codes.bits == 500 * 8
+    assert np.abs(out.samples - audio.samples).max() <= 1 / 255 + 1e-6
+    assert load_codec(f"{own}:Halved", levels=16).levels == 16
+
+
+@pytest.mark.parametrize(
+    ("attribute", "says"),
+    [
+        ("NoDecode", "has no method 'decode'"),
+        ("NoInfo", "has nothing as its 'info'"),
+        ("DictInfo", "has dict as its 'info'"),
+        ("NoRates", "info.sample_rates_hz=()"),
+        ("Nowhere", "has no 'Nowhere'"),
+    ],
+)
+def test_own_code_that_is_no_codec_is_told_what_is_missing(own, attribute, says):
+    with pytest.raises(UserError) as caught:
+        load_codec(f"{own}:{attribute}")
+    assert says in str(caught.value)
+
+
+def test_another_package_adds_names(third_party):
+    assert load_codec("halved").info.name == "halved"
+    assert load_codec("pointed@3").info.nominal_bitrate_bps == 3000
+    assert {"halved", "pointed"} <= set(codec_names())
+    assert [row.name for row in list_codecs() if row.info is None] == ["halved", "pointed"]
+    with pytest.raises(UserError, match="does not take 'bitrate_bps'"):
+        load_codec("halved@3")
+    with pytest.raises(UnknownName, match="did you mean halved"):
+        load_codec("halvde")
+
+
+def test_the_list_has_every_fact_and_loads_nothing_heavy():
+    code = (
+        "import sys; from codec_bench.codecs import list_codecs; rows = list_codecs(); "
+        "assert not {'torch', 'av', 'transformers', 'numba', 'onnxruntime'} & set(sys.modules), sorted(sys.modules); "
+        "assert len(rows) > 20"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
+    rows = {row.name: row for row in list_codecs()}
+    for name in (
+        "opus-6k",
+        "opus-12k",
+        "opus-24k",
+        "mp3-32k",
+        "aac-32k",
+        "amr-nb-12k",
+        "g722",
+        "g711-ulaw",
+        "g711-alaw",
+    ):
+        row = rows[name]
+        assert row.info.name == name
+        assert row.info.nominal_bitrate_bps > 0
+        assert row.info.code_licence
+        assert row.weights_here is None
+    assert rows["encodec-24khz@6"].weights_here in (True, False)
+    assert rows["encodec-24khz@6"].info.weights_licence == "MIT"
+    assert rows["encodec-48khz@6"].info.channels == (2,)
+
+
+def test_listed_facts_are_those_of_the_loaded_codec():
+    for row in list_codecs():
+        if row.weights_here is None:
+            assert load_codec(row.name).info == row.info
+
+
+def test_every_family_has_a_known_adapter_and_no_name_twice():
+    from codec_bench.codecs import TABLE
+
+    assert {family.adapter for family in catalogue.families().values()} == set(TABLE)
+    names = codec_names()
+    assert len(names) == len(set(names))
+    assert all(has_codec(name) for name in names)

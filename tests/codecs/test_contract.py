@@ -1,0 +1,117 @@
+"""What every codec that can be listed must keep, whatever it is."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from codec_bench.codecs import codec_names, load_codec
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+NAMES = codec_names()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@cache
+def built(name):
+    return load_codec(name, weights="random") if name.startswith("encodec") else load_codec(name)
+
+
+def sound(rate_hz, channels, length, seed=0):
+    """A voice-like buzz with noise: all codecs spend bits on it."""
+    rng = np.random.default_rng([seed, rate_hz, length])
+    time = np.arange(length) / rate_hz
+    pitch = 120 + 30 * np.sin(2 * np.pi * 1.5 * time)
+    buzz = np.sign(np.sin(2 * np.pi * np.cumsum(pitch) / rate_hz)) * (0.3 + 0.2 * np.sin(2 * np.pi * 3 * time))
+    wave = 0.5 * buzz + 0.02 * rng.standard_normal(length)
+    return Audio(np.stack([wave, 0.6 * wave])[:channels], rate_hz)
+
+
+def rates(info):
+    return sorted({min(info.sample_rates_hz), max(info.sample_rates_hz)})
+
+
+def equal(a, b):
+    return all(
+        x.packets == y.packets
+        and all(np.array_equal(s.values, t.values) for s, t in zip(x.streams, y.streams, strict=True))
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_length_rate_and_channels_come_back(name):
+    codec = built(name)
+    for rate_hz in rates(codec.info):
+        for channels in codec.info.channels:
+            lengths = [1, 7, 160, 4801 if rate_hz > 8000 else 801, round(0.05 * rate_hz)]
+            if rate_hz == max(codec.info.sample_rates_hz):
+                lengths.append(rate_hz)
+            batch = [sound(rate_hz, channels, length) for length in lengths]
+            codes = codec.encode(batch)
+            out = codec.decode(codes)
+            assert len(codes) == len(out) == len(batch)
+            for audio, item, decoded in zip(batch, codes, out, strict=True):
+                where = f"{rate_hz} Hz, {channels} channels, {audio.num_samples} samples"
+                assert decoded.samples.shape == audio.samples.shape, where
+                assert decoded.sample_rate_hz == rate_hz, where
+                assert np.isfinite(decoded.samples).all(), where
+                assert np.abs(decoded.samples).max() < 20, where  # random weights may be loud, not wild
+                assert item.bits > 0 and item.nominal_bitrate_bps > 0, where
+                assert (item.num_samples, item.sample_rate_hz) == (audio.num_samples, rate_hz), where
+                for stream in item.streams:
+                    assert stream.values.min() >= 0 and stream.values.max() < stream.cardinality, where
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_item_does_not_depend_on_when_or_with_what_it_is_coded(name):
+    codec = built(name)
+    rate_hz = max(codec.info.sample_rates_hz)
+    channels = codec.info.channels[0]
+    batch = [sound(rate_hz, channels, n, seed) for seed, n in enumerate((2000, 9000, 3333))]
+    together = codec.encode(batch)
+    reversed_codes = codec.encode(batch[::-1])[::-1]
+    alone = [codec.encode([audio])[0] for audio in batch]
+    assert equal(together, reversed_codes)
+    assert equal(together, alone)
+    assert equal(alone, [codec.encode([audio])[0] for audio in batch])
+    waves = codec.decode(together)
+    for k, other in enumerate(zip(codec.decode(together[::-1])[::-1], [codec.decode([c])[0] for c in alone])):
+        for wave in other:
+            np.testing.assert_allclose(
+                wave.samples, waves[k].samples, rtol=0, atol=1e-4 if name.startswith("encodec") else 0
+            )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_codec_does_not_take_is_refused_with_what_it_takes(name):
+    codec = built(name)
+    with pytest.raises(UserError, match="does not code 9999 Hz") as caught:
+        codec.encode([sound(9999, codec.info.channels[0], 100)])
+    assert str(codec.info.sample_rates_hz[0]) in str(caught.value)
+    wrong = Audio(np.zeros((5, 100)), codec.info.sample_rates_hz[0])
+    with pytest.raises(UserError, match="does not code 5 channels"):
+        codec.encode([wrong])
+    with pytest.raises(UserError, match="without samples"):
+        codec.encode([Audio(np.zeros((codec.info.channels[0], 0)), codec.info.sample_rates_hz[0])])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_silence_and_full_scale_survive(name):
+    codec = built(name)
+    rate_hz, channels = codec.info.sample_rates_hz[0], codec.info.channels[0]
+    silence = Audio(np.zeros((channels, rate_hz // 4)), rate_hz)
+    loud = Audio(np.clip(sound(rate_hz, channels, rate_hz // 4).samples * 10, -1.5, 1.5), rate_hz)
+    for out in codec.decode(codec.encode([silence, loud])):
+        assert np.isfinite(out.samples).all()

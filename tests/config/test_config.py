@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from codec_bench.config import config_names, fit, load_yaml, parse_scalar, read_config
+from codec_bench.errors import UnknownName, UserError
+
+
+def written(tmp_path, text, name="file.yaml"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_document_is_plain_values(tmp_path):
+    path = written(tmp_path, "a: 1\nb: [x, 2.5, null, true]\nc: {d: 'é'}\n")
+    assert load_yaml(path) == {"a": 1, "b": ["x", 2.5, None, True], "c": {"d": "é"}}
+    assert load_yaml(str(path)) == load_yaml(path)
+
+
+def test_an_empty_file_is_none(tmp_path):
+    assert load_yaml(written(tmp_path, "")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: 1\nb: [1, 2\nc: 3\n", 3),
+        ("a: 1\nb: 2\n\tc: 3\n", 3),
+        ("a: 1\nb: 2\na: 3\n", 3),
+        ("a:\n  x: 1\n  y: 2\n  x: 3\n", 4),
+        ("a: 1\nb: !!python/object/apply:os.system ['echo hello']\n", 2),
+        ("a: *nowhere\n", 1),
+    ],
+)
+def test_broken_yaml_names_file_and_line(tmp_path, text, line):
+    path = written(tmp_path, text)
+    with pytest.raises(UserError) as caught:
+        load_yaml(path)
+    assert str(path) in str(caught.value)
+    assert f"line {line}" in str(caught.value)
+
+
+def test_nothing_in_a_file_is_run(tmp_path):
+    target = tmp_path / "made"
+    path = written(
+        tmp_path, f"!!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path ['{target}']]"
+    )
+    with pytest.raises(UserError):
+        load_yaml(path)
+    assert not target.exists()
+
+
+def test_a_merged_key_may_be_overridden(tmp_path):
+    path = written(tmp_path, "base: &base {a: 1, b: 2}\nmine: {<<: *base, a: 3}\n")
+    assert load_yaml(path)["mine"] == {"a": 3, "b": 2}
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe\x00", b"a: \x07\n", b"a: 2026-13-45\n"])
+def test_what_is_not_yaml_names_the_file(tmp_path, text):
+    path = written(tmp_path, text)
+    with pytest.raises(UserError, match=r"file\.yaml"):
+        load_yaml(path)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"there is no file .*nope"):
+        load_yaml(tmp_path / "nope.yaml")
+
+
+def test_every_config_in_the_package_can_be_read():
+    assert "opus" in config_names("codec")
+    for kind in ("codec", "preset"):
+        for name in config_names(kind):
+            assert read_config(kind, name)["version"] == 1, f"{kind}/{name}"
+
+
+def test_an_unknown_config_suggests_the_nearest():
+    with pytest.raises(UnknownName, match="did you mean opus"):
+        read_config("codec", "opuss")
+    with pytest.raises(UnknownName):
+        read_config("codec", "../codec/opus")
+    assert config_names("no-such-kind") == []
+
+
+class Schema(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    sizes: list[int]
+
+
+def test_a_document_that_does_not_fit_names_file_and_field():
+    assert fit({"name": "x", "sizes": [1]}, Schema, source="here.yaml").sizes == [1]
+    with pytest.raises(UserError) as caught:
+        fit({"name": "x", "sizes": [1, "two"], "nmae": 3}, Schema, source="here.yaml")
+    for part in ("here.yaml", "sizes.1", "nmae"):
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("6", 6), ("1.5", 1.5), ("true", True), ("null", None), ("./a.pt", "./a.pt"), ("12e", "12e"), ("", None),
+        ("[1, 2]", "[1, 2]"), ("a: b", "a: b"), ("C:\\x: y", "C:\\x: y"), ("2026-01-01", "2026-01-01"), ("@x", "@x"), ("[", "["),
+    ],
+)  # fmt: skip
+def test_a_value_from_the_command_line(text, value):
+    assert parse_scalar(text) == value
+    assert type(parse_scalar(text)) is type(value)
+
+
+def test_infinity_is_a_number():
+    assert math.isinf(parse_scalar(".inf"))
