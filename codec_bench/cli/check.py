@@ -19,7 +19,7 @@ from codec_bench.errors import UserError
 
 State = Literal["ok", "note", "wrong"]
 _EXTRAS = {
-    "embedded": ("onnxruntime", "pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("onnxruntime-gpu",), "zh": ("zhconv",),
+    "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",), "zh": ("zhconv",),
     "s3prl": ("s3prl",), "api": ("httpx",), "ray": ("ray",),
 }  # fmt: skip
 
@@ -48,8 +48,6 @@ def _packages() -> list[Finding]:
     out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
     for extra, packages in _EXTRAS.items():
         missing = [p for p in packages if package_version(p) is None]
-        if extra == "embedded" and missing == ["onnxruntime"] and package_version("onnxruntime-gpu"):
-            missing = []
         state: State = "ok" if not missing else "note"
         out.append(
             Finding(
@@ -69,7 +67,7 @@ def _onnxruntime() -> Finding:
         do = "pip uninstall -y onnxruntime onnxruntime-gpu, then install the one you want"
         return Finding(what, "wrong", f"onnxruntime {cpu} and onnxruntime-gpu {gpu} overwrite each other's files", do)
     if not (cpu or gpu):
-        return Finding(what, "note", "none: DNSMOS cannot be computed", "pip install 'codec-bench[embedded]'")
+        return Finding(what, "ok", "none, and none is needed")
     return Finding(what, "ok", f"onnxruntime {cpu}" if cpu else f"onnxruntime-gpu {gpu}")
 
 

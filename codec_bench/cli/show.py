@@ -77,7 +77,9 @@ def time_table(timings: Mapping[str, Any]) -> Any:
         audio_s, busy_s = stage.get("audio_s"), stage["busy_s"]
         speed = f"{audio_s / busy_s:.1f}x" if audio_s and busy_s else ""
         part = f"{100 * share:.1f} %" if share is not None else ""
-        rows.append((stage["stage"], stage.get("items"), f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part))
+        rows.append(
+            (stage["stage"], stage.get("items"), f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part)
+        )
         steps = {k: v for k, v in stage.get("steps", {}).items() if v >= 0.01 * max(busy_s, 1e-9)}
         if len(steps) > 1:
             rows += [(f"  {k}", "", "", f"{v:.2f}", "", "") for k, v in sorted(steps.items(), key=lambda e: -e[1])]
