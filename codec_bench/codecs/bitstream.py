@@ -163,7 +163,7 @@ class BitstreamCodec(Codec):
             length, rate_hz = item.num_samples, item.sample_rate_hz
             samples = self.decode_one(item.packets, length, rate_hz, item.side["channels"])
             if samples.shape[1] < length:
-                reason = f"{len(item.packets)} packets hold {max(0, samples.shape[1])} of {length} samples"
+                reason = f"{len(item.packets)} packets hold {samples.shape[1]} of {length} samples"
                 raise UserError(f"{self.info.name}: {reason}: packets are missing or cut short")
             out.append(Audio(samples[:, :length], rate_hz))
         return out

@@ -23,7 +23,8 @@ import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
+from numba.core import cgutils, config
+from numba.core.codegen import get_host_cpu_features
 from numba.extending import intrinsic
 from numpy.polynomial import polynomial
 
@@ -31,9 +32,10 @@ TILE = 6
 POINTS = TILE + 2
 _PAIRS = (1.0, 2.0, 0.5)
 
-_features = llvmlite.binding.get_host_cpu_features()
-LANES = 16 if _features.get("avx512f") else 8 if _features.get("avx2") else 4
-_MANY_REGISTERS = bool(_features.get("avx512f")) or not llvmlite.binding.get_default_triple().startswith(("x86", "i"))
+# What numba compiles for, which the environment may narrow.
+_features = (get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES).split(",")
+LANES = 16 if "+avx512f" in _features else 8 if "+avx2" in _features else 4
+_MANY_REGISTERS = LANES == 16 or not llvmlite.binding.get_default_triple().startswith(("x86", "i"))
 # Accumulators of the matrix product, rows x vectors: as many as the registers hold beside the operands.
 _WIDE = (6, 4) if _MANY_REGISTERS else (6, 2)
 _NARROW = (14, 2) if _MANY_REGISTERS else (6, 2)
