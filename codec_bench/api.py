@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from codec_bench.audio.resample import SIGNALS
 from codec_bench.data import Source, match_estimates, open_source
 from codec_bench.engine.cache import FeatureCache, cache_folder
 from codec_bench.engine.device import cpu_count, resolve_devices
@@ -248,6 +249,7 @@ def _fingerprint(
         },
         "features": {n: f.cache_id or n for n, f in plan.features.items()},
         "options": {k: {a: str(b) for a, b in v.items()} for k, v in options.items()},
+        "signals": SIGNALS,
         "seed": request["seed"],
         "limit": request["limit"],
     }

@@ -1,6 +1,6 @@
 """Changing rates and channel counts, in one way only: soxr at high quality, and the mean of the channels.
 
-Protocol ids of scores that needed it carry `soxr-hq`.
+`SIGNALS` names how every metric's and feature's signals are made; it is part of every run's fingerprint.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 
 from codec_bench.types import Audio
 
-RESAMPLER = "soxr-hq"
+SIGNALS = "mono-mean/soxr-hq/cut-to-1"
 
 
 def resampled_length(num_samples: int, from_hz: int, to_hz: int) -> int:

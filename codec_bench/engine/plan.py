@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from codec_bench.audio.resample import SIGNALS
 from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.features import load_feature
@@ -130,7 +131,9 @@ def build_plan(systems: Sequence[str], metrics: Sequence[str], options: Mapping[
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:
     mine = dict(options.get(name, {}))
     feature = load_feature(name, **mine)  # cheap: models are loaded by the first batch, in the worker that runs it
-    cache_id = f"{feature.name}|{feature.protocol}|{_identity(mine.get('weights'))}" if feature.cached else None
+    cache_id = (
+        f"{SIGNALS}|{feature.name}|{feature.protocol}|{_identity(mine.get('weights'))}" if feature.cached else None
+    )
     return FeaturePlan(
         name, StageSpec(name, "feature", (name,), mine), feature.rate_hz, feature.where, feature.batch_s, cache_id
     )

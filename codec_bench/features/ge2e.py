@@ -7,12 +7,15 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
+
+if TYPE_CHECKING:
+    import torch
 
 RATE_HZ = 16_000
 WINDOW, HOP, MELS = 400, 160, 40
@@ -64,12 +67,13 @@ class Ge2e(Feature):
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One embedding per signal `(samples,)`, float32 at 16 kHz."""
         results: list[Result | Unavailable | None] = [None] * len(signals)
-        places, mels = [], []
+        places: list[int] = []
+        mels: list[torch.Tensor] = []
         for place, signal in enumerate(signals):
             if not signal.size or not signal.any():
                 results[place] = Unavailable("the signal is silent")
                 continue
-            mel, starts = mel_spectrogram(raised(signal)), partial_starts(signal.size)
+            mel, starts = mel_spectrogram(raised(signal), self.device), partial_starts(signal.size)
             places += [place] * len(starts)
             mels += [mel[start : start + PARTIAL_FRAMES] for start in starts]
         embedded = self._embed(mels)
@@ -83,7 +87,7 @@ class Ge2e(Feature):
                 results[place] = {"embedding": mean / np.float32(norm)}
         return results
 
-    def _embed(self, mels: list[np.ndarray]) -> np.ndarray:
+    def _embed(self, mels: list[torch.Tensor]) -> np.ndarray:
         """Partials, each float32 `(160, 40)`, to embeddings `(partials, 256)` of norm 1 (NaN where all entries are 0)."""
         import torch
 
@@ -91,7 +95,7 @@ class Ge2e(Feature):
         parts = []
         with torch.inference_mode():
             for first in range(0, len(mels), PARTIALS_AT_ONCE):
-                batch = torch.from_numpy(np.stack(mels[first : first + PARTIALS_AT_ONCE])).to(self.device)
+                batch = torch.stack(mels[first : first + PARTIALS_AT_ONCE])
                 _, (hidden, _) = net["lstm"](batch)
                 raw = torch.relu(net["linear"](hidden[-1]))
                 parts.append((raw / torch.linalg.vector_norm(raw, dim=1, keepdim=True)).cpu().numpy())
@@ -146,7 +150,7 @@ def partial_starts(num_samples: int) -> list[int]:
     return starts[:-1] if coverage < MIN_COVERAGE and len(starts) > 1 else starts
 
 
-def mel_spectrogram(signal: np.ndarray) -> np.ndarray:
+def mel_spectrogram(signal: np.ndarray, device: str = "cpu") -> torch.Tensor:
     """Mel power spectra as librosa makes them, of a signal followed by silence to the end of its last partial.
 
     Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney bands
@@ -154,20 +158,22 @@ def mel_spectrogram(signal: np.ndarray) -> np.ndarray:
 
     Args:
         signal: float32 `(samples,)`.
+        device: where it is computed and stays.
 
     Returns:
         float32 `(frames, 40)`, frames for every partial.
     """
+    import torch
+
     needed = (partial_starts(signal.size)[-1] + PARTIAL_FRAMES) * HOP
     padded = np.pad(np.asarray(signal, np.float32), (WINDOW // 2, max(0, needed - signal.size) + WINDOW // 2))
-    frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
-    window, bands = _analysis()
-    out = np.empty((len(frames), MELS), np.float32)
-    for first in range(0, len(frames), FRAMES_AT_ONCE):
-        spectra = np.fft.rfft(frames[first : first + FRAMES_AT_ONCE] * window)
-        power = spectra.real**2 + spectra.imag**2
-        out[first : first + FRAMES_AT_ONCE] = power.astype(np.float32) @ bands
-    return out
+    frames = torch.from_numpy(padded).to(device).unfold(0, WINDOW, HOP)
+    window, bands = (torch.from_numpy(values).to(device) for values in _analysis())
+    parts = []
+    for some in frames.split(FRAMES_AT_ONCE):
+        spectra = torch.fft.rfft(some * window)
+        parts.append((spectra.real**2 + spectra.imag**2) @ bands)
+    return torch.cat(parts)
 
 
 @cache

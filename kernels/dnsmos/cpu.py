@@ -3,8 +3,7 @@
 Windows of 900 frames start every 100 frames. The P.835 network (`sig_bak_ovr`) is a stack of 3x3 convolutions with
 2x2 maxima between them, so its activations over the whole signal are those of every window, except next to a window's
 two ends, where the window is padded with zeros and the signal goes on. A *run* of windows is therefore computed once,
-as one long picture, and the rows next to each inner end are computed again from eight-row *edges* with the zeros in
-place. At full, half and quarter resolution a window starts at a whole row (100, 50, 25); the last stage works by
+as one long picture, and the rows next to each inner end are computed again with the zeros in place, as *edges*. At full, half and quarter resolution a window starts at a whole row (100, 50, 25); the last stage works by
 window. The P.808 network (`model_v8`) is fed decibels relative to each window's own maximum, so it runs by window.
 
 Conventions
@@ -41,30 +40,41 @@ from .ref import (
     dense,
     mel_filters,
 )
-from .winograd import BLOCK, ROWS_OVER, TILE, convolve, product, transform_weights, workspace_size
+from .winograd import (
+    BLOCK,
+    ROWS_OVER,
+    TILE,
+    aligned,
+    aligned_zeros,
+    convolve,
+    product,
+    transform_weights,
+    workspace_size,
+)
 
 HOP_FRAMES = 100
 _FRONT_COLUMNS = -(-2 * BINS // BLOCK) * BLOCK  # real and imaginary parts side by side, rounded up for the product
 _MEL_COLUMNS = -(-BINS // BLOCK) * BLOCK
 _FRONT_FRAMES = 42  # frames of one product: a multiple of every register block
 _FRONT_DEPTH = 128  # onnxruntime adds its products in stretches of 128; the same order gives the same bits
-_EDGE = TILE + 2
-_SPAN = TILE + 4  # rows that a tile row reads through two layers
-_BAND = 12  # tile rows that the second layer runs ahead of the fourth: what is in flight stays in the cache
-_EDGES_AT_ONCE = 3
+_BAND = 18  # tile rows that the second layer runs ahead of the fourth: what is in flight stays in the cache
+_EDGE = 2  # tile rows of the second and third layer that an edge takes; the fourth takes one
 _MEL_ROWS = 10  # pooled rows of P.808's first layer at a time; divides 450
 _TAPS = 10  # nine inputs and a one for the bias
 
 
 def _picture(rows: int, width: int, channels: int) -> np.ndarray:
-    """A zero array for a picture of so many rows and columns, with room for whole tiles and the padding."""
-    return np.zeros((-(-rows // TILE) * TILE + 2, -(-width // TILE) * TILE + 2, channels), np.float32)
+    """A zero array for a picture of so many rows and columns, with room for the padding and for whole tiles.
+
+    The tiles of a picture with an odd last row or column reach one further after the maxima.
+    """
+    return aligned_zeros((-(-(rows + 1) // TILE) * TILE + 2, -(-(width + 1) // TILE) * TILE + 2, channels))
 
 
 def _two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
     """Zeros for the input of two layers, padded by two on each side, and limits of zero for its padding."""
     rows, columns = -(-rows // TILE) * TILE + 4, -(-width // TILE) * TILE + 4
-    return np.zeros((rows, columns, 1), np.float32), np.zeros((rows, columns), np.float32)
+    return aligned_zeros((rows, columns, 1)), aligned_zeros((rows, columns))
 
 
 @numba.njit(nogil=True, cache=True)
@@ -135,18 +145,19 @@ class _Scratch:
     """Pictures that one thread works in; kept between calls, because fresh memory costs page faults."""
 
     def __init__(self) -> None:
-        self.front = np.zeros((3, _FRONT_FRAMES, _FRONT_COLUMNS), np.float32)
-        self.patches = np.zeros((MELS + ROWS_OVER, _TAPS), np.float32)
-        self.work = np.zeros(workspace_size(128, 64), np.float32)
+        self.front = aligned_zeros((3, _FRONT_FRAMES, _FRONT_COLUMNS))
+        self.patches = aligned_zeros((MELS + ROWS_OVER, _TAPS))
+        self.work = aligned_zeros(workspace_size(128, 64))
         self.y2, self.y3 = _picture((_BAND + 1) * TILE, BINS, 64), _picture((_BAND + 1) * TILE, BINS, 64)
-        self.edge, self.edge_limit = _two_layer_input(_EDGES_AT_ONCE * _SPAN, BINS)
+        self.edge, self.edge_limit = _two_layer_input(_EDGE * TILE, BINS)
+        self.edge2, self.edge3 = _picture(_EDGE * TILE, BINS, 64), _picture(_EDGE * TILE, BINS, 64)
         self.edge_half, self.edge_quarter = _picture(TILE, BINS // 2, 32), _picture(TILE, BINS // 4, 32)
         self.edge_pooled = _picture(TILE // 2, BINS // 4, 32)
         self.eighth, self.y7 = _picture(FRAMES // 8, BINS // 8, 32), _picture(FRAMES // 8, BINS // 8, 64)
         shapes = [(_FRONT_FRAMES, MEL_SAMPLES // 2)] * 2 + [(_FRONT_FRAMES, _MEL_COLUMNS)] * 2
-        self.mel_front = tuple(np.zeros(shape, np.float32) for shape in shapes)
-        self.mel_x = np.zeros((FRAMES + 2, MELS + 2), np.float32)
-        self.mel_y1 = np.zeros((2 * _MEL_ROWS, MELS + 1 + ROWS_OVER, 32), np.float32)
+        self.mel_front = tuple(aligned_zeros(shape) for shape in shapes)
+        self.mel_x = aligned_zeros((FRAMES + 2, MELS + 2))
+        self.mel_y1 = aligned_zeros((2 * _MEL_ROWS, MELS + 1 + ROWS_OVER, 32))
         self.mel_p1, self.mel_p2 = _picture(FRAMES // 2, MELS // 2, 32), _picture(FRAMES // 4, MELS // 4, 32)
         self.mel_y3, self.mel_p4 = _picture(FRAMES // 4, MELS // 4, 32), _picture(FRAMES // 8, MELS // 8, 32)
         self.mel_y5 = _picture(FRAMES // 8, MELS // 8, 64)
@@ -208,38 +219,22 @@ _NONE = np.zeros((0, 0), np.float32)
 
 def _taps(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
     """A first layer's weights `(out, 1, 3, 3)` and bias as `(10, out)`."""
-    return np.ascontiguousarray(np.concatenate([weights.reshape(len(weights), 9).T, bias[None]]), dtype=np.float32)
+    return aligned(np.concatenate([weights.reshape(len(weights), 9).T, bias[None]]))
 
 
 class _Layer:
     """A convolution with its weights; with `first`, the two convolutions from one channel on."""
 
     def __init__(self, own: Convolution, first: Convolution | None = None) -> None:
-        self.weights, self.bias = transform_weights(own[0]), np.array(own[1], np.float32)
+        self.weights, self.bias = transform_weights(own[0]), aligned(own[1])
         self.taps = _NONE if first is None else _taps(*first)
 
     def __call__(
         self, work: np.ndarray, x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int, *,
-        pool: bool = False, step_in: int = TILE, step_out: int | None = None, limit: np.ndarray = _NONE,
+        pool: bool = False, limit: np.ndarray = _NONE,
     ) -> None:  # fmt: skip
-        """See `convolve`; tile rows follow each other without a gap unless a step is given."""
-        step_out = (TILE // 2 if pool else TILE) if step_out is None else step_out
-        convolve(
-            x,
-            limit,
-            self.taps,
-            row_in,
-            step_in,
-            self.weights,
-            self.bias,
-            y,
-            row_out,
-            step_out,
-            count,
-            width,
-            pool,
-            work,
-        )
+        """See `convolve`."""
+        convolve(x, limit, self.taps, row_in, self.weights, self.bias, y, row_out, count, width, pool, work)
 
 
 def _cycle(period: int | None, total: int) -> int:
@@ -267,7 +262,7 @@ class SigBakOvr:
 
     def __init__(self, weights: Weights) -> None:
         front = np.concatenate(weights.front).T
-        self.front = np.zeros((FRAME_SAMPLES, _FRONT_COLUMNS), np.float32)
+        self.front = aligned_zeros((FRAME_SAMPLES, _FRONT_COLUMNS))
         self.front[:, : front.shape[1]] = front
         first, second, *rest = weights.convolutions
         self.layers = {2: _Layer(second, first)} | {n: _Layer(own) for n, own in enumerate(rest, start=3)}
@@ -297,14 +292,12 @@ class SigBakOvr:
         head = min(tiles, -(-(cycle + 4) // TILE))
         tail = max(head, (total - 4) // TILE)
         half = _picture(total // 2, BINS // 2, 32)
-        edge_half = np.zeros((3 * ends, *half.shape[1:]), np.float32)
+        edge_half = aligned_zeros((TILE // 2 * ends, *half.shape[1:]))
         waits = [
             crew.start(self._rows, x, limit, total, half, a, b)
             for a, b in [*crew.pieces(head, FRAMES // TILE, _BAND), (tail, tiles)]
         ]
-        waits += [
-            crew.start(self._edges, x, windows, edge_half, a, b) for a, b in crew.pieces(ends, 2 * _EDGES_AT_ONCE)
-        ]
+        waits += [crew.start(self._edges, x, windows, edge_half, a, b) for a, b in crew.pieces(ends, 6)]
 
         def finish() -> np.ndarray:
             for wait in waits:
@@ -312,7 +305,7 @@ class SigBakOvr:
             _repeat_rows(half, head * TILE // 2 + 1, tail * TILE // 2 + 1, cycle // 2)
             quarter = self._layer(crew, 5, half, total // 2, BINS // 2)
             last = self._layer(crew, 6, quarter, total // 4, BINS // 4)
-            edge_last = np.zeros((TILE * ends, *last.shape[1:]), np.float32)
+            edge_last = aligned_zeros((TILE * ends, *last.shape[1:]))
             crew.each(
                 lambda s, a, b: self._low_edges(s, half, quarter, edge_half, windows, edge_last, a, b),
                 crew.pieces(ends, 2 * windows),
@@ -378,32 +371,28 @@ class SigBakOvr:
     def _edges(self, s: _Scratch, x: np.ndarray, windows: int, edge_half: np.ndarray, start: int, stop: int) -> None:
         """The full-resolution layers next to the inner ends of windows, with the windows' own zeros.
 
-        Edge e < windows - 1 is the start of window e + 1; the others are the ends of windows 0 to windows - 2.
+        Edge e < windows - 1 is the start of window e + 1; the others are the ends of windows 0 to windows - 2. The zeros
+        reach one row further with each layer, so four rows of the fourth layer are the window's own. For them an edge
+        takes eight rows of the layers before; those of the third that miss a row of the second are not used.
 
         Args:
-            edge_half: `(3 * edges, columns, 32)`: three rows per edge at half resolution. Of a start the first two
-                count, of an end the last two.
+            edge_half: `(2 * edges, columns, 32)`: two rows per edge at half resolution.
         """
-        inner = windows - 1
-        for first in range(start, stop, _EDGES_AT_ONCE):
-            count = min(_EDGES_AT_ONCE, stop - first)
-            for n in range(count):
-                e = first + n
-                own, limit = s.edge[n * _SPAN : (n + 1) * _SPAN], s.edge_limit[n * _SPAN : n * _SPAN + _EDGE]
-                own[:] = limit[:] = 0.0
-                if e < inner:
-                    row = HOP_FRAMES * (e + 1) + 2
-                    own[2:] = x[row : row + _EDGE]
-                    limit[1:, 1 : BINS + 1] = np.inf
-                else:
-                    row = FRAMES + HOP_FRAMES * (e - inner) + 2
-                    own[:_EDGE] = x[row - _EDGE : row]
-                    limit[:-1, 1 : BINS + 1] = np.inf
-                for y in (s.y2, s.y3):
-                    y[n * _EDGE] = y[(n + 1) * _EDGE - 1] = 0.0
-            self.layers[2](s.work, s.edge, 0, s.y2, 1, count, BINS, step_in=_SPAN, step_out=_EDGE, limit=s.edge_limit)
-            self.layers[3](s.work, s.y2, 0, s.y3, 1, count, BINS, step_in=_EDGE, step_out=_EDGE)
-            self.layers[4](s.work, s.y3, 0, edge_half, 3 * first, count, BINS, pool=True, step_in=_EDGE)
+        inner, rows = windows - 1, _EDGE * TILE
+        for e in range(start, stop):
+            s.edge[:] = s.edge_limit[:] = 0.0
+            if e < inner:
+                first = HOP_FRAMES * (e + 1) + 2
+                s.edge[2:] = x[first : first + rows + 2]
+                s.edge_limit[1:, 1 : BINS + 1] = np.inf
+            else:
+                end = FRAMES + HOP_FRAMES * (e - inner) + 2
+                s.edge[:-2] = x[end - rows - 2 : end]
+                s.edge_limit[: rows + 1, 1 : BINS + 1] = np.inf
+            self.layers[2](s.work, s.edge, 0, s.edge2, 1, _EDGE, BINS, limit=s.edge_limit)
+            self.layers[3](s.work, s.edge2, 0, s.edge3, 1, _EDGE, BINS)
+            row = 0 if e < inner else rows - TILE
+            self.layers[4](s.work, s.edge3, row, edge_half, TILE // 2 * e, 1, BINS, pool=True)
 
     def _layer(self, crew: Crew, number: int, x: np.ndarray, rows: int, width: int) -> np.ndarray:
         """Layer 5 (followed by maxima) or 6 over a whole run."""
@@ -426,49 +415,42 @@ class SigBakOvr:
 
         Args:
             half, quarter: the run's pictures. edge_half: from `_edges`.
-            edge_last: `(6 * edges, columns, 32)`: a window's first six rows, or its last six, at quarter resolution.
+            edge_last: `(4 * edges, columns, 32)`: a window's first four rows, or its last four, at quarter resolution.
         """
         inner = windows - 1
         five, six, pooled = s.edge_half, s.edge_quarter, s.edge_pooled
         for e in range(start, stop):
             begins = e < inner
             frame = HOP_FRAMES * (e + 1) if begins else FRAMES + HOP_FRAMES * (e - inner)
-            row = frame // 2 + 1
-            if begins:
-                five[0] = 0.0
-                five[1:3] = edge_half[3 * e : 3 * e + 2]
-                five[3:] = half[row + 2 : row + 7]
-            else:
-                five[:5] = half[row - 7 : row - 2]
-                five[5:7] = edge_half[3 * e + 1 : 3 * e + 3]
-                five[7] = 0.0
+            own = edge_half[2 * e : 2 * e + 2]
+            self._place(five, own, half, frame // 2 + 1, begins)
             self.layers[5](s.work, five, 0, pooled, 0, 1, BINS // 2, pool=True)
-            row = frame // 4 + 1
-            if begins:
-                six[0] = 0.0
-                six[1:4] = pooled[:3]
-                six[4:] = quarter[row + 3 : row + 7]
-            else:
-                six[:4] = quarter[row - 7 : row - 3]
-                six[4:7] = pooled[:3]
-                six[7] = 0.0
+            self._place(six, pooled[:2], quarter, frame // 4 + 1, begins)
             self.layers[6](s.work, six, 0, edge_last, TILE * e, 1, BINS // 4)
+
+    @staticmethod
+    def _place(edge: np.ndarray, own: np.ndarray, run: np.ndarray, row: int, begins: bool) -> None:
+        """Fills the six rows that a tile reads at a window's end: zeros, two of its own, three that the run shares."""
+        if begins:
+            edge[0], edge[1:3], edge[3:] = 0.0, own, run[row + 2 : row + 5]
+        else:
+            edge[:3], edge[3:5], edge[5] = run[row - 5 : row - 2], own, 0.0
 
     def _finish_window(
         self, s: _Scratch, last: np.ndarray, edge_last: np.ndarray, windows: int, window: int, out: np.ndarray
     ) -> None:
         """A window's last maxima, last convolution and maximum over everything, `(64,)`.
 
-        Its pooled rows are 0-2 from the edge at its start, 3-109 from the run, 110 and 111 from the edge at its end
-        (whose six rows start at row 219); without an edge the run's own rows are the window's.
+        Its first two pooled rows are from the edge at its start, the last from the edge at its end (whose four rows
+        are 221 to 224, of which the last is left over); without an edge the run's own rows are the window's.
         """
         width, rows = BINS // 4, FRAMES // 8
-        head, tail = (0 if window == 0 else 3), (rows if window == windows - 1 else rows - 2)
+        head, tail = (0 if window == 0 else 2), (rows if window == windows - 1 else rows - 1)
         if head:
             _pool(edge_last, TILE * (window - 1), s.eighth, 1, head, width)
         _pool(last, 1 + HOP_FRAMES // 4 * window + 2 * head, s.eighth, 1 + head, tail - head, width)
         if tail < rows:
-            _pool(edge_last, TILE * (windows - 1 + window) + 1, s.eighth, 1 + tail, rows - tail, width)
+            _pool(edge_last, TILE * (windows - 1 + window) + 1, s.eighth, rows, 1, width)
         width //= 2
         self.layers[7](s.work, s.eighth, 0, s.y7, 1, -(-rows // TILE), width)
         s.y7[1 : rows + 1, 1 : width + 1].max(axis=(0, 1), out=out)
@@ -484,7 +466,7 @@ def _half_transform() -> tuple[np.ndarray, np.ndarray]:
     n, k = np.arange(1, MEL_SAMPLES // 2 + 1)[:, None], np.arange(BINS)
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * n / MEL_SAMPLES)
     phase = 2.0 * np.pi / MEL_SAMPLES * (n * k % MEL_SAMPLES)
-    cosines, sines = (np.zeros((MEL_SAMPLES // 2, _MEL_COLUMNS), np.float32) for _ in range(2))
+    cosines, sines = (aligned_zeros((MEL_SAMPLES // 2, _MEL_COLUMNS)) for _ in range(2))
     cosines[:, :BINS], sines[:, :BINS] = window * np.cos(phase), window * np.sin(phase)
     return cosines, sines
 
@@ -579,9 +561,10 @@ class P808:
         for n in range(0, rows, _MEL_ROWS):
             _first_layer(s.mel_x, 2 * n, self.taps, s.mel_y1, 0, 2 * _MEL_ROWS, MELS, s.patches)
             _pool(s.mel_y1, 0, s.mel_p1, 1 + n, _MEL_ROWS, MELS)
-        self.layers[2](s.work, s.mel_p1, 0, s.mel_p2, 1, rows // TILE, width, pool=True)
+        self.layers[2](s.work, s.mel_p1, 0, s.mel_p2, 1, -(-rows // TILE), width, pool=True)
         rows, width = rows // 2, width // 2
         tiles = -(-rows // TILE)
+        s.mel_p2[rows + 1 :] = 0.0
         self.layers[3](s.work, s.mel_p2, 0, s.mel_y3, 1, tiles, width)
         s.mel_y3[rows + 1 :] = 0.0
         self.layers[4](s.work, s.mel_y3, 0, s.mel_p4, 1, tiles, width, pool=True)

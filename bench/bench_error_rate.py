@@ -1,0 +1,98 @@
+"""Times error rates end to end, from lists of texts to counts, against jiwer, and checks that the counts are the same.
+
+    python bench/bench_error_rate.py
+
+20,000 utterances of 450,000 words, drawn from a vocabulary of 20,000 with Zipf's frequencies, a tenth of the words
+wrong, not normalised on either side. The floor is the alignment alone, of words that are numbers already.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+from functools import partial
+
+import jiwer
+import numpy as np
+from common import append_rows, interleaved, row
+
+from codec_bench.kernels.edit_distance.cpu import align
+from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
+from codec_bench.text.error_rate import _numbered, error_rate, error_rates
+
+JIWER = {"word": jiwer.process_words, "char": jiwer.process_characters}
+
+
+def corpus(words: int, utterances: int) -> tuple[list[str], list[str]]:
+    """References and estimates."""
+    rng = random.Random(0)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    vocabulary = ["".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(20_000)]
+    weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
+    said = rng.choices(vocabulary, weights, k=words)
+    references, estimates = [], []
+    for part in np.array_split(np.arange(words), utterances):
+        heard = []
+        for index in part:
+            draw = rng.random()
+            if draw < 0.05:
+                heard.append(rng.choice(vocabulary))
+            elif draw > 0.075:
+                heard.append(said[index])
+            if draw > 0.975:
+                heard.append(rng.choice(vocabulary))
+        references.append(" ".join(said[index] for index in part))
+        estimates.append(" ".join(heard))
+    return references, estimates
+
+
+def as_tuple(counts: object) -> tuple[int, int, int, int]:
+    """Hits, substitutions, deletions, insertions of a result of either side."""
+    return counts.hits, counts.substitutions, counts.deletions, counts.insertions
+
+
+def main() -> None:
+    """Runs the bench and appends its rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--words", type=int, default=450_000)
+    parser.add_argument("--utterances", type=int, default=20_000)
+    parser.add_argument("--repeats", type=int, default=7)
+    options = parser.parse_args()
+    references, estimates = corpus(options.words, options.utterances)
+    rows = []
+    sys.stdout.write(f"{'unit':>5} {'variant':>12} {'p50 s':>8} {'ratio':>6}  agreement\n")
+    for unit, process in JIWER.items():
+        ours = partial(error_rate, reference=references, estimate=estimates, unit=unit, normaliser="none")
+        if as_tuple(ours()) != as_tuple(process(references, estimates)):
+            raise SystemExit(f"{unit}: not jiwer's counts of the corpus")
+        each = error_rates(reference=references, estimate=estimates, unit=unit, normaliser="none")
+        apart = sum(as_tuple(a) != as_tuple(process(r, e)) for a, r, e in zip(each, references, estimates))
+        if apart:
+            raise SystemExit(f"{unit}: not jiwer's counts of {apart} utterances")
+        items, offsets, symbols = _numbered([*references, *estimates], unit)
+        pairs, nothing = len(references), np.empty(0, np.uint8)
+        seconds = interleaved(
+            {
+                "jiwer": partial(process, references, estimates),
+                "codec-bench": ours,
+                "floor": partial(
+                    align, items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES
+                ),
+            },
+            repeats=options.repeats,
+            warmup=2,
+        )
+        note = f"{options.words} words, one thread"
+        for variant, times in seconds.items():
+            ratio = float(np.median(seconds["jiwer"]) / np.median(times))
+            agreement = "equal counts of every utterance" if variant == "codec-bench" else ""
+            rows.append(row(unit, variant, times, n=pairs, ratio=ratio, agreement=agreement, note=note))
+            sys.stdout.write(f"{unit:>5} {variant:>12} {np.median(times):>8.4f} {ratio:>6.1f}  {agreement}\n")
+    path = append_rows("error_rate", rows, ("codec-bench", "jiwer", "rapidfuzz", "numba", "numpy"))
+    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+
+
+if __name__ == "__main__":
+    main()

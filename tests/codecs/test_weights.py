@@ -1,0 +1,106 @@
+"""Weights that are missing, broken or hostile, with a small model of the same kind as the real ones."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+import torch
+
+from codec_bench.codecs.weights import load_pretrained, locate
+from codec_bench.errors import WeightsError
+
+FILES = (("config.json",), ("model.safetensors", "pytorch_model.bin"))
+FACTS = {"sampling_rate": 8000, "num_filters": 2}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tiny EnCodec as a folder with a .bin file, which is the riskier of the two formats."""
+    from transformers import EncodecConfig, EncodecModel
+
+    config = EncodecConfig(hidden_size=4, target_bandwidths=[0.25], **FACTS)
+    net = EncodecModel(config)
+    config.save_pretrained(tmp_path)
+    torch.save(net.state_dict(), tmp_path / "pytorch_model.bin")
+    return tmp_path
+
+
+def load(folder, facts=FACTS):
+    from transformers import EncodecModel
+
+    return load_pretrained(EncodecModel, str(folder), facts)
+
+
+def change(folder, edit):
+    state = torch.load(folder / "pytorch_model.bin", weights_only=True)
+    edit(state)
+    torch.save(state, folder / "pytorch_model.bin")
+
+
+def test_what_fits_is_loaded(folder):
+    state = torch.load(folder / "pytorch_model.bin", weights_only=True)
+    net = load(folder)
+    assert all(torch.equal(tensor, state[name]) for name, tensor in net.state_dict().items())
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda s: s.pop("encoder.layers.0.conv.bias"), "lack 1 tensors, such as encoder.layers.0.conv.bias"),
+        (lambda s: s.update(extra=torch.zeros(3)), "have left over 1 tensors, such as extra"),
+        (lambda s: s.update({"encoder.layers.0.conv.bias": torch.zeros(7)}), "have another shape of 1 tensors"),
+    ],
+)
+def test_what_does_not_fit_is_named(folder, edit, says):
+    change(folder, edit)
+    with pytest.raises(WeightsError) as caught:
+        load(folder)
+    assert says in str(caught.value) and str(folder) in str(caught.value)
+
+
+def test_another_configuration_is_named(folder):
+    with pytest.raises(WeightsError, match=r"another model's: num_filters 2 \(expected 32\)"):
+        load(folder, {**FACTS, "num_filters": 32})
+
+
+def test_a_broken_file_is_named(folder):
+    (folder / "pytorch_model.bin").write_bytes(b"not weights")
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        load(folder)
+    (folder / "config.json").write_text("{")
+    with pytest.raises(WeightsError, match="cannot be loaded"):
+        load(folder)
+
+
+class Hostile:
+    """Unpickling it would create a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return (open, (self.path, "w"))
+
+
+def test_nothing_in_a_pickle_is_run(folder):
+    target = folder / "made"
+    torch.save({"encoder": Hostile(target)}, folder / "pytorch_model.bin")
+    with pytest.raises(WeightsError):
+        load(folder)
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Hostile(target)))
+    with pytest.raises(WeightsError):
+        load(folder)
+    assert not target.exists()
+
+
+def test_where_weights_are_looked_for(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
+    assert locate(str(folder), FILES) == (str(folder), str(folder))
+    with pytest.raises(WeightsError, match=r"has no model\.safetensors"):
+        locate(str(folder), (("config.json",), ("model.safetensors",)))
+    with pytest.raises(WeightsError, match="hf download some/model --revision v1"):
+        locate("some/model@v1", FILES)
+    for text in ("/no/such/folder", "./nothing", "nothing", "a b/c"):
+        with pytest.raises(WeightsError, match="there are no weights"):
+            locate(text, FILES)

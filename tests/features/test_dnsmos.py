@@ -1,0 +1,263 @@
+"""The four scores are those of the package speechmos, over the windows that it counts, whatever shares the batch."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.features import Unavailable, dnsmos, load_feature
+
+RATE = 16_000
+TOLERANCE = 1e-4
+SCORES = ("sig", "bak", "ovrl", "p808")
+LENGTHS_S = (0.1, 0.5, 1.0, 1.5, 2.3, 4.6, 9.01, 9.02, 10.99, 11, 15, 20, 24, 30, 33, 60)
+
+
+@pytest.fixture(scope="module")
+def package():
+    return pytest.importorskip("speechmos.dnsmos", reason="the oracle; it needs librosa, onnxruntime and requests")
+
+
+class Remembering:
+    """An onnxruntime session that does not compute the same window twice: clips of one recording share theirs."""
+
+    def __init__(self, session):
+        self.session, self.seen = session, {}
+
+    def run(self, names, inputs):
+        key = b"".join(x.tobytes() for x in inputs.values())
+        if key not in self.seen:
+            self.seen[key] = self.session.run(names, inputs)
+        return self.seen[key]
+
+
+@pytest.fixture(scope="module")
+def oracle(package):
+    """A function of a signal: what speechmos says, under our names."""
+    folder = Path(package.__file__).parent / "dnsmos_models"
+    model = package.DNSMOS(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
+    model.onnx_sess, model.p808_onnx_sess = Remembering(model.onnx_sess), Remembering(model.p808_onnx_sess)
+
+    def score(signal):
+        found = model(signal, RATE, False)
+        return {name: float(found[f"{name}_mos"]) for name in SCORES}
+
+    return score
+
+
+@pytest.fixture(scope="module")
+def feature():
+    return load_feature("dnsmos")
+
+
+@pytest.fixture(scope="module")
+def every_window():
+    return load_feature("dnsmos[all-windows]")
+
+
+@pytest.fixture(scope="module")
+def speech(embedded):
+    """A minute of several voices, mono at 16 kHz. It comes round every 13 s, so that the oracle has less to compute."""
+    clips = [prepare(audio, RATE) for _, audio in embedded]
+    return np.resize(np.concatenate(clips[::7])[: 13 * RATE], 60 * RATE)
+
+
+def assert_scores(found, expected, tolerance=TOLERANCE):
+    for name in SCORES:
+        assert found[name] == pytest.approx(expected[name], abs=tolerance), name
+
+
+def test_clips_of_every_length(feature, oracle, speech):
+    clips = [speech[: round(seconds * RATE)] for seconds in LENGTHS_S]
+    results = feature.compute(clips)
+    for seconds, clip, found in zip(LENGTHS_S, clips, results, strict=True):
+        expected = oracle(clip)
+        for name in SCORES:
+            assert found[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {seconds} s"
+    assert results == [feature.compute([clip])[0] for clip in clips[:8]] + results[8:]
+
+
+def test_real_recordings(feature, oracle, recordings):
+    sources = {row["audio"].split("_")[0]: (row, audio) for row, audio in reversed(recordings)}
+    chosen = list(
+        sources.values()
+    )  # one of each source: speechmos takes minutes over all of them, and the bench does it
+    assert len(chosen) >= 5
+    clips = [prepare(audio, RATE) for _, audio in chosen]
+    for (row, _), clip, found in zip(chosen, clips, feature.compute(clips), strict=True):
+        expected = oracle(clip)
+        for name in SCORES:
+            assert found[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {row['id']}"
+
+
+@pytest.mark.parametrize(
+    "signal",
+    [
+        np.zeros(2 * RATE, np.float32),
+        np.full(1, 0.3, np.float32),
+        np.full(10 * RATE, -0.5, np.float32),
+        np.sign(np.sin(np.arange(10 * RATE) * 0.05)).astype(np.float32),
+        np.eye(1, 10 * RATE, 80_000, dtype=np.float32)[0],
+        np.random.default_rng(0).uniform(-1, 1, 10 * RATE).astype(np.float32),
+    ],
+    ids=["silence", "one sample", "constant", "square wave", "impulse", "full-scale noise"],
+)
+def test_signals_that_are_no_speech(feature, oracle, signal):
+    assert_scores(feature.compute([signal])[0], oracle(signal))
+
+
+def test_the_windows_are_those_that_speechmos_counts(package):
+    class Listening(package.DNSMOS):
+        """Writes down where each window starts: the signal counts its own seconds."""
+
+        def __init__(self):
+            self.onnx_sess = self.p808_onnx_sess = self
+            self.starts = []
+
+        def audio_melspec(self, audio, **options):
+            return np.zeros((900, 120))
+
+        def run(self, names, inputs):
+            if inputs["input_1"].ndim == 2:  # a window for the P.835 network, and not its mel levels for the other
+                self.starts.append(round(float(inputs["input_1"][0, 0]) * 256))
+            return np.ones((1, 1, 3), np.float32)
+
+    seconds = np.repeat(np.arange(140, dtype=np.float32) / 256, RATE)
+    for samples in [*range(dnsmos.WINDOW, 140 * RATE, 7 * RATE + 1999), 20 * RATE, 33 * RATE, 34 * RATE, 140 * RATE]:
+        listening = Listening()
+        listening(seconds[:samples], RATE, False)
+        assert dnsmos.window_starts(samples) == listening.starts
+    assert not {*range(7, 24), *range(119, 123)} & set(dnsmos.window_starts(140 * RATE))
+
+
+def test_what_speechmos_does_not_hear_changes_nothing_but_all_windows(feature, every_window, speech, rng):
+    clip = speech[: 30 * RATE]
+    spoiled = clip.copy()
+    tail = spoiled[round(15.01 * RATE) :]
+    tail[:] = rng.uniform(-1, 1, tail.size)
+    heard, spoiled_heard = feature.compute([clip, spoiled])
+    assert heard == spoiled_heard
+    everything, spoiled_everything = every_window.compute([clip, spoiled])
+    assert (heard["windows"], everything["windows"]) == (7, 21)
+    assert all(abs(everything[name] - spoiled_everything[name]) > 0.05 for name in SCORES)
+
+
+@pytest.mark.parametrize("seconds", [0.7, 3.0, 9.01, 10, 12, 15])
+def test_all_windows_is_the_default_where_nothing_is_skipped(feature, every_window, speech, seconds):
+    clip = speech[: round(seconds * RATE)]
+    repeated = dnsmos.repeat(clip).size
+    if dnsmos.window_starts(repeated) != dnsmos.window_starts(repeated, "all-windows"):
+        clip = clip[: dnsmos.repeat(clip).size]
+        assert every_window.compute([clip])[0]["windows"] > feature.compute([clip])[0]["windows"]
+    else:
+        assert every_window.compute([clip]) == feature.compute([clip])
+
+
+def test_all_windows_is_the_mean_of_every_window(every_window, oracle, speech):
+    clip = speech[: round(12.5 * RATE)]
+    windows = [oracle(clip[start : start + dnsmos.WINDOW]) for start in range(0, 4 * RATE, RATE)]
+    found = every_window.compute([clip])[0]
+    assert found["windows"] == 4
+    assert_scores(found, {name: np.mean([w[name] for w in windows]) for name in SCORES})
+
+
+def test_a_batch_changes_nothing(feature, speech):
+    clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([4_000, 150_000, 31_999, 200_000, 1])]
+    together = feature.compute(clips)
+    assert together == [feature.compute([clip])[0] for clip in clips]
+    assert together[::-1] == feature.compute(clips[::-1])
+    assert feature.compute([]) == []
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_a_long_signal_in_parts_is_the_signal_whole(every_window, speech, monkeypatch, most):
+    clip = speech[: 16 * RATE]
+    whole = every_window.compute([clip])[0]
+    monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", most)
+    assert_scores(every_window.compute([clip])[0], whole, 2e-5)
+
+
+def test_runs_are_stretches_without_a_gap():
+    assert dnsmos.runs([], 3) == []
+    assert dnsmos.runs([0, 1, 2, 3, 24, 25, 30], 3) == [(0, 3), (3, 1), (24, 2), (30, 1)]
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_threads_change_nothing(feature, speech, monkeypatch, threads):
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    assert load_feature("dnsmos").compute([speech[: 11 * RATE]]) == feature.compute([speech[: 11 * RATE]])
+
+
+def test_the_threads_are_those_asked_for(monkeypatch):
+    for text, expected in (("3", 3), ("2,4", 2), ("0", 1)):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert dnsmos._threads() == expected
+    for text in ("", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert dnsmos._threads() == len(os.sched_getaffinity(0))
+
+
+def test_signals_without_a_score_are_unavailable(feature, speech):
+    broken = [np.zeros(0, np.float32), np.full(RATE, np.nan, np.float32), np.full(RATE, 1.5, np.float32)]
+    broken.append(np.concatenate([speech[:RATE], [np.float32(-np.inf)]]))
+    *bad, good = feature.compute([*broken, speech[:RATE]])
+    assert all(isinstance(result, Unavailable) for result in bad)
+    assert "no samples" in str(bad[0])
+    assert good == feature.compute([speech[:RATE]])[0]
+
+
+def test_an_unknown_variant_names_the_known():
+    with pytest.raises(UserError, match="all-window'") as caught:
+        load_feature("dnsmos[all-window]")
+    assert "all-windows" in caught.value.hint
+
+
+def test_without_the_package_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="speechmos"):
+        load_feature("dnsmos")
+
+
+def test_weights_from_a_folder(feature, speech, tmp_path):
+    installed = feature._folder
+    with pytest.raises(WeightsError, match=r"sig_bak_ovr\.onnx"):
+        load_feature("dnsmos", weights=str(tmp_path))
+    shutil.copy(installed / "sig_bak_ovr.onnx", tmp_path)
+    with pytest.raises(WeightsError, match=r"model_v8\.onnx"):
+        load_feature("dnsmos", weights=str(tmp_path))
+    shutil.copy(installed / "model_v8.onnx", tmp_path)
+    assert load_feature("dnsmos", weights=str(tmp_path)).compute([speech[:RATE]]) == feature.compute([speech[:RATE]])
+
+
+def test_weights_of_something_else_are_refused(feature, tmp_path):
+    for name in ("sig_bak_ovr.onnx", "model_v8.onnx"):
+        shutil.copy(feature._folder / "model_v8.onnx", tmp_path / name)
+    with pytest.raises(WeightsError, match="another network"):
+        load_feature("dnsmos", weights=str(tmp_path)).compute([np.zeros(RATE, np.float32)])
+    (tmp_path / "sig_bak_ovr.onnx").write_bytes(b"no network at all")
+    with pytest.raises(WeightsError, match="not an ONNX file"):
+        load_feature("dnsmos", weights=str(tmp_path)).compute([np.zeros(RATE, np.float32)])
+
+
+def test_it_imports_neither_the_package_nor_a_runtime():
+    script = """
+        import sys
+        import numpy as np
+        from codec_bench.features import load_feature
+        result = load_feature("dnsmos").compute([np.zeros(1600, np.float32)])[0]
+        assert result["windows"] == 3, result
+        print(sorted({"speechmos", "onnxruntime", "librosa", "requests", "torch"} & set(sys.modules)))
+    """
+    done = subprocess.run([sys.executable, "-P", "-c", textwrap.dedent(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
