@@ -102,6 +102,11 @@ def build_plan(systems: Sequence[str], metrics: Sequence[str], options: Mapping[
     estimate_features = tuple(dict.fromkeys(f for m in built.values() for f in m.estimate_features))
     reference_features = tuple(dict.fromkeys(f for m in built.values() for f in m.reference_features))
     features = {f: _plan_feature(f, options) for f in dict.fromkeys([*estimate_features, *reference_features])}
+    for metric in built.values():
+        for name in dict.fromkeys([*metric.estimate_features, *metric.reference_features]):
+            weights = options.get(name, {}).get("weights")
+            if weights is not None:  # other weights are another measurement
+                metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
     unused = [k for k in options if k not in features and k not in systems]
     if unused:
         raise UnknownName("codec or feature in this run", unused[0], [*features, *systems])

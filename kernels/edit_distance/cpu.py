@@ -136,7 +136,7 @@ def _sweep(ref, r0, r_step, m, est, e0, e_step, n, band, keep, masks, up, down, 
         for bit in range(bits):
             masks[ref[r0 + r_step * (first + bit)]] |= _ONE << np.uint64(bit)
         last = np.uint64(bits - 1)
-        low = max(0, first - band + 3)
+        low = max(0, first - band)
         high = min(n, first + 64 + band)
         base = block * width - low
         p = _ALL

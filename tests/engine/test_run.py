@@ -260,3 +260,19 @@ def test_it_can_be_called_from_a_thread_and_twice_at_once(run_it, same):
     [t.join() for t in threads]
     counts = [r.counts()["finished"] for r in runs.values()]
     assert counts == [4, 4]
+
+
+def test_weights_of_ones_own_are_another_protocol(tmp_path):
+    import importlib.util
+    import shutil
+
+    from codec_bench.engine.plan import build_plan
+
+    folder = tmp_path / "mine"
+    spec = importlib.util.find_spec("speechmos")
+    shutil.copytree(next(iter(spec.submodule_search_locations)) + "/dnsmos_models", folder)
+    plain = build_plan(["unprocessed"], ["dnsmos_ovrl"], {})
+    mine = build_plan(["unprocessed"], ["dnsmos_ovrl"], {"dnsmos": {"weights": str(folder)}})
+    assert plain.metrics["dnsmos_ovrl"].protocol == "dnsmos/speechmos"
+    assert mine.metrics["dnsmos_ovrl"].protocol == "dnsmos/speechmos/weights=mine"
+    assert plain.features["dnsmos"].cache_id != mine.features["dnsmos"].cache_id
