@@ -432,7 +432,7 @@ class SigBakOvr:
     def _place(edge: np.ndarray, own: np.ndarray, run: np.ndarray, row: int, begins: bool) -> None:
         """Fills the six rows that a tile reads at a window's end: zeros, two of its own, three that the run shares."""
         if begins:
-            edge[0], edge[1:3], edge[3:] = 0.0, own, run[row + 2 : row + 5]
+            edge[0], edge[1:3], edge[3:6] = 0.0, own, run[row + 2 : row + 5]
         else:
             edge[:3], edge[3:5], edge[5] = run[row - 5 : row - 2], own, 0.0
 
