@@ -21,7 +21,7 @@ LINKED = ("benchmarks", "configs", "kernels")
 # From the bottom up: a room imports from its own layer and from those below it.
 LAYERS = (
     ("types", "errors", "registry", "config"),
-    ("audio", "text", "data", "kernels"),
+    ("audio", "text", "data", "kernels", "weights"),
     ("features", "metrics", "codecs", "models", "judges", "benchmark", "store", "workers"),
     ("engine",),
     ("stats", "report"),

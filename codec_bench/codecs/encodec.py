@@ -105,7 +105,7 @@ class Encodec(Codec):
     @classmethod
     def find_weights(cls, model: str, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.codecs.weights import cached_folder
+        from codec_bench.weights.pretrained import cached_folder
 
         return cached_folder(f"facebook/encodec_{model}", _FILES)
 
@@ -332,7 +332,7 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
     """The network in eval mode on its device, and which weights it has."""
     from transformers import EncodecConfig, EncodecModel
 
-    from codec_bench.codecs.weights import load_pretrained, locate
+    from codec_bench.weights.pretrained import load_pretrained, locate
 
     if weights == "random":
         net, used = _random_net(EncodecModel, EncodecConfig(**_MODELS[model])), "random"

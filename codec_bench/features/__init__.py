@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from codec_bench.features.base import Feature, Result, Unavailable
@@ -16,7 +17,9 @@ REGISTRY = Registry("feature", "FEATURES", TABLE)
 
 
 def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
-    """Builds a feature from its name, such as `ge2e` or `dnsmos[all-windows]`.
+    """Builds a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@bfloat16`.
+
+    A class that stands in the table under several names is told which by its argument `model`.
 
     Raises:
         UnknownName: no such feature. MissingExtra: its package is not installed.
@@ -25,7 +28,12 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
     options: dict[str, Any] = {"device": device, "weights": weights}
     if spec.argument is not None:
         options["variant"] = spec.argument
-    return call_with_known(REGISTRY.resolve(spec.name), options)
+    if spec.point is not None:
+        options["point"] = spec.point
+    feature = REGISTRY.resolve(spec.name)
+    if "model" in inspect.signature(feature).parameters:
+        options["model"] = spec.name
+    return call_with_known(feature, options)
 
 
 __all__ = ["REGISTRY", "Feature", "Result", "Unavailable", "load_feature"]

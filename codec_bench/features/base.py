@@ -30,6 +30,8 @@ class Feature(ABC):
         where: `device` (the GPU if there is one, else the CPU workers) or `cpu` (always the CPU workers).
         batch_s: first guess of a batch's budget in padded seconds; halved on out-of-memory.
         cached: whether results go to the feature cache.
+        languages: base codes (`en`, `zh`) of the languages it knows; empty where it makes no difference.
+        reads_language: whether `compute` takes `languages`, one base code or None per signal.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -42,9 +44,18 @@ class Feature(ABC):
     where: ClassVar[Literal["device", "cpu"]] = "device"
     batch_s: ClassVar[float] = 60.0
     cached: ClassVar[bool] = True
+    languages: ClassVar[tuple[str, ...]] = ()
+    reads_language: ClassVar[bool] = False
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self.device, self.weights = device, weights
+
+    def load(self) -> None:  # noqa: B027 - most features have something to load, and may leave it to `compute`
+        """Loads the model, in the worker that will compute; called once before the first batch.
+
+        Raises:
+            WeightsError: the weights do not fit; this ends the run before it has begun.
+        """
 
     @abstractmethod
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:

@@ -31,7 +31,7 @@ REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
 def expand(texts: list[str]) -> list[str]:
-    """Replaces the names of groups by their members, keeping the argument: `dnsmos[all-windows]` is four metrics.
+    """Replaces the names of groups by their members, keeping the rest: `dnsmos[all-windows]` is four metrics.
 
     Raises:
         UserError: a name stands twice.
@@ -39,7 +39,7 @@ def expand(texts: list[str]) -> list[str]:
     out: list[str] = []
     for text in texts:
         spec = Spec.parse(text)
-        suffix = f"[{spec.argument}]" if spec.argument else ""
+        suffix = (f"[{spec.argument}]" if spec.argument else "") + (f"@{spec.point}" if spec.point else "")
         out += [member + suffix for member in GROUPS[spec.name]] if spec.name in GROUPS else [spec.text]
     for name in out:
         if out.count(name) > 1:
@@ -58,7 +58,8 @@ def build_metric(text: str) -> Metric:
         from codec_bench.errors import UnknownName
 
         raise UnknownName("metric", spec.name, [*REGISTRY.names(), *GROUPS])
-    options: dict[str, Any] = {"variant": spec.argument} if spec.argument is not None else {}
+    options: dict[str, Any] = {"variant": spec.argument, "point": spec.point}
+    options = {key: value for key, value in options.items() if value is not None}
     metric = call_with_known(REGISTRY.resolve(spec.name), options)
     for attribute in ("name", "kind", "protocol", "compute"):
         if not hasattr(metric, attribute):

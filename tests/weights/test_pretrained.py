@@ -7,8 +7,8 @@ import pickle
 import pytest
 import torch
 
-from codec_bench.codecs.weights import load_pretrained, locate
 from codec_bench.errors import WeightsError
+from codec_bench.weights.pretrained import load_pretrained, locate
 
 FILES = (("config.json",), ("model.safetensors", "pytorch_model.bin"))
 FACTS = {"sampling_rate": 8000, "num_filters": 2}

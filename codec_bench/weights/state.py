@@ -1,0 +1,82 @@
+"""Reading tensors from checkpoints: no pickled code is run, and what does not fit is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import WeightsError
+
+NAMED = 3
+"""Differences that a message names."""
+
+
+def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
+    """The tensors of a checkpoint by name, on the CPU.
+
+    Args:
+        path: a safetensors file, or one of torch.save, which is read with `weights_only`.
+        key: the entry that holds them, or None where the file is the dictionary itself.
+
+    Raises:
+        WeightsError: the file is broken, or has no such entry.
+    """
+    import torch
+
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            state = load_file(path)
+        else:
+            state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # a broken file raises anything from EOFError to UnpicklingError and SafetensorError
+        reason = str(error).split("\n")[0].split(". ")[0]
+        raise WeightsError(
+            f"the weights in '{path}' cannot be read: {type(error).__name__}: {reason}",
+            hint="the file may be cut short or another kind of file: codec-bench weights verify",
+        ) from error
+    if key is not None:
+        if not isinstance(state, Mapping) or key not in state:
+            raise WeightsError(f"the weights in '{path}' have no entry '{key}'")
+        state = state[key]
+    if not isinstance(state, Mapping):
+        raise WeightsError(f"the weights in '{path}' are a {type(state).__name__}; expected tensors by name")
+    return {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
+
+
+def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:
+    """Gives a module its tensors, all of them and no others, in float32.
+
+    Args:
+        unused: names that the published file has beside the module's.
+
+    Raises:
+        WeightsError: tensors are missing, left over or of another shape; the first of each are named.
+    """
+    import torch
+
+    own = net.state_dict()
+    missing = [name for name in own if name not in state]
+    extra = [name for name in state if name not in own and name not in unused]
+    shapes = [
+        f"{name} {tuple(state[name].shape)} (expected {tuple(value.shape)})"
+        for name, value in own.items()
+        if name in state and state[name].shape != value.shape
+    ]
+    wrong = [
+        f"{what} {_some(names)}"
+        for what, names in (("lack", missing), ("have left over", extra), ("have another shape of", shapes))
+        if names
+    ]
+    if wrong:
+        raise WeightsError(f"the weights in '{path}' are not those of this model: they {'; they '.join(wrong)}")
+    with torch.no_grad():
+        net.load_state_dict({name: state[name] for name in own})
+    net.float().eval()
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
