@@ -1,0 +1,74 @@
+"""The delta rate of curves that are known exactly, against an integral by other means, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from codec_bench.errors import UserError
+from codec_bench.stats.bd_rate import bd_rate
+
+RATES = [6000, 12000, 24000, 48000]
+CURVE = list(zip(RATES, [2.0, 3.0, 3.6, 4.1]))
+
+
+@settings(deadline=None)  # the first call imports scipy
+@given(st.floats(0.2, 5))
+def test_a_curve_at_another_rate_differs_by_that_rate(factor):
+    test = [(rate * factor, quality) for rate, quality in CURVE]
+    assert bd_rate(anchor=CURVE, test=test) == pytest.approx(factor - 1, abs=1e-12)
+
+
+def test_the_same_curve_needs_the_same_rate_in_any_order():
+    assert bd_rate(anchor=CURVE, test=CURVE[::-1]) == 0.0
+
+
+@settings(deadline=None)  # the first call imports scipy
+@given(st.floats(0.5, 2), st.floats(-0.3, 0.3))
+def test_there_and_back_is_nothing(factor, shift):
+    test = [(rate * factor, quality + shift * (rate / 48000)) for rate, quality in CURVE]
+    there, back = bd_rate(anchor=CURVE, test=test), bd_rate(anchor=test, test=CURVE)
+    assert (1 + there) * (1 + back) == pytest.approx(1, abs=1e-12)
+
+
+def test_lower_can_be_better():
+    errors = [(rate, 5 - quality) for rate, quality in CURVE]
+    halved = [(rate / 2, error) for rate, error in errors]
+    assert bd_rate(anchor=errors, test=halved, higher_is_better=False) == pytest.approx(-0.5)
+
+
+def test_a_known_integral_over_the_overlap_only():
+    # Rate doubles per unit of quality on both curves, which a cubic in the logarithm reproduces exactly; the second is
+    # half a unit better and reaches further, so at equal quality its rate is 2 ** -0.5 of the first's.
+    anchor = [(1000 * 2.0**q, q) for q in (1, 2, 3, 4)]
+    test = [(1000 * 2.0 ** (q - 0.5), q) for q in (2.5, 3, 5, 8)]
+    assert bd_rate(anchor=anchor, test=test) == pytest.approx(2**-0.5 - 1, abs=1e-12)
+
+
+def test_against_a_sum_over_a_fine_grid():
+    from scipy.interpolate import pchip_interpolate
+
+    other = list(zip([5000, 9000, 20000, 30000, 64000], [1.5, 2.9, 3.8, 3.9, 4.3]))
+    grid = np.linspace(2.0, 4.1, 200_001)
+    logs = [
+        pchip_interpolate([q for _, q in points], np.log([r for r, _ in points]), grid) for points in (CURVE, other)
+    ]
+    expected = np.expm1(np.trapezoid(logs[1] - logs[0], grid) / (grid[-1] - grid[0]))
+    assert bd_rate(anchor=CURVE, test=other) == pytest.approx(expected, abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("test", "says"),
+    [
+        (CURVE[:3], "3 points"),
+        ([(0, 1.0), *CURVE], "not positive"),
+        ([(r, q if r != 24000 else 2.5) for r, q in CURVE], "24000 bit/s"),
+        ([(r, q + 10) for r, q in CURVE], "no quality in common"),
+        ([(r, float("nan")) for r, _ in CURVE], "not a number"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(test, says):
+    with pytest.raises(UserError, match=says):
+        bd_rate(anchor=CURVE, test=test)
