@@ -3,7 +3,9 @@
     python bench/bench_error_rate.py
 
 20,000 utterances of 450,000 words, drawn from a vocabulary of 20,000 with Zipf's frequencies, a tenth of the words
-wrong, not normalised on either side. The floor is the alignment alone, of words that are numbers already.
+wrong, not normalised on either side; and as many utterances of as many Chinese characters, drawn from 3,500, counted by
+characters and as `mixed` (for which jiwer gets the characters with spaces between them). The floor is the alignment
+alone, of items that are numbers already.
 """
 
 from __future__ import annotations
@@ -22,14 +24,24 @@ from codec_bench.kernels.edit_distance.cpu import align
 from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
 from codec_bench.text.error_rate import _numbered, error_rate, error_rates
 
-JIWER = {"word": jiwer.process_words, "char": jiwer.process_characters}
+JIWER = {"word": jiwer.process_words, "char": jiwer.process_characters, "mixed": jiwer.process_words}
+CASES = (
+    ("word", "word", False),
+    ("char", "char", False),
+    ("char, Chinese", "char", True),
+    ("mixed, Chinese", "mixed", True),
+)
+"""Name of the row, unit, whether the text is Chinese."""
 
 
-def corpus(words: int, utterances: int) -> tuple[list[str], list[str]]:
-    """References and estimates."""
+def corpus(words: int, utterances: int, chinese: bool = False) -> tuple[list[str], list[str]]:
+    """References and estimates: words with spaces between them, or Chinese characters without."""
     rng = random.Random(0)
     letters = "abcdefghijklmnopqrstuvwxyz"
     vocabulary = ["".join(rng.choices(letters, k=rng.randint(1, 9))) for _ in range(20_000)]
+    if chinese:
+        vocabulary = [chr(code) for code in rng.sample(range(0x4E00, 0x9FA6), 3_500)]
+    between = "" if chinese else " "
     weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
     said = rng.choices(vocabulary, weights, k=words)
     references, estimates = [], []
@@ -43,8 +55,8 @@ def corpus(words: int, utterances: int) -> tuple[list[str], list[str]]:
                 heard.append(said[index])
             if draw > 0.975:
                 heard.append(rng.choice(vocabulary))
-        references.append(" ".join(said[index] for index in part))
-        estimates.append(" ".join(heard))
+        references.append(between.join(said[index] for index in part))
+        estimates.append(between.join(heard))
     return references, estimates
 
 
@@ -60,22 +72,27 @@ def main() -> None:
     parser.add_argument("--utterances", type=int, default=20_000)
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args()
-    references, estimates = corpus(options.words, options.utterances)
+    corpora = {chinese: corpus(options.words, options.utterances, chinese) for chinese in (False, True)}
     rows = []
-    sys.stdout.write(f"{'unit':>5} {'variant':>12} {'p50 s':>8} {'ratio':>6}  agreement\n")
-    for unit, process in JIWER.items():
+    sys.stdout.write(f"{'case':>14} {'variant':>12} {'p50 s':>8} {'ratio':>6}  agreement\n")
+    for case, unit, chinese in CASES:
+        references, estimates = corpora[chinese]
+        process = JIWER[unit]
+        theirs = (references, estimates)
+        if unit == "mixed":
+            theirs = tuple([" ".join(text) for text in side] for side in theirs)
         ours = partial(error_rate, reference=references, estimate=estimates, unit=unit, normaliser="none")
-        if as_tuple(ours()) != as_tuple(process(references, estimates)):
-            raise SystemExit(f"{unit}: not jiwer's counts of the corpus")
+        if as_tuple(ours()) != as_tuple(process(*theirs)):
+            raise SystemExit(f"{case}: not jiwer's counts of the corpus")
         each = error_rates(reference=references, estimate=estimates, unit=unit, normaliser="none")
-        apart = sum(as_tuple(a) != as_tuple(process(r, e)) for a, r, e in zip(each, references, estimates))
+        apart = sum(as_tuple(a) != as_tuple(process(r, e)) for a, r, e in zip(each, *theirs))
         if apart:
-            raise SystemExit(f"{unit}: not jiwer's counts of {apart} utterances")
+            raise SystemExit(f"{case}: not jiwer's counts of {apart} utterances")
         items, offsets, symbols = _numbered([*references, *estimates], unit)
         pairs, nothing = len(references), np.empty(0, np.uint8)
         seconds = interleaved(
             {
-                "jiwer": partial(process, references, estimates),
+                "jiwer": partial(process, *theirs),
                 "codec-bench": ours,
                 "floor": partial(
                     align, items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES
@@ -84,12 +101,12 @@ def main() -> None:
             repeats=options.repeats,
             warmup=2,
         )
-        note = f"{options.words} words, one thread"
+        note = f"{options.words} {'characters' if chinese else 'words'}, one thread"
         for variant, times in seconds.items():
             ratio = float(np.median(seconds["jiwer"]) / np.median(times))
             agreement = "equal counts of every utterance" if variant == "codec-bench" else ""
-            rows.append(row(unit, variant, times, n=pairs, ratio=ratio, agreement=agreement, note=note))
-            sys.stdout.write(f"{unit:>5} {variant:>12} {np.median(times):>8.4f} {ratio:>6.1f}  {agreement}\n")
+            rows.append(row(case, variant, times, n=pairs, ratio=ratio, agreement=agreement, note=note))
+            sys.stdout.write(f"{case:>14} {variant:>12} {np.median(times):>8.4f} {ratio:>6.1f}  {agreement}\n")
     path = append_rows("error_rate", rows, ("codec-bench", "jiwer", "rapidfuzz", "numba", "numpy"))
     sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
 

@@ -10,6 +10,7 @@ implementation: jiwer 4.0 `process_words` and `process_characters`, exactly.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -20,8 +21,9 @@ import numpy as np
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.text.normalise import get_normaliser
+from codec_bench.text.scripts import ALONE, ALONE_CLASS
 
-Unit = Literal["word", "char"]
+Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps
 _WHITE_CODES = 0x3001
@@ -101,7 +103,8 @@ def error_rate(
 
     Args:
         reference, estimate: a text each, or as many texts each.
-        unit: `word`, or `char` for characters with the spaces between words among them.
+        unit: `word`; `char` for characters with the spaces between words among them; `mixed` for Chinese with words of
+            other scripts among it: a Han character or a kana is one item, and so is a word of any other script.
         normaliser: what both sides go through first (see `codec_bench.text.normalise`).
 
     Raises:
@@ -156,7 +159,10 @@ def alignment(
 
 
 def tokens(text: str, unit: Unit = "word") -> list[str]:
-    """The items that are compared: words between spaces, or the characters of the text without its outer white space.
+    """The items that are compared.
+
+    `word`: what lies between spaces. `char`: the characters of the text without its outer white space. `mixed`: each Han
+    character and kana, and what lies between those and white space.
 
     Raises:
         UnknownName: no such unit.
@@ -164,6 +170,8 @@ def tokens(text: str, unit: Unit = "word") -> list[str]:
     from codec_bench.kernels.edit_distance.ref import split_words
 
     _check_unit(unit)
+    if unit == "mixed":
+        return re.findall(rf"[{ALONE_CLASS}]|[^\s{ALONE_CLASS}]+", text)
     return split_words(text) if unit == "word" else list(text.strip())
 
 
@@ -210,7 +218,24 @@ def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int
         return codes, offsets, int(codes.max(initial=0)) + 1
     from codec_bench.kernels.edit_distance.cpu import number_words
 
+    if unit == "mixed":
+        codes, offsets = _spaced(codes, offsets)
     return number_words(codes, offsets, _white())
+
+
+def _spaced(codes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The code points and offsets of the same texts with spaces around all that stands alone, and as white space."""
+    white = np.zeros(codes.shape, bool)
+    low = codes < _WHITE_CODES
+    white[low] = _white()[codes[low]]
+    alone = np.zeros(codes.shape, bool)
+    for first, last in ALONE:
+        alone |= (codes >= first) & (codes <= last)
+    ends = np.zeros(codes.size + 1, np.int64)
+    np.cumsum(1 + 2 * alone, out=ends[1:])
+    spread = np.full(ends[-1], ord(" "), np.int32)
+    spread[ends[:-1] + alone] = np.where(white, ord(" "), codes)
+    return spread, ends[offsets]
 
 
 @cache

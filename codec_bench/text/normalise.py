@@ -11,6 +11,15 @@ Normalisers
         transformers' `EnglishTextNormalizer` and `whisper.normalizers.EnglishTextNormalizer`.
     `basic`: the same paper's rule for other languages. Lower case; brackets gone; symbols and marks become spaces.
     `none`: the text as it is.
+    `words`: the project's own rule for languages that put spaces between words. Lower case, NFKC, decimal digits of every
+        script as ASCII; bracketed text gone; symbols and punctuation become spaces. Marks stay, since they are vowels in
+        Hindi, Tamil or Thai and tones in Vietnamese. `words-ar`, `words-he` (and other languages of these scripts) leave
+        out the optional vowel signs; `words-tr` knows the two letters i.
+    `characters`: the same for languages without them, and without spaces: Japanese, Korean, Lao, Khmer, Burmese.
+        `characters-th` writes the Thai vowel am in one way.
+    `zh`: Chinese, with words of other scripts among it. Simplified characters (zhconv); numbers, dates, units and
+        percentages written out (wetext); lower case; punctuation and symbols gone; spaces between words of other scripts only.
+    `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.steps`), one after the other.
 """
 
 from __future__ import annotations
@@ -18,8 +27,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from functools import cache, lru_cache
+from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.text.steps import get_step, step_names
 
 REMEMBERED = 32_768
 """Texts remembered per normaliser, a few megabytes."""
@@ -30,22 +41,46 @@ _REPLACEMENTS_BLAKE2B = "5caff2d9ae3a9d02"
 
 @cache
 def get_normaliser(name: str) -> Callable[[str], str]:
-    """The normaliser of that name.
+    """The normaliser of that name, or of several names and steps with commas between them.
 
     Raises:
         UnknownName: there is none. UserError: the installed whisper-normalizer has other rules than Whisper.
+        MissingExtra: it needs a package that is not installed.
     """
-    if name not in _BUILDERS:
-        raise UnknownName("normaliser", name, _BUILDERS)
-    return _BUILDERS[name]()
+    if name in _BUILDERS:
+        return _BUILDERS[name]()
+    if name in COMPOSED:
+        return _composed(COMPOSED[name])
+    if "," in name:
+        return _composed(tuple(part.strip() for part in name.split(",")))
+    if name in step_names():
+        return get_step(name)
+    raise UnknownName("normaliser", name, [*_BUILDERS, *COMPOSED, *step_names()])
 
 
 def normaliser_names() -> list[str]:
-    """The names that `get_normaliser` knows."""
-    return sorted(_BUILDERS)
+    """The names of whole normalisers; `get_normaliser` also takes the names of steps."""
+    return sorted([*_BUILDERS, *COMPOSED])
 
 
-def _whisper_en() -> Callable[[str], str]:
+def _composed(names: tuple[str, ...]) -> Callable[[str], str]:
+    # Steps that are not worth remembering are taken as they are; the whole is remembered.
+    steps = [get_step(name) if name in step_names() else get_normaliser(name) for name in names]
+
+    def apply(text: str) -> str:
+        for step in steps:
+            text = step(text)
+        return text
+
+    return lru_cache(maxsize=REMEMBERED)(apply)
+
+
+def whisper_rules() -> Any:
+    """Whisper's English rule as an object of whisper-normalizer, without what the package added.
+
+    Raises:
+        UserError: the installed package has other rules than Whisper.
+    """
     from whisper_normalizer.english import EnglishTextNormalizer
 
     rules = EnglishTextNormalizer()
@@ -58,7 +93,11 @@ def _whisper_en() -> Callable[[str], str]:
             "the installed whisper-normalizer replaces other words than Whisper does, so 'whisper-en' would mean something else",
             hint="pip install whisper-normalizer==0.1.15",
         )
-    return lru_cache(maxsize=REMEMBERED)(rules)
+    return rules
+
+
+def _whisper_en() -> Callable[[str], str]:
+    return lru_cache(maxsize=REMEMBERED)(whisper_rules())
 
 
 def _basic() -> Callable[[str], str]:
@@ -72,3 +111,17 @@ def _none() -> Callable[[str], str]:
 
 
 _BUILDERS: dict[str, Callable[[], Callable[[str], str]]] = {"basic": _basic, "none": _none, "whisper-en": _whisper_en}
+
+_OWN = ("clean", "apostrophes", "nfkc", "drop-bracketed", "digits")
+_OWN_CHARACTERS = ("clean", "apostrophes", "nfkc", "drop-marked", "digits", "lower")
+COMPOSED: dict[str, tuple[str, ...]] = {
+    "characters": (*_OWN_CHARACTERS, "words", "no-spaces"),
+    "characters-th": (*_OWN_CHARACTERS, "thai-am", "words", "no-spaces"),
+    "words": (*_OWN, "lower", "nfkc", "words", "squeeze"),
+    "words-ar": (*_OWN, "drop-vowel-points", "lower", "nfkc", "words", "squeeze"),
+    "words-he": (*_OWN, "drop-vowel-points", "lower", "nfkc", "words", "squeeze"),
+    "words-tr": (*_OWN, "turkish-i", "lower", "nfkc", "words", "squeeze"),
+    "zh": ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked", "wetext-zh", "nfkc", "zh-digits",
+           "zh-variants", "lower", "join-words", "words", "squeeze", "join-alone"),
+}  # fmt: skip
+"""The project's own normalisers, by the steps they take."""

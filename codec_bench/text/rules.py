@@ -1,0 +1,488 @@
+"""Rules of error rates: how two texts are normalised, what is counted, and how a corpus is folded.
+
+A rule says, for each language, which steps both sides go through and what one item is. Error rates of different rules are
+different measurements: a rule's name is part of a score's protocol. Lower is better throughout.
+
+The project's own rules
+    `by-language`: English by Whisper's rule in words; Chinese and Cantonese by the normaliser `zh`, a Chinese character or a word
+        of another script as one item; Japanese, Korean, Thai, Lao, Khmer and Burmese by characters; every other language
+        in words by the normaliser `words`, which keeps marks.
+    `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
+    `mixed`: the Chinese part of `by-language` for every language, for texts that switch.
+    `by-language` and `mixed` are aliases of `by-language-1` and `mixed-1`: a changed rule will get the next number.
+
+Published rules, each with its quirks, reproduced case by case (tests/golden/text)
+    `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
+    `official/audiobench/asr`, `.../asr-code-switch`, `.../asr-imda-part4`, `.../asr-indonesian`, `.../asr-thai`,
+    `.../asr-vietnamese`. The aliases `seed-tts` and `audiobench` name the first of each.
+
+Where a published rule ends in an exception, an empty reference mostly, there is no value but a note, and the run goes on.
+
+References: the repositories and commits that each rule's `source` names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
+
+from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.text.error_rate import ErrorRate, Unit, error_rates
+from codec_bench.text.language import base_language
+from codec_bench.text.normalise import get_normaliser
+from codec_bench.text.scripts import script_language
+
+EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One pair of texts under a rule.
+
+    Args:
+        reference, estimate: the normalised texts as they were compared; their items are `tokens(text, unit)`.
+        unit: what one item is.
+        counts: what the estimate got right and wrong.
+        value: the rule's own number for this pair, as a fraction; None where it has none.
+        weight: what the pair weighs in the corpus value of rules whose `aggregate` is `weighted`; else the length of the
+            reference.
+        note: why there is no value, or what was special.
+    """
+
+    reference: str
+    estimate: str
+    unit: Unit
+    counts: ErrorRate
+    value: float | None
+    weight: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What happens to the texts of one language.
+
+    Args:
+        reference: the steps that the reference goes through, by name, in order.
+        estimate: those of the estimate, where they differ.
+        unit: what is counted.
+        rate: what the source calls the result: a word or a character error rate.
+    """
+
+    reference: tuple[str, ...]
+    estimate: tuple[str, ...] | None = None
+    unit: Unit = "word"
+    rate: Literal["wer", "cer"] = "wer"
+
+    def steps(self, side: Literal["reference", "estimate"]) -> tuple[str, ...]:
+        """The steps of one side."""
+        return self.estimate if side == "estimate" and self.estimate is not None else self.reference
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named way to compare texts.
+
+    Args:
+        name: the name that `get_rule` knows, part of protocol ids; the project's own rules are numbered.
+        summary: one sentence.
+        source: where it was published, with the commit or version.
+        recipes: what happens in each language, by base code.
+        otherwise: what happens in every other language; None where the source knows the named ones only.
+        aggregate: how the source folds a corpus: errors over items (`ratio`), the mean of the pairs' values (`mean`), or the
+            mean weighted by `Compared.weight` (`weighted`).
+        fixed: whether the unit belongs to the rule, as in every published one.
+        two_references: whether a second, spoken form of the reference is compared too, and the better value taken.
+        packages: what else its results depend on, by base code.
+    """
+
+    name: str
+    summary: str
+    source: str
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    otherwise: Recipe | None = None
+    aggregate: Literal["ratio", "mean", "weighted"] = "ratio"
+    fixed: bool = False
+    two_references: bool = False
+    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The base codes of the only languages it knows; empty where it takes any."""
+        return () if self.otherwise is not None else tuple(sorted(self.recipes))
+
+    def protocol(self, language: str | None = None) -> str:
+        """The rule's part of a protocol id: its name, and for a language the packages that decide there.
+
+        `by-language-1`, or for Chinese `by-language-1+wetext-0.1.8+zhconv-1.4.3`.
+        """
+        packages = self.packages.get(base_language(language) if language else "", ())
+        return "+".join([self.name, *(f"{package}-{_version(package)}" for package in packages)])
+
+    def check(self, language: str | None) -> None:
+        """Finds out before a long run whether the texts of a language can be compared on this machine.
+
+        Raises:
+            MissingExtra: a package that decides there is not installed.
+        """
+        for package in self.packages.get(base_language(language) if language else "", ()):
+            if _version(package) == "missing":
+                raise MissingExtra(f"the rule '{self.name}' for texts in '{language}'", package, "text")
+
+    def recipe(self, language: str | None, reference: str = "") -> Recipe | None:
+        """What happens to texts of a language; without one, that of the script in which the reference is written."""
+        base = base_language(language) if language else script_language(reference)
+        return self.recipes.get(base, self.otherwise)
+
+    def rate(self, language: str | None, reference: str = "") -> Literal["wer", "cer"]:
+        """Whether the source calls the result for a language a word or a character error rate."""
+        recipe = self.recipe(language, reference)
+        return recipe.rate if recipe is not None else "wer"
+
+    def trace(
+        self, text: str, language: str | None, side: Literal["reference", "estimate"] = "reference"
+    ) -> list[tuple[str, str]]:
+        """What each step makes of a text: `(step, result)`, in order.
+
+        Raises:
+            UserError: the rule does not know the language. MissingExtra: a step needs a package.
+        """
+        recipe = self.recipe(language, text)
+        if recipe is None:
+            raise UserError(f"the rule '{self.name}' knows {' and '.join(self.languages)} only, not '{language}'")
+        done = []
+        for name in recipe.steps(side):
+            text = get_normaliser(name)(text)
+            done.append((name, text))
+        return done
+
+    def compare(
+        self,
+        *,
+        reference: Sequence[str],
+        estimate: Sequence[str],
+        language: Sequence[str | None],
+        unit: Unit | None = None,
+        spoken: Sequence[str | None] | None = None,
+    ) -> list[Compared]:
+        """Compares pairs of texts; the result of a pair does not depend on the others.
+
+        Args:
+            reference, estimate, language: one of each per pair; a language of None is told from the reference's script.
+            unit: counts these items instead of the rule's own.
+            spoken: per pair the reference as it is spoken (numbers written out), for rules with `two_references`.
+
+        Returns:
+            One result per pair. A pair that cannot be compared has no value and a note that says why.
+
+        Raises:
+            UserError: the lengths differ; the unit of a published rule was to be changed; a second reference was given to
+                a rule without. MissingExtra: a language needs a package that is not installed.
+        """
+        lengths = {len(reference), len(estimate), len(language), len(spoken if spoken is not None else reference)}
+        if len(lengths) > 1:
+            raise UserError(
+                f"a rule of error rates got {len(reference)} references, {len(estimate)} estimates and {len(language)} languages"
+            )
+        if spoken is not None and not self.two_references:
+            raise UserError(f"the rule '{self.name}' compares with one reference; a spoken form of it was given too")
+        first = self._compare(reference, estimate, language, unit)
+        if spoken is None or not self.two_references:
+            return first
+        known = [place for place, text in enumerate(spoken) if text is not None]
+        second = self._compare(
+            [spoken[place] or "" for place in known],
+            [estimate[place] for place in known],
+            [language[place] for place in known],
+            unit,
+        )
+        for place, other in zip(known, second):
+            first[place] = _better(first[place], other)
+        return first
+
+    def share(self, compared: Compared) -> tuple[float, float]:
+        """What a pair adds to the numerator and to the denominator of the corpus value."""
+        if self.aggregate == "ratio":
+            # Words heard where nothing was said count: the source adds them up as well.
+            return compared.counts.errors, compared.counts.reference_length
+        if compared.value is None:
+            return 0.0, 0.0
+        weight = compared.weight if self.aggregate == "weighted" else 1.0
+        return compared.value * weight, weight
+
+    def corpus(self, compared: Iterable[Compared]) -> float | None:
+        """The corpus value as the source folds it, as a fraction; None where there is nothing to divide by."""
+        shares = [self.share(pair) for pair in compared]
+        below = math.fsum(share[1] for share in shares)
+        return math.fsum(share[0] for share in shares) / below if below else None
+
+    def _compare(
+        self, references: Sequence[str], estimates: Sequence[str], languages: Sequence[str | None], unit: Unit | None
+    ) -> list[Compared]:
+        results: list[Compared | None] = [None] * len(references)
+        by_unit: dict[Unit, list[int]] = {}
+        for place, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
+            recipe = self.recipe(language, reference)
+            if recipe is None:
+                note = f"the rule knows {' and '.join(self.languages)} only, and the language is '{language}'"
+                results[place] = Compared(reference, estimate, "word", ErrorRate.zero(), None, 0.0, note)
+                continue
+            if self.fixed and unit not in (None, recipe.unit):
+                raise UserError(
+                    f"the published rule '{self.name}' counts by '{recipe.unit}', not by '{unit}'",
+                    hint="leave the unit out, or take the rule by-language",
+                )
+            counted = unit or recipe.unit
+            try:
+                texts = (_apply(recipe.steps("reference"), reference), _apply(recipe.steps("estimate"), estimate))
+            except UserError:
+                raise
+            except Exception as error:  # text is foreign input, and some steps are code of a library
+                note = f"the text cannot be normalised: {type(error).__name__}: {error}"
+                results[place] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
+                continue
+            by_unit.setdefault(counted, []).append(place)
+            results[place] = Compared(*texts, counted, ErrorRate.zero(), None)
+        for counted, places in by_unit.items():
+            counts = error_rates(
+                reference=[results[place].reference for place in places],
+                estimate=[results[place].estimate for place in places],
+                unit=counted,
+                normaliser="none",
+            )
+            for place, count in zip(places, counts):
+                results[place] = self._valued(replace(results[place], counts=count))
+        return results
+
+    def _valued(self, compared: Compared) -> Compared:
+        weight = compared.counts.reference_length
+        if self.aggregate == "weighted":
+            weight = len(compared.reference.split(" "))  # as the source counts: an empty text weighs 1
+        if compared.counts.rate is None:
+            return replace(compared, weight=float(weight), note=EMPTY_REFERENCE)
+        return replace(compared, weight=float(weight), value=compared.counts.rate)
+
+
+def weighted_mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
+    """The mean of values by their weights, as `long-tts-wer` of UltraEval-Audio folds a corpus.
+
+    A pair without a value or without a weight is left out; None where nothing is left, or all weights are zero.
+    """
+    pairs = [(value, weight) for value, weight in zip(values, weights) if value is not None and weight is not None]
+    below = math.fsum(weight for _, weight in pairs)
+    return math.fsum(value * weight for value, weight in pairs) / below if below else None
+
+
+def get_rule(name: str) -> Rule:
+    """The rule of that name or alias.
+
+    Raises:
+        UnknownName: there is none.
+    """
+    rules = _rules()
+    name = ALIASES.get(name, name)
+    if name not in rules:
+        raise UnknownName("rule of error rates", name, [*rules, *ALIASES])
+    return rules[name]
+
+
+def rule_names() -> list[str]:
+    """The names that `get_rule` knows, without the aliases."""
+    return sorted(_rules())
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _apply(steps: tuple[str, ...], text: str) -> str:
+    return get_normaliser(steps[0] if len(steps) == 1 else ",".join(steps))(text)
+
+
+def _better(text: Compared, spoken: Compared) -> Compared:
+    """The better of two references; none where one of them is empty, as in the source."""
+    if text.value is None or spoken.value is None:
+        return replace(text, value=None, note=text.note or f"{spoken.note} (its spoken form)")
+    return spoken if spoken.value < text.value else text
+
+
+ALIASES = {
+    "audiobench": "official/audiobench/asr",
+    "by-language": "by-language-1",
+    "mixed": "mixed-1",
+    "seed-tts": "official/seed-tts-eval",
+    "seed-tts-eval": "official/seed-tts-eval",
+}
+
+
+@cache
+def _rules() -> dict[str, Rule]:
+    rules = [*_own(), *_seed_tts(), *_ultraeval(), *_audiobench()]
+    return {rule.name: rule for rule in rules}
+
+
+def _own() -> list[Rule]:
+    chinese = Recipe(("zh",), unit="mixed", rate="cer")
+    characters = Recipe(("characters",), unit="char", rate="cer")
+    vowel_points = {language: Recipe(("words-ar",)) for language in ("ar", "fa", "ps", "sd", "ug", "ur")}
+    points = {language: Recipe(("words-he",)) for language in ("he", "yi")}
+    turkish = {language: Recipe(("words-tr",)) for language in ("az", "tr")}
+    reads = ("wetext", "zhconv")
+    return [
+        Rule(
+            "by-language-1",
+            "the project's own: what is sound in each language, in words or characters as the language is written",
+            "codec-bench",
+            {
+                "en": Recipe(("whisper-en",)),
+                "zh": chinese,
+                "yue": chinese,
+                **{language: characters for language in ("ja", "ko", "lo", "km", "my")},
+                "th": replace(characters, reference=("characters-th",)),
+                **vowel_points,
+                **points,
+                **turkish,
+            },
+            Recipe(("words",)),
+            packages={"zh": reads, "yue": reads},
+        ),
+        Rule("mixed-1", "Chinese with words of other scripts among it, whatever the language is said to be", "codec-bench",
+             otherwise=chinese, packages={"zh": reads, "yue": reads}),
+        Rule("whisper-en", "Whisper's English rule for every language, in words", "Radford et al. 2022, appendix C",
+             otherwise=Recipe(("whisper-en",))),
+        Rule("whisper-basic", "Whisper's rule for languages other than English, in words", "Radford et al. 2022, appendix C",
+             otherwise=Recipe(("basic",))),
+        Rule("none", "the texts as they are, in words", "codec-bench", otherwise=Recipe(("none",))),
+    ]  # fmt: skip
+
+
+def _seed_tts() -> list[Rule]:
+    plain = ("delete-punctuation", "halve-spaces")
+    spaced = (*plain, "space-characters")
+    return [
+        Rule(
+            "official/seed-tts-eval",
+            "seed-tts-eval's: punctuation deleted, Chinese by characters, the mean of the utterances' rates",
+            "github.com/BytedanceSpeech/seed-tts-eval 752f429 run_wer.py, average_wer.py",
+            {"en": Recipe((*plain, "lower")), "zh": Recipe(spaced, ("zh-cn", *spaced), rate="cer")},
+            aggregate="mean",
+            fixed=True,
+            packages={"zh": ("zhconv",)},
+        )
+    ]
+
+
+def _ultraeval() -> list[Rule]:
+    repository = "github.com/OpenBMB/UltraEval-Audio 9b69da6 audio_evals"
+    plain = ("delete-punctuation", "halve-spaces")
+    characters = (*plain, "space-black-characters")
+    by_character = Recipe(characters, rate="cer")
+    english = ("lower", "ultraeval-en")
+    long_text = ("num2words-en", "lower", "blank-punctuation", "squeeze")
+    return [
+        Rule(
+            "official/ultraeval-audio/wer",
+            "UltraEval-Audio's for speech recognition: Whisper's English rule in every language, sacreBLEU's tokens",
+            f"{repository}/lib/wer.py",
+            {
+                "zh": Recipe((*english, "cn-tn", "sacrebleu-zh", "lower"), rate="cer"),
+                "yue": Recipe((*english, "zh-cn", "cn-tn", "sacrebleu-zh", "lower"), rate="wer"),
+                "ja": Recipe((*english, "ja-mecab", "lower")),
+            },
+            Recipe((*english, "sacrebleu-13a", "lower")),
+            fixed=True,
+            packages={"ja": ("mecab-python3", "ipadic"), "yue": ("zhconv",)},
+        ),
+        Rule(
+            "official/ultraeval-audio/seed-tts",
+            "UltraEval-Audio's for synthesised and decoded speech: punctuation deleted, five languages by characters",
+            f"{repository}/evaluator/seed_tts_eval_asr_wer.py",
+            {
+                "zh": Recipe(characters, ("zh-cn", *characters), rate="cer"),
+                **{language: by_character for language in ("ja", "ko", "th", "yue")},
+            },
+            Recipe((*plain, "lower")),
+            aggregate="mean",
+            fixed=True,
+            packages={"zh": ("zhconv",)},
+        ),
+        Rule(
+            "official/ultraeval-audio/naive-wer",
+            "UltraEval-Audio's NaiveWER: punctuation deleted, Chinese by characters, no conversion of script",
+            f"{repository}/evaluator/wer.py NaiveWER",
+            {"en": Recipe((*plain, "lower")), "zh": Recipe((*plain, "space-characters"))},
+            aggregate="mean",
+            fixed=True,
+        ),
+        Rule(
+            "official/ultraeval-audio/long-tts",
+            "UltraEval-Audio's for long synthesised speech: the better of the text and its spoken form, weighted by words",
+            f"{repository}/evaluator/long_tts_eval_asr_wer.py, agg/sp.py",
+            {"en": Recipe(long_text), "zh": Recipe((*long_text[1:], "space-around-cjk"))},
+            aggregate="weighted",
+            fixed=True,
+            two_references=True,
+            packages={"en": ("num2words",)},
+        ),
+    ]
+
+
+def _audiobench() -> list[Rule]:
+    repository = "github.com/AudioLLMs/AudioBench e991641 src/dataset_src"
+    after = ("small-numbers", "drop-braces", "jiwer-english", "no-punctuation", "drop-fillers")
+    english = ("lower", "whisper-en", *after)
+    return [
+        Rule(
+            name,
+            summary,
+            f"{repository}/{source}",
+            otherwise=Recipe((*steps, "empty-word")),
+            fixed=True,
+            packages={"th": ("pythainlp",)} if "newmm" in steps else {},
+        )
+        for name, summary, source, steps in (
+            (
+                "official/audiobench/asr",
+                "AudioBench's for English speech recognition: Whisper's rule, small numbers as words, fillers dropped",
+                "librispeech_test_clean.py",
+                english,
+            ),
+            (
+                "official/audiobench/asr-code-switch",
+                "AudioBench's for Chinese and for Chinese with English: the English one, Chinese by characters",
+                "seame_dev_man.py",
+                (*english, "space-between-cjk"),
+            ),
+            (
+                "official/audiobench/asr-imda-part4",
+                "AudioBench's for part 4 of the National Speech Corpus: as for code switching, symbols and accents kept",
+                "imda_part4_30s_asr_test.py",
+                ("lower", "whisper-en-symbols", *after, "space-between-cjk", "squeeze"),
+            ),
+            (
+                "official/audiobench/asr-indonesian",
+                "AudioBench's for Indonesian: the English one",
+                "gigaspeech2_indo.py",
+                english,
+            ),
+            (
+                "official/audiobench/asr-thai",
+                "AudioBench's for Thai: the raw text cut into words by pythainlp, case and punctuation included",
+                "gigaspeech2_thai.py",
+                ("newmm",),
+            ),
+            (
+                "official/audiobench/asr-vietnamese",
+                "AudioBench's for Vietnamese: lower case, whatever is not alphanumeric a space, no normal form",
+                "gigaspeech2_viet.py",
+                ("lower", "alphanumeric"),
+            ),
+        )
+    ]
