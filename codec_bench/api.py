@@ -149,7 +149,7 @@ def _execute(
 ) -> Run:
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples")
-    plan = build_plan(systems, metrics, options)
+    plan = build_plan(systems, metrics, options, {sample.language for sample in source})
     folder = Path(out) if out is not None else _new_folder(request["command"])
     devices = tuple(resolve_devices(running.device))
     settings = Settings(

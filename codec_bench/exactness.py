@@ -16,6 +16,7 @@ from codec_bench.audio.resample import prepare, resample, to_rate
 from codec_bench.codecs.adapt import choose_rate, split_channels
 from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
+from codec_bench.engine.stage import compute_features
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.types import Audio, Codes, Score
 
@@ -122,7 +123,8 @@ def _runner(
     if base in features.REGISTRY.names() or (own is not None and hasattr(own, "compute") and hasattr(own, "cached")):
         feature = features.load_feature(name, device=device, **options)
         signals = [prepare(c, feature.rate_hz) for c in clips]
-        return "feature", lambda order: feature.compute([signals[k] for k in order])
+        languages = ["en"] * len(signals)
+        return "feature", lambda order: compute_features(feature, [signals[k] for k in order], languages)
     if base in metrics.REGISTRY.names() or base in metrics.GROUPS or (own is not None and hasattr(own, "compute")):
         return "metric", _metric_runner(name, clips, device)
     if own is None and not codecs.has_codec(name):

@@ -8,10 +8,11 @@ from typing import Any
 from codec_bench.audio.decode import check_samples
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.plan import UNPROCESSED, Plan, build_plan
-from codec_bench.engine.stage import Fault, compute_scores
+from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics.base import inputs_or_score
+from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 
 
@@ -63,9 +64,11 @@ class LoadedMetric:
         for side, audios in (("estimate", estimate), ("reference", reference or ())):
             for index, audio in enumerate(audios):
                 check_samples(audio, f"{side} {index}")
+        wanted = [m.features_of(language) for m in self._plan.metrics.values()]
+        of_estimate, of_reference = (tuple(dict.fromkeys(f for pair in wanted for f in pair[k])) for k in (0, 1))
         features = {
-            "estimate_features": self._compute(self._plan.estimate_features, estimate),
-            "reference_features": self._compute(self._plan.reference_features, reference),
+            "estimate_features": self._compute(of_estimate, estimate, language),
+            "reference_features": self._compute(of_reference, reference, language),
         }
         scores: list[dict[str, Score]] = [{} for _ in estimate]
         for name, metric in self._plan.metrics.items():
@@ -93,13 +96,17 @@ class LoadedMetric:
                 scores[index][name] = score
         return scores
 
-    def _compute(self, names: Sequence[str], audios: Sequence[Audio] | None) -> list[Mapping[str, Any]]:
+    def _compute(
+        self, names: Sequence[str], audios: Sequence[Audio] | None, language: str | None
+    ) -> list[Mapping[str, Any]]:
+        spoken = base_language(language) if language is not None else None
         rows: list[dict[str, Any]] = [{} for _ in audios or ()]
         if not rows:
             return [{}] * 0 if audios is not None else _Nothing()
         for name in names:
             feature = self._features[name]
-            results = feature.compute([prepare(a, feature.rate_hz) for a in audios])
+            signals = [prepare(a, feature.rate_hz) for a in audios]
+            results = compute_features(feature, signals, [spoken] * len(signals))
             for row, result in zip(rows, results):
                 row[name] = Fault(str(result), "undefined") if isinstance(result, Exception) else result
         return rows

@@ -9,7 +9,7 @@ Conventions
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +48,7 @@ class FeaturePlan:
     where: str
     batch_s: float
     cache_id: str | None
+    reads_language: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,19 @@ class Plan:
         return any(s.stage is not None for s in self.systems)
 
 
-def build_plan(systems: Sequence[str], metrics: Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> Plan:
+def build_plan(
+    systems: Sequence[str],
+    metrics: Sequence[str],
+    options: Mapping[str, Mapping[str, Any]],
+    languages: Iterable[str | None] | None = None,
+) -> Plan:
     """Works out the plan.
 
     Args:
         systems: names of codecs, `unprocessed`, or `generated`.
         metrics: names of metrics and groups.
         options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
+        languages: of the samples; features that none of them needs are left out. None: every language may come.
 
     Raises:
         UserError: an unknown or doubled name, a missing package, an option for something that is not in the run.
@@ -99,15 +106,15 @@ def build_plan(systems: Sequence[str], metrics: Sequence[str], options: Mapping[
         System(n, None if n in (UNPROCESSED, GENERATED) else StageSpec(n, "codec", (n,), dict(options.get(n, {}))))
         for n in systems
     )
-    estimate_features = tuple(dict.fromkeys(f for m in built.values() for f in m.estimate_features))
-    reference_features = tuple(dict.fromkeys(f for m in built.values() for f in m.reference_features))
+    estimate_features, reference_features = _features(list(built.values()), languages)
     features = {f: _plan_feature(f, options) for f in dict.fromkeys([*estimate_features, *reference_features])}
     for metric in built.values():
         for name in dict.fromkeys([*metric.estimate_features, *metric.reference_features]):
             weights = options.get(name, {}).get("weights")
             if weights is not None:  # other weights are another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
-    unused = [k for k in options if k not in features and k not in systems]
+    read = {f for m in built.values() for f in (*m.estimate_features, *m.reference_features)}
+    unused = [k for k in options if k not in read and k not in systems]
     if unused:
         raise UnknownName("codec or feature in this run", unused[0], [*features, *systems])
     signals = [m for m in built.values() if m.signals]
@@ -133,6 +140,23 @@ def build_plan(systems: Sequence[str], metrics: Sequence[str], options: Mapping[
     )
 
 
+def _features(
+    metrics: Sequence[Metric], languages: Iterable[str | None] | None
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Features to compute per side, each once, in the order of the metrics."""
+    spoken = None if languages is None else sorted(set(languages), key=str)
+    sides: tuple[dict[str, None], dict[str, None]] = {}, {}
+    for metric in metrics:
+        for names, wanted in zip(sides, (metric.estimate_features, metric.reference_features)):
+            if spoken is None:
+                names.update(dict.fromkeys(wanted))
+        for language in spoken or ():
+            if metric.refusal(text="", language=language) is None:
+                for names, wanted in zip(sides, metric.features_of(language)):
+                    names.update(dict.fromkeys(wanted))
+    return tuple(sides[0]), tuple(sides[1])
+
+
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:
     mine = dict(options.get(name, {}))
     feature = load_feature(name, **mine)  # cheap: models are loaded by the first batch, in the worker that runs it
@@ -140,7 +164,13 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> Featur
         f"{SIGNALS}|{feature.name}|{feature.protocol}|{_identity(mine.get('weights'))}" if feature.cached else None
     )
     return FeaturePlan(
-        name, StageSpec(name, "feature", (name,), mine), feature.rate_hz, feature.where, feature.batch_s, cache_id
+        name=name,
+        stage=StageSpec(name, "feature", (name,), mine),
+        rate_hz=feature.rate_hz,
+        where=feature.where,
+        batch_s=feature.batch_s,
+        cache_id=cache_id,
+        reads_language=feature.reads_language,
     )
 
 

@@ -29,10 +29,11 @@ from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.feed import Loaded, Signal, load
 from codec_bench.engine.plan import UNPROCESSED, FeaturePlan, Plan, System
 from codec_bench.engine.pool import Pool
-from codec_bench.engine.stage import CodecResult, CodecWork, Fault, MetricWork, StageSpec, compute_scores
+from codec_bench.engine.stage import CodecResult, CodecWork, Fault, FeatureWork, MetricWork, StageSpec, compute_scores
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import inputs_or_score
 from codec_bench.store.record import ItemRecord, RunWriter
+from codec_bench.text.language import base_language
 from codec_bench.types import Sample, Score
 
 SIGNAL_METRICS = "signal metrics"
@@ -247,12 +248,23 @@ class Engine:
         reference = outcome.item.loaded.reference
         if self._plan.signal_metrics:
             self._send_to_metrics(outcome, SIGNAL_METRICS, self._metric_work(outcome))
-        wanted = [(estimate, f) for f in self._plan.estimate_features]
-        wanted += [(reference, f) for f in self._plan.reference_features if reference is not None]
-        for signal, name in wanted:
-            self._need(signal, self._plan.features[name], outcome)
+        of_estimate, of_reference = self._features_of(outcome)
+        for name in of_estimate:
+            self._need(estimate, self._plan.features[name], outcome)
+        for name in of_reference:
+            self._need(reference, self._plan.features[name], outcome)
         if outcome.features_missing == 0:
             self._on_features(outcome)
+
+    def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
+        """The features that an item's metrics read of its estimate and of its reference."""
+        loaded = outcome.item.loaded
+        sides: tuple[dict[str, None], dict[str, None]] = {}, {}
+        for metric in self._plan.metrics.values():
+            if metric.refusal(text=loaded.sample.text, language=loaded.sample.language) is None:
+                for names, wanted in zip(sides, metric.features_of(loaded.sample.language)):
+                    names.update(dict.fromkeys(wanted))
+        return list(sides[0]), list(sides[1]) if loaded.reference is not None else []
 
     def _metric_work(self, outcome: _Outcome) -> MetricWork:
         loaded, estimate = outcome.item.loaded, outcome.estimate
@@ -278,7 +290,11 @@ class Engine:
             return
         if state is not None:
             return
+        sample = outcome.item.loaded.sample
+        language = base_language(sample.language) if feature.reads_language and sample.language else None
         key = f"{signal.content_hash}|{feature.cache_id}" if feature.cache_id is not None else None
+        if key is not None and feature.reads_language:
+            key += f"|{language or 'detected'}"
         stored = self._cache.get(key) if key is not None else None
         if stored is not None:
             signal.features[feature.name] = stored
@@ -298,14 +314,16 @@ class Engine:
                 if waiter.features_missing == 0:
                     self._on_features(waiter)
 
-        self._dispatcher.put(feature.stage.key, signal.rates[feature.rate_hz], signal.duration_s, done)
+        work = FeatureWork(signal.rates[feature.rate_hz], language)
+        self._dispatcher.put(feature.stage.key, work, signal.duration_s, done)
 
     def _on_features(self, outcome: _Outcome) -> None:
         """Every feature of an item is there: score what reads them."""
         plan, reference = self._plan, outcome.item.loaded.reference
-        of_estimate = {f: outcome.estimate.features[f] for f in plan.estimate_features}
-        of_reference = {f: reference.features[f] for f in plan.reference_features} if reference is not None else {}
-        work = self._metric_work(outcome).with_features(of_estimate, of_reference)
+        of_estimate, of_reference = self._features_of(outcome)
+        work = self._metric_work(outcome).with_features(
+            {f: outcome.estimate.features[f] for f in of_estimate}, {f: reference.features[f] for f in of_reference}
+        )
         for name in plan.inline_metrics:
             metric = plan.metrics[name]
             ready = inputs_or_score(metric, **work.values())

@@ -68,6 +68,14 @@ class CodecResult:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureWork:
+    """One item for a feature: its signal `(samples,)` at the feature's rate, and its language, where that matters."""
+
+    signal: Region
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MetricWork:
     """One item for metrics: signals per rate, the transcript, and the features that they read."""
 
@@ -130,14 +138,21 @@ class FeatureStage:
         from codec_bench.features import load_feature
 
         self.feature = load_feature(spec.names[0], device=device, **spec.options)
+        self.feature.load()
         self.facts: dict[str, Any] = {}
 
-    def run(self, works: Sequence[Region], segments: Segments) -> tuple[list[Any], dict[str, float]]:
+    def run(self, works: Sequence[FeatureWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
         """Returns one feature result or `Fault` per signal."""
-        results = self.feature.compute([segments.view(w) for w in works])
+        signals = [segments.view(w.signal) for w in works]
+        results = compute_features(self.feature, signals, [w.language for w in works])
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
         return [Fault(str(r), "undefined") if isinstance(r, Exception) else r for r in results], {}
+
+
+def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
+    """`feature.compute`, told the languages where it reads them."""
+    return feature.compute(signals, languages=languages) if feature.reads_language else feature.compute(signals)
 
 
 class MetricStage:

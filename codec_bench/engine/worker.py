@@ -25,11 +25,18 @@ def serve(pipe: Connection, device: str) -> None:
     """Answers requests until the pipe closes."""
     specs: dict[str, StageSpec] = {}
     stages: dict[str, Any] = {}
+    broken: dict[str, UserError] = {}
     segments = Segments()
 
     def stage(key: str) -> Any:
+        if key in broken:  # weights that do not fit are not read again for every item
+            raise broken[key]
         if key not in stages:
-            stages[key] = STAGES[specs[key].kind](specs[key], device)
+            try:
+                stages[key] = STAGES[specs[key].kind](specs[key], device)
+            except UserError as error:
+                broken[key] = error
+                raise
         return stages[key]
 
     while True:

@@ -73,7 +73,7 @@ class Pocketsphinx(Feature):
         self._decoder: Any = None
 
     @classmethod
-    def protocol_id(cls) -> str:
+    def protocol_id(cls, model: str = "pocketsphinx", point: str | None = None) -> str:
         """The id of the recogniser as installed.
 
         Raises:

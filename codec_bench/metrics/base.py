@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from codec_bench.audio.resample import fit_length
+from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
 
@@ -52,7 +53,8 @@ class Metric(ABC):
             estimate against a transcript).
         rate_hz: rate of the signals it reads; None for the reference's own rate.
         signals: whether `compute` reads the signals themselves (False for a function of features alone).
-        estimate_features, reference_features: names of the features it reads, per side.
+        estimate_features, reference_features: names of the features it reads, per side, whatever the language.
+        languages: base codes (`en`, `zh`) of the languages it measures; empty for any. An item of another is refused.
         higher_is_better, unit, range: for tables; unit "" is a pure number.
         aggregate: how items become a corpus value: `mean`, or `ratio` (sum of numerators over denominators).
         protocol: exact id of the measurement; an instance may set it.
@@ -66,6 +68,7 @@ class Metric(ABC):
     signals: ClassVar[bool] = True
     estimate_features: tuple[str, ...] = ()
     reference_features: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
     higher_is_better: ClassVar[bool] = True
     unit: ClassVar[str] = ""
     range: ClassVar[tuple[float | None, float | None]] = (None, None)
@@ -74,6 +77,18 @@ class Metric(ABC):
     paper: ClassVar[str] = ""
     source: ClassVar[str] = ""
     where: ClassVar[Literal["cpu", "inline"]] = "cpu"
+
+    def refusal(self, *, text: str | None, language: str | None) -> str | None:
+        """Why an item of this transcript and language is not measured, or None; asked before anything is computed."""
+        if self.kind == "text" and text is None:
+            return "no transcript in the manifest to compare with"
+        if self.languages and language is not None and base_language(language) not in self.languages:
+            return f"{self.name} knows {' and '.join(self.languages)} only, and the language is '{language}'"
+        return None
+
+    def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The features it reads of the estimate and of the reference, for an item of a language."""
+        return self.estimate_features, self.reference_features
 
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
@@ -89,6 +104,9 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
     Pair metrics compare sample by sample, so both signals must be of one length: an estimate that differs by up to
     0.1 s (a codec's last frame) is cut, or extended with zeros, to the reference's length; more is refused.
     """
+    reason = metric.refusal(text=values.get("text"), language=values.get("language"))
+    if reason is not None:
+        return Score.refused(reason, metric.protocol)
     reference, estimate = values.get("reference"), values.get("estimate")
     if metric.signals and estimate is None:
         return Score.failed("there is no estimate", metric.protocol)
@@ -104,7 +122,7 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
                 metric.protocol,
             )
         values["estimate"] = fit_length(estimate, reference.shape[-1])
-    for side, names in (("estimate", metric.estimate_features), ("reference", metric.reference_features)):
+    for side, names in zip(("estimate", "reference"), metric.features_of(values.get("language"))):
         for name in names:
             result = values[f"{side}_features"].get(name)
             if result is None:

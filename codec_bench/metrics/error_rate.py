@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
-from codec_bench.text.error_rate import ErrorRate, Unit
+from codec_bench.registry import Spec
+from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
-RECOGNISERS = ("pocketsphinx",)
-"""The project's own features whose result has a transcript."""
+RECOGNISERS = ("pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-")
+"""How the names of the project's own features begin whose result has a transcript."""
 
-NORMALISER = "whisper-en"
+RULE = "by-language"
+"""The rule of texts that are compared where the metric's name says none: `wer[pocketsphinx]` is `...@by-language`."""
+
+NO_SPEECH = 0.6
+"""From this no-speech probability on, Whisper's authors take a window for silence."""
 
 
 class _RecognisedErrorRate(Metric):
     """What the error rates share.
 
     Args:
-        variant: the recogniser, such as `pocketsphinx`: one of `RECOGNISERS`, a feature of another package, or
-            `./file.py:Class`, whose result has a `transcript`.
+        variant: who transcribes: a recogniser (`whisper-large-v3`, `pocketsphinx`), with its own settings after an `@`
+            (`whisper-large-v3@28s`); a choice by language from `configs/recogniser` (`seed-tts`); a feature of another
+            package, or `./file.py:Class`, whose result has a `transcript`.
+        point: the rule by which texts are compared (see `codec_bench.text.rules`), or None for `by-language`.
 
     Raises:
-        UserError: no recogniser was named, or the feature is none. UnknownName: no such feature.
+        UserError: no recogniser was named, or the feature is none. UnknownName: no such feature or rule.
     """
 
     kind = "text"
@@ -32,79 +39,146 @@ class _RecognisedErrorRate(Metric):
     higher_is_better = False
     range = (0.0, None)
     paper = "Levenshtein: Binary codes capable of correcting deletions, insertions and reversals, 1966"
-    source = "jiwer 4.0 and Whisper's English normaliser, exactly"
+    source = "counts equal to jiwer 4.0's; the rule of the text is in the protocol"
     where = "cpu"
     stem: ClassVar[str]
-    unit_counted: ClassVar[Unit] = "word"
+    unit_counted: ClassVar[Any] = None
 
-    def __init__(self, variant: str | None = None) -> None:
-        recogniser = _recogniser(self.stem, variant)
-        self.name = f"{self.stem}[{variant}]"
-        self.estimate_features = (variant,)
-        self.languages: tuple[str, ...] = getattr(recogniser, "languages", ())
-        self.protocol = f"{self.stem}/{_protocol_of(recogniser, variant)}/{NORMALISER}"
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        from codec_bench.text.rules import get_rule
+
+        self._by_language, self._otherwise = _recognisers(self.stem, variant)
+        self._rule = get_rule(point or RULE)
+        if self.unit_counted is not None and self._rule.fixed:
+            raise UserError(
+                f"{self.stem} counts characters, and the published rule '{self._rule.name}' says what it counts itself",
+                hint=f"use wer[{variant}]@{point}",
+            )
+        self.name = f"{self.stem}[{variant}]" + (f"@{point}" if point else "")
+        names = dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])])
+        self.estimate_features = tuple(names)
+        known = [_languages_of(name) for name in names]
+        if self._otherwise is None:
+            self.languages = tuple(self._by_language)
+        elif all(known):
+            self.languages = tuple(dict.fromkeys([*self._by_language, *(code for codes in known for code in codes)]))
+        asr = "+".join(_protocol_of(name) for name in names)
+        self.protocol = f"{self.stem}/{asr}/{self._rule.name}"
+
+    def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The one recogniser of the language."""
+        base = base_language(language) if language is not None else None
+        name = self._by_language.get(base, self._otherwise) if base else self._otherwise
+        return (name or self.estimate_features[0],), ()
+
+    def refusal(self, *, text: str | None, language: str | None) -> str | None:
+        """As every metric; a recogniser's languages count where it is the one that would be asked.
+
+        Raises:
+            MissingExtra: the language's texts cannot be compared on this machine.
+        """
+        reason = super().refusal(text=text, language=language)
+        if reason is not None or language is None:
+            return reason
+        if self._rule.languages and base_language(language) not in self._rule.languages:
+            return f"the rule '{self._rule.name}' knows {_some(self._rule.languages)} only, and the language is '{language}'"
+        self._rule.check(language)
+        name = self.features_of(language)[0][0]
+        known = _languages_of(name)
+        if known and base_language(language) not in known:
+            return f"{name} knows {_some(known)} only, and the language is '{language}'"
+        return None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the counts and both normalised texts."""
-        from codec_bench.text.error_rate import error_rates
-        from codec_bench.text.normalise import get_normaliser
-
-        apply = get_normaliser(NORMALISER)
+        """One score per item; `detail` holds the counts, both texts as compared, and what the recogniser said of itself."""
         scores: list[Score | None] = []
-        places, references, hypotheses = [], [], []
+        asked: list[tuple[int, str, str, str | None]] = []
+        heard: list[Mapping[str, Any]] = []
         for place, item in enumerate(batch):
-            outcome = self._texts(item, apply)
+            outcome = self._texts(item)
             if isinstance(outcome, Score):
                 scores.append(outcome)
                 continue
             scores.append(None)
-            places.append(place)
-            references.append(outcome[0])
-            hypotheses.append(outcome[1])
-        counted = error_rates(reference=references, estimate=hypotheses, unit=self.unit_counted, normaliser="none")
-        for place, reference, hypothesis, counts in zip(places, references, hypotheses, counted):
-            scores[place] = self._score(reference, hypothesis, counts)
+            asked.append((place, outcome[0], outcome[1], self._language(item, outcome[2])))
+            heard.append(outcome[2])
+        for (place, *_), compared, result in zip(asked, self._compare(asked), heard):
+            scores[place] = compared if isinstance(compared, Score) else self._score(compared, result)
         return scores
 
-    def _texts(self, item: Inputs, apply: Any) -> tuple[str, str] | Score:
-        """Both normalised texts, or the score where there is nothing to compare."""
-        if item.text is None:
-            return Score.refused("no transcript in the manifest to compare with", self.protocol)
-        if self.languages and item.language is not None and _base_language(item.language) not in self.languages:
-            return Score.refused(
-                f"{self.estimate_features[0]} knows {' and '.join(self.languages)} only, and the language is '{item.language}'",
-                self.protocol,
-            )
-        heard = item.estimate_features[self.estimate_features[0]].get("transcript")
-        if not isinstance(heard, str):
-            return Score.failed(f"the result of '{self.estimate_features[0]}' has no transcript", self.protocol)
-        try:
-            return apply(item.text).strip(), apply(heard).strip()
-        except Exception as error:  # text is foreign input, and the rules for numbers are code of a library
-            return Score.failed(f"the text cannot be normalised: {type(error).__name__}: {error}", self.protocol)
+    def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
+        """The language by whose rule texts are compared: the sample's, else what was detected, else the recogniser's only one."""
+        if item.language is not None:
+            return base_language(item.language)
+        known = _languages_of(self.features_of(None)[0][0])
+        return result.get("language") or (known[0] if len(known) == 1 else None)
 
-    def _score(self, reference: str, hypothesis: str, counts: ErrorRate) -> Score:
-        if counts.rate is None:
-            return Score.undefined("nothing is left of the transcript after normalisation", self.protocol)
-        ratio = (
-            {"numerator": counts.errors, "denominator": counts.reference_length} if self.aggregate == "ratio" else {}
-        )
-        detail = {
+    def _compare(self, asked: Sequence[tuple[int, str, str, str | None]]) -> list[Any]:
+        """Every pair compared by the rule; one that its text breaks is a failure of its own."""
+        if not asked:
+            return []
+        _, references, estimates, languages = zip(*asked)
+        try:
+            return self._rule.compare(
+                reference=references, estimate=estimates, language=languages, unit=self.unit_counted
+            )
+        except Exception as error:  # text is foreign input, and the rules for numbers are code of a library
+            if len(asked) == 1:
+                reason = f"the text cannot be normalised: {type(error).__name__}: {error}"
+                return [Score.failed(reason, self.protocol)]
+            return [self._compare([one])[0] for one in asked]
+
+    def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
+        """What was said, what was heard and all that the recogniser gave, or the score where there is nothing to compare."""
+        name = self.features_of(item.language)[0][0]
+        result = item.estimate_features[name]
+        heard = self._heard(name, result)
+        return heard if isinstance(heard, Score) else (item.text or "", heard, result)
+
+    def _heard(self, name: str, result: Mapping[str, Any]) -> str | Score:
+        heard = result.get("transcript")
+        if not isinstance(heard, str):
+            return Score.failed(f"the result of '{name}' has no transcript", self.protocol)
+        fault = result.get("fault")
+        return Score.failed(f"{name}: {fault}", self.protocol) if fault else heard
+
+    def _score(self, compared: Any, result: Mapping[str, Any]) -> Score:
+        if compared.value is None:
+            reason = compared.note or "nothing is left of the transcript after normalisation"
+            return Score.undefined(reason, self.protocol)
+        counts = compared.counts
+        ratio = {}
+        if self.aggregate == "ratio":
+            share = (counts.errors, counts.reference_length)
+            if self._rule.aggregate == "weighted":  # a published rule that weighs pairs in a way of its own
+                share = self._rule.share(compared)
+            ratio = dict(zip(("numerator", "denominator"), share))
+        detail: dict[str, Any] = {
             "hits": counts.hits,
             "substitutions": counts.substitutions,
             "deletions": counts.deletions,
             "insertions": counts.insertions,
-            "reference": reference,
-            "hypothesis": hypothesis,
+            "reference": compared.reference,
+            "hypothesis": compared.estimate,
+            "unit": compared.unit,
         }
-        return Score.ok(counts.rate, self.protocol, **ratio, detail=detail)
+        if compared.note:
+            detail["note"] = compared.note
+        if result.get("language_detected"):
+            detail["language"] = result.get("language")
+        if "no_speech_prob" in result:
+            detail["no_speech_prob"] = float(result["no_speech_prob"])
+            if detail["no_speech_prob"] >= NO_SPEECH and compared.estimate:
+                detail["flag"] = "words heard where the recogniser hears no speech"
+        return Score.ok(compared.value, self.protocol, **ratio, detail=detail)
 
 
 class Wer(_RecognisedErrorRate):
     """Word error rate. Lower is better; 0 is every word right, and insertions can take it above 1.
 
     Errors over words: of one item, and for a corpus the errors of all items over the words of all (long utterances
-    weigh more). Compare it with that of the unprocessed audio: the recogniser makes errors of its own.
+    weigh more). In languages that are written without spaces the default rule counts characters. Compare it with that
+    of the unprocessed audio: the recogniser makes errors of its own.
     """
 
     stem = "wer"
@@ -132,24 +206,74 @@ class Cer(_RecognisedErrorRate):
     unit_counted = "char"
 
 
-def _recogniser(stem: str, variant: str | None) -> Any:
-    """The feature class that transcribes."""
+class Dwer(_RecognisedErrorRate):
+    """Word error rate against what the same recogniser hears in the reference audio (dWER). Lower is better.
+
+    It needs no transcripts, and asks what the system changed rather than what the recogniser got wrong; where the
+    recogniser fails on the reference, nothing can be said. Aggregated as `wer`. Used by codec papers and DASB.
+    """
+
+    stem = "dwer"
+    kind = "pair"
+    aggregate = "ratio"
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        super().__init__(variant, point)
+        self.reference_features = self.estimate_features
+
+    def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The one recogniser of the language, on both sides."""
+        of_estimate, _ = super().features_of(language)
+        return of_estimate, of_estimate
+
+    def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
+        name = self.features_of(item.language)[0][0]
+        said = self._heard(name, item.reference_features[name])
+        heard = self._heard(name, item.estimate_features[name])
+        if isinstance(said, Score):
+            return said
+        return heard if isinstance(heard, Score) else (said, heard, item.estimate_features[name])
+
+
+def _recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
+    """Recognisers by base language, and the one for every other language."""
+    from codec_bench import features
+    from codec_bench.config import config_names, read_config
+
+    own = [name for name in features.TABLE if name.startswith(RECOGNISERS)]
+    hint = f"known recognisers: {', '.join([*own, *config_names('recogniser')])}"
+    if variant is None:
+        examples = f"{stem}[whisper-large-v3], or {stem}[pocketsphinx], which needs no download"
+        raise UserError(f"{stem} needs a recogniser to be named: {examples}", hint=hint)
+    if variant in config_names("recogniser"):
+        choice = read_config("recogniser", variant)
+        return dict(choice.get("languages") or {}), choice.get("otherwise")
+    base = Spec.parse(variant).name
+    if base in features.TABLE and base not in own:
+        raise UserError(f"{stem}[{variant}]: '{variant}' does not transcribe speech", hint=hint)
+    features.REGISTRY.resolve(base)
+    return {}, variant
+
+
+def _languages_of(name: str) -> tuple[str, ...]:
     from codec_bench import features
 
-    hint = f"known recognisers: {', '.join(RECOGNISERS)}"
-    if variant is None:
-        raise UserError(f"{stem} needs a recogniser to be named: {stem}[{RECOGNISERS[0]}]", hint=hint)
-    if variant in features.TABLE and variant not in RECOGNISERS:
-        raise UserError(f"{stem}[{variant}]: '{variant}' does not transcribe speech", hint=hint)
-    return features.REGISTRY.resolve(variant)
+    spec = Spec.parse(name)
+    known = getattr(features.REGISTRY.resolve(spec.name), "languages_of", None)
+    if known is not None:
+        return known(spec.name)
+    return tuple(getattr(features.REGISTRY.resolve(spec.name), "languages", ()))
 
 
-def _protocol_of(recogniser: Any, variant: str) -> str:
+def _protocol_of(name: str) -> str:
+    """The id of a recogniser, which needs neither its weights nor its package."""
+    from codec_bench import features
+
+    spec = Spec.parse(name)
+    recogniser = features.REGISTRY.resolve(spec.name)
     protocol_id = getattr(recogniser, "protocol_id", None)
-    return protocol_id() if protocol_id is not None else str(getattr(recogniser, "protocol", variant))
+    return protocol_id(spec.name, spec.point) if protocol_id is not None else str(getattr(recogniser, "protocol", name))
 
 
-def _base_language(language: str) -> str:
-    """`en` for en, EN, en-US, en_GB, eng and English."""
-    base = language.strip().lower().replace("_", "-").split("-")[0]
-    return "en" if base in ("eng", "english") else base
+def _some(codes: Sequence[str]) -> str:
+    return " and ".join(codes) if len(codes) < 6 else f"{len(codes)} languages"

@@ -159,7 +159,7 @@ def _table(columns: Sequence[_Column]) -> Table:
 
 
 def failures_table(summary: Mapping[str, Any]) -> Table:
-    """What has no value and why: one row per reason, whole items first."""
+    """What has no value and why, and what was flagged: one row per reason, whole items first."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in ("metric", "status"):
         table.add_column(name, no_wrap=True)
@@ -167,7 +167,14 @@ def failures_table(summary: Mapping[str, Any]) -> Table:
     table.add_column("reason", ratio=3, overflow="fold")
     table.add_column("systems", ratio=2, overflow="fold")
     table.add_column("for example", overflow="fold", max_width=24)
-    colours = {"failed": "red", "unparsed": "red", "not_scored": "red", "undefined": "yellow", "refused": "dim"}
+    colours = {
+        "failed": "red",
+        "unparsed": "red",
+        "not_scored": "red",
+        "undefined": "yellow",
+        "refused": "dim",
+        "flagged": "yellow",
+    }
     for row in numbers.grouped_reasons(summary["failures"]["reasons"]):
         everyone = len(row["systems"]) == len(summary["systems"]) > 1
         table.add_row(

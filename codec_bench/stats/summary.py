@@ -24,7 +24,7 @@ MAX_REASONS = 500
 MAX_REASON_CHARACTERS = 500
 _SLOT = re.compile(r"'[^']*'|\"[^\"]*\"|[-+]?\d+(?:[.,:]\d+)*(?:[eE][-+]?\d+)?")
 _BROKEN = ("failed", "unparsed", "not_scored")
-_ORDER = {"failed": 0, "unparsed": 1, "no_estimate": 2, "not_scored": 3, "undefined": 4, "refused": 5}
+_ORDER = {"failed": 0, "unparsed": 1, "no_estimate": 2, "not_scored": 3, "undefined": 4, "refused": 5, "flagged": 6}
 
 
 def summarise(run: Run) -> dict[str, Any]:
@@ -41,6 +41,7 @@ def summarise(run: Run) -> dict[str, Any]:
         `not_scored` (the record holds no score).
         `failures` holds `items` (without an estimate), `scores` (of the other items, that broke or could not be read;
         one that is undefined or refused did not) and `reasons` of everything without a value: `system`, `metric` (None for a whole item), `status`, `reason`, `count` and an `example` sample.
+        A reason of status `flagged` is of scores that do have a value, and should be looked at.
         Reasons that differ in numbers and quoted words only are one reason with `…` in their place.
     """
     meta, metrics = run.meta, run.metrics
@@ -94,6 +95,8 @@ def _fold(
             missing[status] = missing.get(status, 0) + 1
             if status != "no_estimate":
                 reasons.add(system, metric, score.status, score.reason, score.id)
+    for flag, count, example in run.flags(system, metric):
+        reasons.add(system, metric, "flagged", flag, example, count)
     unrecorded = finished - len(numerators) - sum(missing.values())
     if unrecorded:
         no_estimate = min(unrecorded, len(without) - missing.get("no_estimate", 0))

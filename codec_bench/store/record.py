@@ -224,6 +224,14 @@ class Run:
         columns = list(zip(*rows)) or [(), (), (), ()]
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
 
+    def flags(self, system: str, metric: str) -> list[tuple[str, int, str]]:
+        """What was noted beside one system's scores that are ok: (flag, how many, the id of one such sample)."""
+        return self._db.execute(
+            "SELECT json_extract(c.detail, '$.flag') AS flag, COUNT(*), MIN(p.id) FROM scores c JOIN samples p ON p.number = c.sample "
+            "WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' AND c.detail LIKE '%\"flag\"%' AND flag IS NOT NULL GROUP BY flag",
+            (self._number("systems", "system", system), self._number("metrics", "metric", metric)),
+        ).fetchall()
+
     def counts(self) -> dict[str, int]:
         """Samples, items asked for, items finished, items that failed, and scores that failed."""
         one = lambda sql: self._db.execute(sql).fetchone()[0]  # noqa: E731

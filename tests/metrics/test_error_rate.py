@@ -10,8 +10,9 @@ from codec_bench.audio.resample import prepare
 from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric
-from codec_bench.metrics.base import Inputs
+from codec_bench.metrics.base import Inputs, inputs_or_score
 from codec_bench.text.normalise import get_normaliser
+from codec_bench.text.rules import get_rule
 from codec_bench.types import Statistic
 
 NAMES = ["wer[pocketsphinx]", "wer_macro[pocketsphinx]", "cer[pocketsphinx]"]
@@ -31,6 +32,19 @@ HEARD = [
 
 def item(text, heard, language=None, name="a"):
     return Inputs(name, 16_000, text=text, language=language, estimate_features={"pocketsphinx": {"transcript": heard}})
+
+
+def scores_of(metric, batch):
+    """As the engine asks: what cannot be measured is refused before the metric sees it."""
+    ready = [
+        inputs_or_score(
+            metric, id=i.id, rate_hz=i.rate_hz, text=i.text, language=i.language,
+            estimate_features=i.estimate_features, reference_features=i.reference_features,
+        )
+        for i in batch
+    ]  # fmt: skip
+    scores = iter(metric.compute([r for r in ready if isinstance(r, Inputs)]))
+    return [next(scores) if isinstance(r, Inputs) else r for r in ready]
 
 
 def by_jiwer(name, said, heard):
@@ -87,7 +101,7 @@ def test_an_item_without_a_number_says_why_and_leaves_the_others_alone(name):
         item(SAID[1], None),
         good,
     ]
-    scores = metric.compute(batch)
+    scores = scores_of(metric, batch)
     assert [s.status for s in scores] == ["refused", "ok", "refused", "undefined", "failed", "ok"]
     assert [s.value for s in scores if s.status != "ok"] == [None] * 4
     assert "no transcript in the manifest" in scores[0].reason
@@ -112,7 +126,7 @@ def test_names_and_protocols_say_what_was_measured():
     for name in NAMES:
         metric = build_metric(name)
         assert metric.name == name
-        assert metric.protocol == f"{name.split('[')[0]}/{recogniser}/whisper-en"
+        assert metric.protocol == f"{name.split('[')[0]}/{recogniser}/{get_rule('by-language').name}"
         assert metric.estimate_features == ("pocketsphinx",)
         assert metric.reference_features == ()
         assert (metric.kind, metric.signals, metric.higher_is_better) == ("text", False, False)
@@ -122,7 +136,7 @@ def test_names_and_protocols_say_what_was_measured():
 def test_a_bare_name_asks_for_a_recogniser(name):
     with pytest.raises(UserError, match=rf"{name}\[pocketsphinx\]"):
         build_metric(name)
-    with pytest.raises(UserError, match=r"does not transcribe.*known recognisers: pocketsphinx"):
+    with pytest.raises(UserError, match=r"does not transcribe.*known recognisers: .*pocketsphinx"):
         build_metric(f"{name}[ge2e]")
     with pytest.raises(UnknownName, match="pocketsphinx"):
         build_metric(f"{name}[pocketsphynx]")
@@ -147,7 +161,7 @@ def test_a_recogniser_of_ones_own_is_one_file(tmp_path):
     )
     name = f"wer[{own}:Parrot]"
     metric = build_metric(name)
-    assert (metric.name, metric.protocol) == (name, "wer/parrot-1/whisper-en")
+    assert (metric.name, metric.protocol) == (name, f"wer/parrot-1/{get_rule('by-language').name}")
     (feature,) = metric.estimate_features
     heard = load_feature(feature).compute([np.zeros(10, np.float32)])[0]
     inputs = Inputs("a", 16_000, text="Guten Abend", language="de", estimate_features={feature: heard})
@@ -162,3 +176,105 @@ def test_real_speech_end_to_end(recordings):
     expected = jiwer.wer([apply(i.text) for i in batch], [apply(r["transcript"]) for r in heard])
     assert Statistic.of(build_metric("wer[pocketsphinx]").compute(batch)).value == expected
     assert expected < 0.5
+
+
+OWN_RECOGNISERS = """
+from codec_bench.features import Feature
+
+class German(Feature):
+    name, protocol, rate_hz, where, languages = 'german', 'german-1', 16000, 'cpu', ('de',)
+    def compute(self, signals):
+        return [{'transcript': 'guten tag'} for _ in signals]
+
+class Any(Feature):
+    name, protocol, rate_hz, where, reads_language = 'any', 'any-1', 16000, 'cpu', True
+    def compute(self, signals, languages=None):
+        return [{'transcript': f'spoken in {language}'} for language in languages]
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    file = tmp_path / "asr.py"
+    file.write_text(OWN_RECOGNISERS)
+    return lambda name: f"{file}:{name}"
+
+
+def test_a_choice_by_language_asks_the_language_s_recogniser(monkeypatch, own):
+    from codec_bench import config
+
+    choice = {"version": 1, "languages": {"de": own("German")}, "otherwise": own("Any")}
+    read = config.read_config
+    monkeypatch.setattr(config, "config_names", lambda kind: ["mixed"] if kind == "recogniser" else [])
+    monkeypatch.setattr(
+        config, "read_config", lambda kind, name, *a: choice if name == "mixed" else read(kind, name, *a)
+    )
+    metric = build_metric("wer[mixed]")
+    assert metric.features_of("de-AT") == ((own("German"),), ())
+    assert metric.features_of("fr") == metric.features_of(None) == ((own("Any"),), ())
+    assert set(metric.estimate_features) == {own("German"), own("Any")}
+    assert "german-1" in metric.protocol and "any-1" in metric.protocol
+    german = Inputs(
+        "a", 16_000, text="Guten Tag", language="de", estimate_features={own("German"): {"transcript": "guten tag"}}
+    )
+    french = Inputs(
+        "b", 16_000, text="bonjour", language="fr", estimate_features={own("Any"): {"transcript": "bonsoir"}}
+    )
+    assert [s.value for s in scores_of(metric, [german, french])] == [0, 1]
+
+
+def test_the_recogniser_is_asked_only_for_its_languages(own):
+    metric = build_metric(f"wer[{own('German')}]")
+    assert metric.refusal(text="x", language="de") is None
+    assert "'zh-CN'" in metric.refusal(text="x", language="zh-CN")
+
+
+def test_dwer_compares_with_what_is_heard_in_the_reference(own):
+    metric = build_metric(f"dwer[{own('German')}]")
+    assert (metric.kind, metric.higher_is_better, metric.aggregate) == ("pair", False, "ratio")
+    heard = lambda text: {own("German"): {"transcript": text}}  # noqa: E731
+    items = [
+        Inputs("a", 16_000, estimate_features=heard("guten abend"), reference_features=heard("Guten Tag!")),
+        Inputs(
+            "b", 16_000, text="never read", estimate_features=heard("eins zwei"), reference_features=heard("eins zwei")
+        ),
+        Inputs("c", 16_000, estimate_features=heard("eins"), reference_features=heard("")),
+    ]
+    scores = scores_of(metric, items)
+    assert [(s.status, s.value) for s in scores] == [("ok", 0.5), ("ok", 0.0), ("undefined", None)]
+
+
+def test_a_recogniser_that_loops_is_a_failure_and_silence_is_flagged(own):
+    metric = build_metric(f"wer[{own('German')}]")
+    looped = {own("German"): {"transcript": "ja ja ja", "fault": "no end within 448 tokens"}}
+    silent = {own("German"): {"transcript": "danke", "no_speech_prob": 0.9}}
+    scores = scores_of(metric, [Inputs("a", 16_000, text="ja", estimate_features=f) for f in (looped, silent)])
+    assert scores[0].status == "failed" and "no end within 448 tokens" in scores[0].reason
+    assert (
+        scores[1].status == "ok"
+        and scores[1].detail["no_speech_prob"] == 0.9
+        and "no speech" in scores[1].detail["flag"]
+    )
+
+
+def test_a_published_rule_counts_what_it_counts():
+    metric = build_metric("wer_macro[pocketsphinx]@seed-tts")
+    assert metric.protocol.endswith("/official/seed-tts-eval")
+    # No numbers, no contractions: the published rule compares what stands there.
+    said, heard = "It's 5 o'clock.", "it's five o'clock"
+    assert metric.compute([item(said, heard, "en")])[0].value == 1 / 3
+    assert build_metric("wer_macro[pocketsphinx]").compute([item(said, heard, "en")])[0].value == 0
+    with pytest.raises(UserError, match="says what it counts itself"):
+        build_metric("cer[pocketsphinx]@seed-tts")
+    with pytest.raises(UnknownName, match="by-language"):
+        build_metric("wer[pocketsphinx]@by-langage")
+
+
+def test_a_missing_package_is_said_before_the_run(monkeypatch, own):
+    from codec_bench.text import rules
+
+    metric = build_metric(f"wer[{own('Any')}]")
+    monkeypatch.setattr(rules, "_version", lambda package: "missing")
+    assert metric.refusal(text="x", language="en") is None
+    with pytest.raises(MissingExtra, match="text"):
+        metric.refusal(text="x", language="zh")

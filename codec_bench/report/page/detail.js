@@ -319,7 +319,8 @@ function transcripts(n, order) {
     // Two metrics of one recogniser share their transcripts; the first of them shows them.
     const told = JSON.stringify(found.map(([s, content]) => [s, content.reference, content.hypothesis]));
     if (parts.some((part) => part.told === told)) return;
-    const byCharacter = column.base === "cer" || UNSPACED.test(found[0][1].reference);
+    const { unit, reference } = found[0][1];
+    const byCharacter = unit ? unit === "char" : column.base === "cer" || UNSPACED.test(reference);
     const section = el(
       "div",
       { class: "transcripts" },
