@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+app.add_typer(weights_app, name="weights")
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Run folder; the same folder continues the run. Default: runs/...")
@@ -263,7 +266,7 @@ def export(
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="codecs, metrics, features, data, presets or plugins.")] = "codecs",
+    what: Annotated[str, typer.Argument(help="codecs, metrics, features, rules, data, presets or plugins.")] = "codecs",
     as_json: Json = False,
 ) -> None:
     """List what there is."""

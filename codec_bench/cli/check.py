@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -14,12 +15,14 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.cli.show import console, table
-from codec_bench.environment import machine, package_version, versions
+from codec_bench.environment import ONNXRUNTIMES, machine, package_version, versions
 from codec_bench.errors import UserError
 
 State = Literal["ok", "note", "wrong"]
 _EXTRAS = {
-    "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",), "zh": ("zhconv",),
+    "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",),
+    "asr": ("ctranslate2", "faster-whisper", "funasr"), "pitch": ("pyworld",),
+    "text": ("num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
     "s3prl": ("s3prl",), "api": ("httpx",), "ray": ("ray",),
 }  # fmt: skip
 
@@ -61,14 +64,29 @@ def _packages() -> list[Finding]:
 
 
 def _onnxruntime() -> Finding:
-    cpu, gpu = package_version("onnxruntime"), package_version("onnxruntime-gpu")
     what = "one onnxruntime"
-    if cpu and gpu:
-        do = "pip uninstall -y onnxruntime onnxruntime-gpu, then install the one you want"
-        return Finding(what, "wrong", f"onnxruntime {cpu} and onnxruntime-gpu {gpu} overwrite each other's files", do)
-    if not (cpu or gpu):
+    found = {name: version for name in ONNXRUNTIMES if (version := package_version(name))}
+    shown = " and ".join(f"{name} {version}" for name, version in found.items())
+    if len(found) > 1:
+        return Finding(
+            what,
+            "wrong",
+            f"{shown} overwrite each other's files: which of them runs, and whether on the GPU, is chance",
+            f"pip uninstall -y {' '.join(found)}, then install the one you want; speechmos and faster-whisper ask for "
+            "'onnxruntime' and run with the others too (install them with --no-deps)",
+        )
+    if not found:
         return Finding(what, "ok", "none, and none is needed")
-    return Finding(what, "ok", f"onnxruntime {cpu}" if cpu else f"onnxruntime-gpu {gpu}")
+    spec = importlib.util.find_spec("onnxruntime")
+    if spec is None or spec.origin is None:  # a folder without a module is what uninstalling one of two leaves behind
+        (name,) = found
+        return Finding(
+            what,
+            "wrong",
+            f"the files of {shown} are gone, as after another onnxruntime was uninstalled",
+            f"pip install --force-reinstall --no-deps {name}",
+        )
+    return Finding(what, "ok", shown)
 
 
 def _folders() -> Finding:

@@ -125,13 +125,20 @@ def _listing(what: str) -> list[dict[str, Any]]:
     from codec_bench import codecs, features, metrics, registry
     from codec_bench.config import config_names, read_config
     from codec_bench.data import REGISTERED, open_source
+    from codec_bench.text.rules import get_rule, rule_names
 
     if what == "codecs":
         return [_codec_row(row) for row in codecs.list_codecs()]
     if what == "metrics":
         return [_metric_row(name) for name in [*metrics.REGISTRY.names(), *metrics.GROUPS]]
     if what == "features":
-        return [{"name": n, "code": p} for n, p in sorted(features.REGISTRY.table().items())]
+        return [_feature_row(n, p) for n, p in sorted(features.REGISTRY.table().items())]
+    if what == "rules":
+        rules = [get_rule(n) for n in rule_names()]
+        return [
+            {"name": r.name, "languages": list(r.languages) or "any", "over a set": r.aggregate, "what": r.summary}
+            for r in rules
+        ]
     if what == "data":
         return [{"name": n, "samples": len(open_source(n)), "folder": str(p)} for n, p in REGISTERED.items()]
     if what == "presets":
@@ -146,7 +153,7 @@ def _listing(what: str) -> list[dict[str, Any]]:
             }
             for p in registry.plugins()
         ]
-    raise UnknownName("list", what, ["codecs", "metrics", "features", "data", "presets", "plugins"])
+    raise UnknownName("list", what, ["codecs", "metrics", "features", "rules", "data", "presets", "plugins"])
 
 
 def _codec_row(row: Any) -> dict[str, Any]:
@@ -157,6 +164,22 @@ def _codec_row(row: Any) -> dict[str, Any]:
         "bitrate_bps": info.nominal_bitrate_bps, "code": info.code_licence, "weights": info.weights_licence,
     }  # fmt: skip
     return {"name": row.name, **facts, "weights are": here, "points_kbps": row.points, "what": row.summary}
+
+
+def _feature_row(name: str, path: str) -> dict[str, Any]:
+    """What a feature is, and where its weights are; a recogniser's languages where they are few."""
+    from codec_bench import features, weights
+
+    try:
+        made = features.REGISTRY.resolve(name)
+    except UserError as error:  # somebody else's package: its row says so, the others stand
+        return {"name": name, "what": f"broken: {error.message}"}
+    entries = [n for n in weights.checkpoint_names() if n == name or name in weights.checkpoint(n).used_by]
+    here = "" if not entries else "here" if weights.lookup(entries[0]) else "not here"
+    known = made.languages_of(name) if hasattr(made, "languages_of") else getattr(made, "languages", ())
+    languages = list(known) if len(known) < 6 else f"{len(known)}"
+    summary = (made.__doc__ or "").strip().split("\n")[0]
+    return {"name": name, "languages": languages, "weights are": here, "what": summary, "code": path}
 
 
 def _metric_row(name: str) -> dict[str, Any]:
@@ -177,7 +200,7 @@ def _metric_row(name: str) -> dict[str, Any]:
         return {"name": name, "measures": f"broken: {error.message}"}
     return {
         "name": name, "kind": made.kind, "better": "higher" if made.higher_is_better else "lower", "unit": made.unit,
-        "variants": ", ".join(getattr(made, "variants", ())), "measures": (made.__doc__ or "").strip().split("\n")[0],
+        "variants": ", ".join(filter(None, getattr(made, "variants", ()))), "measures": (made.__doc__ or "").strip().split("\n")[0],
     }  # fmt: skip
 
 

@@ -105,9 +105,10 @@ class Encodec(Codec):
     @classmethod
     def find_weights(cls, model: str, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights.pretrained import cached_folder
+        from codec_bench.weights import lookup
 
-        return cached_folder(f"facebook/encodec_{model}", _FILES)
+        found = lookup(f"encodec-{model}")
+        return str(found.folder) if found else None
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the `encodec` package gives them for that item alone.
@@ -325,20 +326,19 @@ def _exact(device: str) -> Iterator[None]:
         yield
 
 
-_FILES = (("config.json",), ("model.safetensors", "pytorch_model.bin"))
-
-
 def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
     """The network in eval mode on its device, and which weights it has."""
     from transformers import EncodecConfig, EncodecModel
 
-    from codec_bench.weights.pretrained import load_pretrained, locate
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
 
     if weights == "random":
         net, used = _random_net(EncodecModel, EncodecConfig(**_MODELS[model])), "random"
     else:
-        folder, used = locate(weights or f"facebook/encodec_{model}", _FILES)
-        net = load_pretrained(EncodecModel, folder, {**_MODELS[model], "codebook_size": _CARDINALITY})
+        found = find(f"encodec-{model}", weights)
+        net = load_pretrained(EncodecModel, str(found.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})
+        used = found.used
     return net.eval().to(device), used
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sqlite3
 import time
 from pathlib import Path
@@ -19,16 +18,11 @@ from typing import Any
 
 import numpy as np
 
-CACHE_VARIABLE = "CODEC_BENCH_CACHE"
+from codec_bench.config.paths import cache_folder
+
 MAX_BYTES = 4 << 30
 _FLUSH = 256
 _ARRAY = "\x00array"
-
-
-def cache_folder() -> Path:
-    """Where this user's caches live: $CODEC_BENCH_CACHE, else the platform's cache folder."""
-    named = os.environ.get(CACHE_VARIABLE)
-    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "codec-bench"
 
 
 def pack(result: dict[str, Any]) -> bytes:
@@ -158,3 +152,6 @@ class FeatureCache:
         if self._db is not None:
             self._db.close()
             self._db = None
+
+
+__all__ = ["MAX_BYTES", "FeatureCache", "cache_folder", "pack", "unpack"]

@@ -19,6 +19,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Metric
+from codec_bench.weights import noting
 
 NATIVE = 0
 UNPROCESSED = "unprocessed"
@@ -109,11 +110,11 @@ def build_plan(
     estimate_features, reference_features = _features(list(built.values()), languages)
     features = {f: _plan_feature(f, options) for f in dict.fromkeys([*estimate_features, *reference_features])}
     for metric in built.values():
-        for name in dict.fromkeys([*metric.estimate_features, *metric.reference_features]):
+        for name in features_read(metric):
             weights = options.get(name, {}).get("weights")
             if weights is not None:  # other weights are another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
-    read = {f for m in built.values() for f in (*m.estimate_features, *m.reference_features)}
+    read = {f for m in built.values() for f in features_read(m)}
     unused = [k for k in options if k not in read and k not in systems]
     if unused:
         raise UnknownName("codec or feature in this run", unused[0], [*features, *systems])
@@ -140,6 +141,11 @@ def build_plan(
     )
 
 
+def features_read(metric: Metric) -> tuple[str, ...]:
+    """Every feature that a metric may read, of either side and for any language."""
+    return tuple(dict.fromkeys([*metric.estimate_features, *metric.reference_features]))
+
+
 def _features(
     metrics: Sequence[Metric], languages: Iterable[str | None] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -159,10 +165,10 @@ def _features(
 
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:
     mine = dict(options.get(name, {}))
-    feature = load_feature(name, **mine)  # cheap: models are loaded by the first batch, in the worker that runs it
-    cache_id = (
-        f"{SIGNALS}|{feature.name}|{feature.protocol}|{_identity(mine.get('weights'))}" if feature.cached else None
-    )
+    with noting() as found:
+        feature = load_feature(name, **mine)  # cheap: models are loaded by the first batch, in the worker that runs it
+    weights = "+".join(checkpoint.identity for checkpoint in found) or _identity(mine.get("weights"))
+    cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}|{weights}" if feature.cached else None
     return FeaturePlan(
         name=name,
         stage=StageSpec(name, "feature", (name,), mine),

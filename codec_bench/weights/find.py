@@ -1,16 +1,38 @@
-"""Where a checkpoint lies on this machine. Nothing here fetches anything."""
+"""Where a checkpoint lies on this machine. Nothing here fetches anything.
+
+Where it is looked for, the first place that holds every file wins:
+    1. what the caller named: a file, a folder, or a hub id `OWNER/NAME[@REVISION]` in the Hugging Face cache;
+    2. the folders in $CODEC_BENCH_WEIGHTS;
+    3. the folder that `codec-bench weights fetch` writes to, under the cache folder;
+    4. the Hugging Face cache ($HF_HUB_CACHE, $HF_HOME): the catalogue's revision, else what `main` was when it was fetched;
+    5. ModelScope's cache ($MODELSCOPE_CACHE).
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from codec_bench.config.paths import cache_folder
 from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
+from codec_bench.weights.origin import read_origin
 
 WEIGHTS_VARIABLE = "CODEC_BENCH_WEIGHTS"
-"""Folders with checkpoints, separated as in PATH: each may hold `<hub owner>/<hub name>/` or `<our name>/`."""
+"""Folders with checkpoints, separated as in PATH: each may hold `<owner>/<name>/`, `<our name>/`, or be a hub cache."""
+
+LOCAL = "@local"
+"""What stands after the name of a checkpoint that a person put where it is: nothing is known of its revision."""
+
+_HUB_ID = re.compile(r"^(?P<repo>\w[\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?$")
+
+
+_NOTES: ContextVar[list[Found] | None] = ContextVar("found", default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +40,8 @@ class Found:
     """A checkpoint on this machine.
 
     Args:
-        folder: what holds its files. used: how to name it in a record.
+        folder: what holds its files. used: how to name it in a record, with its revision where that is known.
+        files: their paths in the folder, in the catalogue's order; alternatives as they are there.
     """
 
     folder: Path
@@ -30,51 +53,154 @@ class Found:
         """The first file: the checkpoint itself where there is one file that counts."""
         return self.folder / self.files[0]
 
+    @property
+    def identity(self) -> str:
+        """What tells these weights from others: their revision, else place, size and time of each file."""
+        if "@" in self.used and not self.used.endswith(LOCAL) and not Path(self.used).exists():
+            return self.used
+        states = [(self.folder / file).stat() for file in self.files]
+        marks = ",".join(f"{file}:{state.st_size}:{state.st_mtime_ns}" for file, state in zip(self.files, states))
+        return f"{self.folder}:{marks}"
+
+
+@contextmanager
+def noting() -> Iterator[list[Found]]:
+    """What is found while it lasts, in order: which checkpoints something was built from."""
+    token = _NOTES.set(notes := [])
+    try:
+        yield notes
+    finally:
+        _NOTES.reset(token)
+
 
 def find(name: str, weights: str | None = None) -> Found:
     """Finds a checkpoint's files.
 
     Args:
-        name: a name of the catalogue. weights: a file or a folder in place of the published one, or None.
+        name: a name of the catalogue. weights: a file, a folder or a hub id in place of the published one, or None.
 
     Raises:
-        WeightsError: it is not on this machine; the hint is the command that fetches it.
+        WeightsError: it is not on this machine, or lacks files; the hint is the command that fetches it.
     """
     entry = checkpoint(name)
-    names = tuple(file.path for file in entry.files)
-    if weights is not None:
-        return _given(entry, names, Path(weights).expanduser())
-    for folder, used in _places(entry):
-        if all((folder / file).is_file() for file in names):
-            return Found(folder, used, names)
+    found = _given(entry, weights) if weights is not None else lookup(name)
+    if found is not None:
+        if (notes := _NOTES.get()) is not None:
+            notes.append(found)
+        return found
+    also = f" (or: {_hf_download(entry.hub, entry.revision)})" if entry.hub else ""
     raise WeightsError(
         f"the weights '{name}' are not on this machine",
-        hint=f"fetch them: codec-bench weights fetch {name}",
+        hint=f"fetch them: codec-bench weights fetch {name}{also}; or name their folder in {WEIGHTS_VARIABLE}",
     )
 
 
-def _given(entry: Checkpoint, names: tuple[str, ...], path: Path) -> Found:
-    if path.is_file():
-        return Found(path.parent, str(path), (path.name, *names[1:]))
-    if not path.is_dir():
-        raise WeightsError(f"there are no weights '{path}'", hint=f"give a file or a folder with {', '.join(names)}")
-    missing = [file for file in names if not (path / file).is_file()]
-    if missing:
-        raise WeightsError(f"the weights folder '{path}' has no {', and no '.join(missing)}")
-    return Found(path, str(path), names)
+def lookup(name: str) -> Found | None:
+    """The published weights on this machine, or None."""
+    entry = checkpoint(name)
+    for folder, used in places(entry):
+        files = entry.inside(folder)
+        if files is not None:
+            return Found(folder, used, files)
+    return None
 
 
-def _places(entry: Checkpoint) -> list[tuple[Path, str]]:
-    """Folders where a checkpoint may lie, the caller's own first, and what a record calls it there."""
-    places = []
-    for root in filter(None, os.environ.get(WEIGHTS_VARIABLE, "").split(os.pathsep)):
-        places += [
-            (Path(root, part), f"{entry.name}@local") for part in (entry.hub, entry.modelscope, entry.name) if part
-        ]
+def download_folder() -> Path:
+    """What `codec-bench weights fetch` writes to, unless a checkpoint goes to the Hugging Face cache."""
+    return cache_folder() / "weights"
+
+
+def places(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
+    """Folders that may hold a checkpoint, the caller's own first, and what a record calls it there."""
+    roots = filter(None, os.environ.get(WEIGHTS_VARIABLE, "").split(os.pathsep))
+    for root in (*(Path(root).expanduser() for root in roots), download_folder()):
+        yield from places_in(root, entry)
     if entry.hub is not None:
-        from codec_bench.weights.pretrained import cached_folder
+        yield from _hub_cache(entry, None)
+    if entry.modelscope is not None:
+        yield from _modelscope_cache(entry)
 
-        folder = cached_folder(entry.hub, [[file.path] for file in entry.files], entry.revision)
+
+def places_in(root: Path, entry: Checkpoint) -> Iterator[tuple[Path, str]]:
+    """Folders of one root that may hold a checkpoint."""
+    for part in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name))):
+        folder = root / part
+        origin = read_origin(folder, entry.name)
+        yield folder, origin.used if origin else f"{entry.name}{LOCAL}"
+    if entry.hub is not None and (root / f"models--{entry.hub.replace('/', '--')}").is_dir():
+        yield from _hub_cache(entry, root)
+
+
+def cached_folder(
+    repo: str, files: Sequence[Sequence[str]], revision: str | None = None, cache: Path | None = None
+) -> Path | None:
+    """The snapshot of a hub repository in a hub cache if it holds the files, each by one of its names, else None."""
+    from huggingface_hub import try_to_load_from_cache
+
+    folder = None
+    for names in files:
+        found = ((name, try_to_load_from_cache(repo, name, cache_dir=cache, revision=revision)) for name in names)
+        here = next(((name, path) for name, path in found if isinstance(path, str)), None)
+        if here is None:
+            return None
+        folder = Path(here[1]).parents[len(PurePosixPath(here[0]).parts) - 1]
+    return folder
+
+
+def _given(entry: Checkpoint, weights: str) -> Found:
+    path = Path(weights).expanduser()
+    if path.is_file():
+        rest = [file for file in entry.files[1:] if not file.optional]
+        lost = [" or ".join(v.path for v in f.variants) for f in rest if not any((path.parent / v.path).is_file() for v in f.variants)]  # fmt: skip
+        if lost:
+            raise WeightsError(f"beside the weights '{path}' there is no {', and no '.join(lost)}")
+        others = (next((v.path for v in f.variants if (path.parent / v.path).is_file()), None) for f in entry.files[1:])
+        return Found(path.parent, str(path), (path.name, *filter(None, others)))
+    if path.is_dir():
+        files = entry.inside(path)
+        if files is None:
+            raise WeightsError(f"the weights folder '{path}' has no {', and no '.join(entry.missing(path))}")
+        return Found(path, str(path), files)
+    match = _HUB_ID.match(weights)
+    if match is None:
+        names = ", ".join(" or ".join(v.path for v in file.variants) for file in entry.files)
+        example = entry.hub or "OWNER/NAME"
+        raise WeightsError(
+            f"there are no weights '{weights}'",
+            hint=f"give a file, a folder with {names}, or a hub id such as {example}",
+        )
+    repo, revision = match["repo"], match["revision"]
+    folder = cached_folder(repo, _names(entry), revision)
+    if folder is None:
+        raise WeightsError(
+            f"the weights '{weights}' are not on this machine", hint=f"fetch them: {_hf_download(repo, revision)}"
+        )
+    return Found(folder, f"{repo}@{folder.name}", entry.inside(folder) or ())
+
+
+def _names(entry: Checkpoint) -> list[list[str]]:
+    return [[v.path for v in file.variants] for file in entry.files if not file.optional]
+
+
+def _hf_download(repo: str, revision: str | None) -> str:
+    return f"hf download {repo}" + (f" --revision {revision}" if revision else "")
+
+
+def _hub_cache(entry: Checkpoint, cache: Path | None) -> Iterator[tuple[Path, str]]:
+    for revision in dict.fromkeys((entry.revision, None)):
+        folder = cached_folder(str(entry.hub), _names(entry), revision, cache)
         if folder is not None:
-            places.append((Path(folder), f"{entry.hub}@{Path(folder).name}"))
-    return places
+            yield folder, f"{entry.hub}@{folder.name}"  # a snapshot's folder is named by its commit
+
+
+def _modelscope_cache(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
+    named = os.environ.get("MODELSCOPE_CACHE")
+    base = Path(named).expanduser() if named else Path.home() / ".cache" / "modelscope"
+    owner, _, name = str(entry.modelscope).partition("/")
+    # Older releases of modelscope keep one folder a model, with dots written as ___; newer ones keep snapshots.
+    for root in (base / "hub" / "models", base / "models", base / "hub", base):
+        for written in dict.fromkeys((name, name.replace(".", "___"))):
+            yield root / owner / written, str(entry.modelscope)
+        snapshots = root / f"{owner}--{name}" / "snapshots"
+        for revision in dict.fromkeys(filter(None, (entry.modelscope_revision, "master"))):
+            yield snapshots / revision, f"{entry.modelscope}@{revision}"

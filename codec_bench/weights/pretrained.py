@@ -1,63 +1,11 @@
-"""Finding published weights on this machine, and loading them without running anything that is in them."""
+"""Loading transformers models from a folder, without running anything that is in it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.errors import WeightsError
-
-_HUB_ID = re.compile(r"^(?P<repo>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?$")
-
-# Each entry is a file that must be there, as the names that it may have.
-Files = Sequence[Sequence[str]]
-
-
-def cached_folder(repo: str, files: Files, revision: str | None = None) -> str | None:
-    """The folder of a hub repository in the local cache if it holds the files, else None. Nothing is fetched."""
-    from huggingface_hub import try_to_load_from_cache
-
-    folder = None
-    for names in files:
-        found = [try_to_load_from_cache(repo, name, revision=revision) for name in names]
-        here = [path for path in found if isinstance(path, str)]
-        if not here:
-            return None
-        folder = str(Path(here[0]).parent)
-    return folder
-
-
-def locate(weights: str, files: Files) -> tuple[str, str]:
-    """The folder that holds weights, and how to name them in a record.
-
-    Args:
-        weights: a folder, or a hub id such as `facebook/encodec_24khz`, optionally with `@REVISION`.
-
-    Raises:
-        WeightsError: a folder without the files, or a hub id that is not in the local cache, with the command that
-            fetches it.
-    """
-    if Path(weights).expanduser().is_dir():
-        folder = Path(weights).expanduser()
-        missing = [" or ".join(names) for names in files if not any((folder / name).is_file() for name in names)]
-        if missing:
-            raise WeightsError(f"the weights folder '{weights}' has no {', and no '.join(missing)}")
-        return str(folder), str(folder)
-    match = _HUB_ID.match(weights)
-    if match is None or weights.startswith("."):
-        raise WeightsError(
-            f"there are no weights '{weights}'", hint="expected a folder or a hub id such as facebook/encodec_24khz"
-        )
-    repo, revision = match["repo"], match["revision"]
-    folder = cached_folder(repo, files, revision)
-    if folder is None:
-        at = f" --revision {revision}" if revision else ""
-        raise WeightsError(
-            f"the weights '{weights}' are not on this machine", hint=f"fetch them: hf download {repo}{at}"
-        )
-    return folder, f"{repo}@{Path(folder).name}"  # a snapshot's folder is named by its commit
 
 
 def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> Any:

@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from codec_bench.errors import WeightsError
-from codec_bench.weights.pretrained import load_pretrained, locate
+from codec_bench.weights.pretrained import load_pretrained
 
-FILES = (("config.json",), ("model.safetensors", "pytorch_model.bin"))
 FACTS = {"sampling_rate": 8000, "num_filters": 2}
 
 
@@ -92,15 +91,3 @@ def test_nothing_in_a_pickle_is_run(folder):
     with pytest.raises(WeightsError):
         load(folder)
     assert not target.exists()
-
-
-def test_where_weights_are_looked_for(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
-    assert locate(str(folder), FILES) == (str(folder), str(folder))
-    with pytest.raises(WeightsError, match=r"has no model\.safetensors"):
-        locate(str(folder), (("config.json",), ("model.safetensors",)))
-    with pytest.raises(WeightsError, match="hf download some/model --revision v1"):
-        locate("some/model@v1", FILES)
-    for text in ("/no/such/folder", "./nothing", "nothing", "a b/c"):
-        with pytest.raises(WeightsError, match="there are no weights"):
-            locate(text, FILES)

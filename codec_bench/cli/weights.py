@@ -1,0 +1,198 @@
+"""`codec-bench weights list|fetch|verify|path`: which checkpoints there are, getting them, and checking them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codec_bench.errors import UserError, WeightsError
+
+if TYPE_CHECKING:
+    from codec_bench.weights import Checkpoint
+
+weights_app = typer.Typer(
+    name="weights",
+    help="Published checkpoints: list them, fetch them, check them, find them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+_WIDE = 220
+"""Characters that the table needs without folding, for files and pipes."""
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
+Names = Annotated[list[str] | None, typer.Argument(help="Names of checkpoints (see: weights list). Default: all here.")]
+
+
+@weights_app.command("list")
+def list_(as_json: Json = False) -> None:
+    """List every checkpoint: where it comes from, revision, size, licence, and whether it is on this machine."""
+    from codec_bench.cli.show import console, table
+    from codec_bench.weights import checkpoint, checkpoint_names
+
+    rows = [_facts(checkpoint(name)) for name in checkpoint_names()]
+    if as_json:
+        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+        return
+    columns = ("weights", "from", "revision", "size", "licence", "here", "used by")
+    made = table(columns, [_row(facts) for facts in rows], numeric=("size",))
+    for column in made.columns:
+        column.overflow = "fold"  # half a repository's name is of no use
+    out = console()
+    if not out.is_terminal:
+        out.width = _WIDE
+    out.print(made)
+
+
+@weights_app.command()
+def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights list).")]) -> None:
+    """Print the folder that holds a checkpoint; exits 2 with the command that fetches it when it is not here."""
+    from codec_bench.weights import find
+
+    sys.stdout.write(f"{find(name).folder}\n")
+
+
+@weights_app.command()
+def verify(names: Names = None, as_json: Json = False) -> None:
+    """Compare sizes and SHA-256 of what is on this machine with what they should be; exits 2 when one differs."""
+    from codec_bench.cli.show import console, table, talk
+    from codec_bench.weights import checkpoint_names, find, lookup
+    from codec_bench.weights.verify import verify as check
+
+    chosen = names or [name for name in checkpoint_names() if lookup(name) is not None]
+    checked = []
+    for name in chosen:
+        found = find(name)
+        checked += [(name, found, each) for each in check(name, found)]
+    if as_json:
+        rows = [
+            {"weights": name, "folder": str(found.folder), "used": found.used, "file": each.path, "size": each.size,
+             "state": each.state, "against": each.against, "reason": each.reason}
+            for name, found, each in checked
+        ]  # fmt: skip
+        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+    elif not checked:
+        talk("no weights are on this machine")
+    else:
+        rows = [(name, each.path, each.size, each.state, each.against or "nothing to compare with") for name, _, each in checked]  # fmt: skip
+        console().print(table(("weights", "file", "bytes", "state", "compared with"), rows, numeric=("bytes",)))
+    wrong = [(name, each) for name, _, each in checked if each.state == "differs"]
+    for _, each in wrong:
+        talk(each.reason)
+    if wrong:
+        raise WeightsError(
+            f"{len(wrong)} of {len(checked)} files are not what they should be",
+            hint="fetch them again: codec-bench weights fetch " + " ".join(dict.fromkeys(name for name, _ in wrong)),
+        )
+
+
+@weights_app.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Names of checkpoints (see: weights list).")],
+    mirror: Annotated[str | None, typer.Option("--from", help="A mirror: the URL of a hub or file server, or a folder.")] = None,
+    to: Annotated[Path | None, typer.Option("--to", help="Put NAME/ into this folder; name it in CODEC_BENCH_WEIGHTS to use it.")] = None,
+    source: Annotated[str | None, typer.Option("--source", help="Only hub, modelscope or url. Default: the first that answers.")] = None,
+) -> None:  # fmt: skip
+    """Fetch checkpoints; what is cut short is continued by the same command. Prints the folder of each."""
+    from codec_bench.cli.show import talk
+    from codec_bench.weights import checkpoint
+    from codec_bench.weights.fetch import fetch as get
+
+    for name in names:  # a wrong name is found out before the first gigabyte
+        checkpoint(name)
+    failures: list[tuple[str, UserError]] = []
+    for name in names:
+        try:
+            with _progress() as tell_bytes:
+                found = get(name, source=source, mirror=mirror, to=to, tell=talk, progress=tell_bytes)  # type: ignore[arg-type]
+        except WeightsError as error:
+            if len(names) == 1:
+                raise
+            failures.append((name, error))
+            talk(f"error: {error.message}" + (f"\nhint: {error.hint}" if error.hint else ""))
+        else:
+            sys.stdout.write(f"{found.folder}\n")
+    if failures:
+        raise WeightsError(
+            f"{len(failures)} of {len(names)} weights were not fetched: {', '.join(n for n, _ in failures)}"
+        )
+
+
+def _facts(entry: Checkpoint) -> dict[str, Any]:
+    from codec_bench.weights import lookup
+
+    found = lookup(entry.name)
+    return {
+        "name": entry.name,
+        "summary": entry.summary,
+        "hub": entry.hub,
+        "modelscope": entry.modelscope,
+        "revision": entry.revision,
+        "modelscope_revision": entry.modelscope_revision,
+        "homepage": entry.homepage,
+        "paper": entry.paper,
+        "licence": entry.licence,
+        "non_commercial": entry.non_commercial,
+        "size": entry.size,
+        "files": [
+            {"path": v.path, "size": v.size, "sha256": v.sha256, "url": v.url, "mirrors": list(v.mirrors),
+             "optional": file.optional, "instead_of": None if v is file else file.path}
+            for file in entry.files
+            for v in file.variants
+        ],
+        "manual": entry.manual,
+        "used_by": list(entry.used_by),
+        "folder": str(found.folder) if found else None,
+        "used": found.used if found else None,
+        "size_here": sum((found.folder / file).stat().st_size for file in found.files) if found else None,
+    }  # fmt: skip
+
+
+def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
+    from codec_bench.weights.download import readable
+
+    sources = [facts["hub"] and f"hf:{facts['hub']}", facts["modelscope"] and f"ms:{facts['modelscope']}"]
+    urls = [file["url"].split("/")[2] for file in facts["files"] if file["url"]]
+    given = [*filter(None, sources), *dict.fromkeys(urls)]
+    mirrored = any(file["mirrors"] for file in facts["files"])
+    by_hand = ["by hand"] if facts["manual"] or not (given or mirrored) else []
+    size = facts["size"] or facts["size_here"]
+    return (
+        facts["name"],
+        ", ".join([*given, *(["mirrors"] if mirrored else []), *by_hand]),
+        (facts["revision"] or facts["modelscope_revision"] or "")[:12],
+        readable(size) if size else "",
+        facts["licence"] + (" (non-commercial)" if facts["non_commercial"] else ""),
+        "yes" if facts["folder"] else "no",
+        ", ".join(facts["used_by"]),
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
+    """One line per file on stderr, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    console = Console(file=sys.stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), DownloadColumn(), TransferSpeedColumn())
+    progress = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    lines: dict[str, Any] = {}
+
+    def tell(file: str, done: int, total: int | None) -> None:
+        if file not in lines:
+            progress.start()  # not before: the hub's downloads draw lines of their own
+            lines[file] = progress.add_task(file, total=total)
+        progress.update(lines[file], completed=done, total=total)
+
+    try:
+        yield tell
+    finally:
+        progress.stop()

@@ -1,0 +1,14 @@
+"""Folders of this user that the project writes to."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CACHE_VARIABLE = "CODEC_BENCH_CACHE"
+
+
+def cache_folder() -> Path:
+    """Where this user's caches live: $CODEC_BENCH_CACHE, else the platform's cache folder."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "codec-bench"

@@ -1,0 +1,306 @@
+"""One file over HTTP: continued where it stopped, checked before it gets its name.
+
+Conventions
+    While it is fetched a file is called `NAME.part`, and what it is part of stands in `NAME.part.json`; only a file of the right
+    size and SHA-256 is renamed to `NAME`. What is cut short stays for the next attempt, what is wrong is removed.
+    Credentials go to the host that they are for, never along with a redirect.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import socket
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from codec_bench.errors import WeightsError
+
+Progress = Callable[[str, int, int | None], None]
+"""Told (file, bytes that are here, bytes in all or None) as a download goes on."""
+
+TIMEOUT_S = 10.0
+"""How long a server may keep silent."""
+_CHUNK = 1 << 18
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+
+
+class Unreachable(WeightsError):
+    """The source could not be asked, or did not give all of a file: another source, or another time, may."""
+
+
+class WrongContent(WeightsError):
+    """A source gave another file than the expected one; nothing of it is kept."""
+
+
+def offline() -> str | None:
+    """The environment variable that forbids the network, or None."""
+    return next((name for name in _OFFLINE if os.environ.get(name, "").upper() in ("1", "TRUE", "YES", "ON")), None)
+
+
+def refuse_offline() -> None:
+    """Raises where the environment forbids the network.
+
+    Raises:
+        Unreachable: it does.
+    """
+    name = offline()
+    if name is not None:
+        raise Unreachable(
+            f"nothing can be fetched: {name} is set in the environment",
+            hint="unset it, or take the files from a folder: codec-bench weights fetch NAME --from FOLDER",
+        )
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    size: int | None = None,
+    sha256: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    progress: Progress | None = None,
+) -> str:
+    """Fetches one file.
+
+    A connection that breaks is taken up again where it broke as long as each attempt brings something new.
+
+    Args:
+        target: its final path, in a folder that exists. size, sha256: what the content must be, or None where that is not known.
+        headers: sent to the host of `url` only.
+
+    Returns:
+        The SHA-256 of the content.
+
+    Raises:
+        Unreachable: no connection, no such file, or it broke off; what has come is kept for the next attempt.
+        WrongContent: the content is not the expected one; nothing of it is kept.
+        WeightsError: the file cannot be written.
+    """
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise WeightsError(f"'{url}' cannot be fetched; expected an address that begins with https:// or http://")
+    part = _Part(target, url, sha256)
+    while True:
+        before = part.size
+        try:
+            whole = _attempt(part, url, size, headers or {}, progress)
+        except (OSError, HTTPException) as error:  # both of the connection and of a broken answer
+            if _of_the_disk(error):
+                raise WeightsError(f"'{target}' cannot be written: {error.strerror or error}") from error
+            if part.size <= before:
+                raise unreachable(url, error, part.size) from error
+            continue
+        if whole:
+            return part.finish(size, sha256)
+        if part.size <= before:
+            raise Unreachable(
+                f"'{url}' broke off after {part.size} bytes", hint="the same command continues where it stopped"
+            )
+
+
+def check_room(folder: Path, needed: int, what: str) -> None:
+    """Raises where a disk has too little room.
+
+    Raises:
+        WeightsError: it does; both numbers are named.
+    """
+    here = next(place for place in (folder, *folder.parents) if place.exists())
+    free = shutil.disk_usage(here).free
+    if free < needed:
+        raise WeightsError(
+            f"{what} needs {readable(needed)} in '{folder}', where {readable(free)} are free",
+            hint="make room, or choose another disk: --to DIR, HF_HOME or CODEC_BENCH_CACHE",
+        )
+
+
+def readable(size: int) -> str:
+    """Bytes as a person reads them, in powers of ten."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size} bytes"
+
+
+class _Part:
+    """The beginning of a file, and which content it is the beginning of."""
+
+    def __init__(self, target: Path, url: str, sha256: str | None) -> None:
+        self.target = target
+        self.path = target.with_name(target.name + ".part")
+        self._note = target.with_name(target.name + ".part.json")
+        self._digest: Any = None
+        known = self._read()
+        # The beginning may be continued from another address only where the end will be checked.
+        same = known.get("sha256") == sha256 if sha256 else known.get("url") == url and bool(known.get("validator"))
+        self.validator = (
+            str(known["validator"]) if same and known.get("url") == url and known.get("validator") else None
+        )
+        if not same:
+            self.forget()
+        self._about = {"url": url, "sha256": sha256}
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            known = json.loads(self._note.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def begin(self, validator: str | None) -> None:
+        """Starts over with what the server is about to send."""
+        self.path.unlink(missing_ok=True)
+        self._digest = hashlib.sha256()
+        self.validator = validator
+        self._note.write_text(json.dumps({**self._about, "validator": validator}), "utf-8")
+
+    def proceed(self) -> None:
+        """Goes on behind what is there."""
+        if self._digest is None:
+            self._digest = hashlib.sha256()
+            with self.path.open("rb") as file:
+                while chunk := file.read(_CHUNK):
+                    self._digest.update(chunk)
+
+    def add(self, file: Any, chunk: bytes) -> None:
+        file.write(chunk)
+        self._digest.update(chunk)
+
+    def forget(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._note.unlink(missing_ok=True)
+
+    def finish(self, size: int | None, sha256: str | None) -> str:
+        """Checks the content and gives it its name."""
+        self.proceed()
+        got, bytes_ = self._digest.hexdigest(), self.size
+        if size is not None and bytes_ != size:
+            self.forget()
+            raise WrongContent(f"'{self._about['url']}' gave {bytes_} bytes; expected {size}; nothing was kept")
+        if sha256 is not None and got != sha256:
+            self.forget()
+            raise WrongContent(
+                f"'{self._about['url']}' gave a file with the SHA-256 {got}; expected {sha256}; nothing was kept",
+                hint="the download was damaged or the file is another one: try again, or another source (--from)",
+            )
+        self.path.replace(self.target)
+        self._note.unlink(missing_ok=True)
+        return got
+
+
+def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str], progress: Progress | None) -> bool:
+    """Asks once for what is missing; whether the file is whole now."""
+    here = part.size
+    request = urllib.request.Request(url, headers={"User-Agent": "codec-bench", "Accept-Encoding": "identity"})
+    for name, value in headers.items():
+        request.add_unredirected_header(name, value)
+    if here:
+        request.add_header("Range", f"bytes={here}-")
+        if part.validator:
+            request.add_header("If-Range", part.validator)
+    try:
+        answer: HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_S)
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and here:  # nothing lies behind what is here: it is whole, or of another file
+            total = error.headers.get("Content-Range", "").rpartition("/")[2]
+            error.close()
+            if total == str(here):
+                return True
+            part.forget()
+            return _attempt(part, url, size, headers, progress)
+        raise
+    with answer:
+        validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
+        if validator and validator.startswith("W/"):
+            validator = None  # a weak one does not say that bytes are equal
+        length = answer.headers.get("Content-Length")
+        total = int(length) if length and length.isdigit() else None
+        span = answer.headers.get("Content-Range", "")
+        if answer.status == 206 and span.startswith(f"bytes {here}-"):
+            part.proceed()
+            total = None if total is None else total + here
+        else:
+            part.begin(validator)
+            here = 0
+        if size is not None and total is not None and total != size:
+            part.forget()
+            raise WrongContent(f"'{url}' has {total} bytes; expected {size}; nothing was fetched")
+        if answer.headers.get_content_type() == "text/html" and part.target.suffix not in (".html", ".htm"):
+            part.forget()
+            raise WrongContent(
+                f"'{url}' answered with a web page in place of the file",
+                hint="a proxy or a page that asks for consent may stand in between: open it in a browser",
+            )
+        if total is not None:
+            check_room(part.target.parent, total - here, part.target.name)
+        bound = size if size is not None else total
+        with part.path.open("ab") as file:
+            while chunk := answer.read(_CHUNK):
+                here += len(chunk)
+                if bound is not None and here > bound:
+                    file.close()
+                    part.forget()
+                    raise WrongContent(f"'{url}' gave more than {bound} bytes, as many as it should have")
+                part.add(file, chunk)
+                if progress is not None:
+                    progress(part.target.name, here, bound)
+    # Without a length a server that breaks off looks like one that has finished: then only the checks below can tell.
+    return bound is None or here == bound
+
+
+def _of_the_disk(error: Exception) -> bool:
+    """Whether an error is one of files, which name theirs or speak of room, and not one of the connection."""
+    if isinstance(error, urllib.error.URLError) or not isinstance(error, OSError):
+        return False
+    return error.filename is not None or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+
+
+def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
+    """What a failed connection or answer is to a person; `here` is how much of the file has come."""
+    host = urlsplit(url).netloc
+    if isinstance(error, urllib.error.HTTPError):
+        if error.code in (401, 403):
+            return Unreachable(
+                f"'{url}' may not be fetched: the server answered {error.code} {error.reason}",
+                hint="it asks for a permission: see its page, and set HF_TOKEN (or MODELSCOPE_API_TOKEN) where it needs one",
+            )
+        if error.code in (404, 410):
+            return Unreachable(
+                f"'{url}' is not there: the server answered {error.code} {error.reason}",
+                hint="name another source with --from, or put the file in place by hand (docs/weights.md)",
+            )
+        return Unreachable(
+            f"'{url}' could not be fetched: the server answered {error.code} {error.reason}",
+            hint="try again later, or another source with --from",
+        )
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    kept = f"; {here} bytes are kept, and the same command continues" if here else ""
+    return Unreachable(
+        f"'{host}' could not be reached: {why(reason)}{kept}",
+        hint="check the network and its proxy; without one, take the files from a folder: --from FOLDER (docs/weights.md)",
+    )
+
+
+def why(reason: object) -> str:
+    """What a connection failed of, in words."""
+    if isinstance(reason, socket.gaierror):
+        return "its name could not be resolved"
+    if isinstance(reason, ConnectionRefusedError):
+        return "the connection was refused"
+    if isinstance(reason, TimeoutError):
+        return f"no answer within {TIMEOUT_S:g} s"
+    if isinstance(reason, ssl.SSLError):
+        return f"its certificate was not accepted ({reason.reason or reason})"
+    return str(reason) or type(reason).__name__

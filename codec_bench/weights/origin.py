@@ -1,0 +1,124 @@
+"""Where the files of a checkpoint came from, and what their source said about them.
+
+Conventions
+    What codec-bench fetched into a folder of its own is described by `codec-bench-weights.json` beside the files. The
+    Hugging Face cache and hub folders describe themselves: a file kept by the hub's large-file storage is named by its
+    SHA-256, any other by the id that git gives its content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+RECORD = "codec-bench-weights.json"
+_SHA256 = re.compile(r"^[0-9a-f]{64}$")
+_GIT_ID = re.compile(r"^[0-9a-f]{40}$")
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a source says about one file.
+
+    Args:
+        by: who says it, in words. size: bytes, or None. sha256, git_id: of the content; at most one of them is known.
+    """
+
+    by: str
+    size: int | None = None
+    sha256: str | None = None
+    git_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What `codec-bench-weights.json` holds.
+
+    Args:
+        name: the checkpoint's. source: a repository or URL. revision: of the repository, or None.
+        files: by path, each with `size`, `sha256` and `url`.
+    """
+
+    name: str
+    source: str
+    revision: str | None = None
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def used(self) -> str:
+        """How a record names these weights: repository and revision, else the name and the content's beginning."""
+        if self.revision:
+            return f"{self.source}@{self.revision}"
+        sha256 = next((file["sha256"] for file in self.files.values() if file.get("sha256")), None)
+        return f"{self.name}@sha256:{sha256[:12]}" if sha256 else f"{self.name}@local"
+
+    def write(self, folder: Path) -> None:
+        """Puts the record beside the files, whole or not at all."""
+        part = folder / f"{RECORD}.part"
+        part.write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
+        part.replace(folder / RECORD)
+
+
+def read_origin(folder: Path, name: str) -> Origin | None:
+    """The record in a folder, or None where there is none that can be read, or it is another checkpoint's."""
+    try:
+        return parse_origin((folder / RECORD).read_text("utf-8"), name)
+    except OSError:
+        return None
+
+
+def parse_origin(text: str, name: str) -> Origin | None:
+    """A record from its text, or None where it is broken or another checkpoint's."""
+    try:
+        fields = json.loads(text)
+        files = {
+            str(path): {"size": said.get("size"), "sha256": said.get("sha256"), "url": said.get("url")}
+            for path, said in fields["files"].items()
+        }
+        found = Origin(fields["name"], fields["source"], fields.get("revision"), files)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    sound = all(s["sha256"] is None or _SHA256.match(str(s["sha256"])) for s in files.values())
+    return found if found.name == name and sound else None
+
+
+def said_by_hub(path: Path) -> Said | None:
+    """What the hub said about a file of its cache, or of a folder that it was downloaded into; None for other files."""
+    real = path.resolve()
+    if path.is_symlink() and real.parent.name == "blobs":
+        return _by_id(real.name)
+    for folder in path.parents:
+        note = folder / ".cache" / "huggingface" / "download" / f"{path.relative_to(folder).as_posix()}.metadata"
+        if note.is_file():
+            lines = note.read_text("utf-8", errors="replace").split("\n")
+            return _by_id(lines[1].strip()) if len(lines) > 1 else None
+    return None
+
+
+def _by_id(etag: str) -> Said | None:
+    if _SHA256.match(etag):
+        return Said("what the hub said when it was fetched", sha256=etag)
+    return Said("what the hub said when it was fetched", git_id=etag) if _GIT_ID.match(etag) else None
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    return _digest(hashlib.sha256(), path)
+
+
+def git_id_of(path: Path) -> str:
+    """The id that git gives a file's content."""
+    # git hashes its own header in front of the content; SHA-1 is what it uses, not a choice made here
+    return _digest(hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False), path)
+
+
+def _digest(digest: Any, path: Path) -> str:
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()

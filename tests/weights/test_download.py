@@ -1,0 +1,196 @@
+"""One file over HTTP: continued, checked, and nothing wrong left under its name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+
+from codec_bench.errors import WeightsError
+from codec_bench.weights import download as module
+from codec_bench.weights.download import Unreachable, WrongContent, check_room, download, readable
+
+PATH = "/file.bin"
+
+
+def digest(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "file.bin"
+
+
+def left_over(target):
+    return sorted(path.name for path in target.parent.glob("file.bin*"))
+
+
+def test_a_file_is_what_the_server_has(server, serve, content, target):
+    serve(PATH, content)
+    seen = []
+    got = download(server.url + PATH, target, progress=lambda *said: seen.append(said))
+    assert got == digest(content) and target.read_bytes() == content
+    assert left_over(target) == ["file.bin"]
+    assert seen[-1] == ("file.bin", len(content), len(content))
+    assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
+
+
+def test_a_broken_connection_is_taken_up_where_it_broke(server, serve, content, target):
+    serve(PATH, content, cuts=[300_000, 500_000])
+    assert download(server.url + PATH, target, sha256=digest(content), size=len(content)) == digest(content)
+    assert target.read_bytes() == content
+    assert server.sent(PATH) == [300_000, 200_000, len(content) - 500_000]
+    assert [r.range for r in server.requests] == [None, "bytes=300000-", "bytes=500000-"]
+
+
+def test_a_later_command_continues_what_an_earlier_one_began(server, serve, content, target):
+    serve(PATH, content, cuts=[300_000, 0])
+    with pytest.raises(Unreachable, match="broke off after 300000 bytes"):
+        download(server.url + PATH, target, sha256=digest(content))
+    assert not target.exists() and target.with_name("file.bin.part").stat().st_size == 300_000
+    server.requests.clear()
+    download(server.url + PATH, target, sha256=digest(content))
+    assert target.read_bytes() == content and server.sent(PATH) == [len(content) - 300_000]
+    assert left_over(target) == ["file.bin"]
+
+
+def test_a_file_that_changed_in_between_is_not_glued_together(server, serve, content, target):
+    serve(PATH, content, cuts=[300_000, 0])
+    with pytest.raises(Unreachable):
+        download(server.url + PATH, target)
+    other = content[::-1]
+    serve(PATH, other, etag='"v2"')
+    assert download(server.url + PATH, target) == digest(other)
+    assert target.read_bytes() == other
+
+
+def test_without_a_checksum_or_a_validator_nothing_is_continued(server, serve, content, target):
+    serve(PATH, content, cuts=[300_000, 0], etag=None)
+    with pytest.raises(Unreachable):
+        download(server.url + PATH, target)
+    server.requests.clear()
+    download(server.url + PATH, target)
+    assert server.sent(PATH) == [len(content)] and target.read_bytes() == content
+
+
+def test_a_server_without_ranges_starts_over(server, serve, content, target):
+    serve(PATH, content, cuts=[300_000], ranges=False)
+    assert download(server.url + PATH, target, sha256=digest(content)) == digest(content)
+    assert server.sent(PATH) == [300_000, len(content)]
+
+
+def test_a_whole_part_needs_nothing_more(server, serve, content, target):
+    serve(PATH, content)
+    target.with_name("file.bin.part").write_bytes(content)
+    about = {"url": server.url + PATH, "sha256": digest(content), "validator": '"v1"'}
+    target.with_name("file.bin.part.json").write_text(json.dumps(about))
+    download(server.url + PATH, target, sha256=digest(content))
+    assert target.read_bytes() == content and server.sent(PATH) == [0]
+
+
+def test_a_beginning_of_another_file_is_found_out(server, serve, content, target):
+    serve(PATH, content)
+    target.with_name("file.bin.part").write_bytes(b"x" * 1000)
+    about = {"url": server.url + PATH, "sha256": digest(content), "validator": '"v1"'}
+    target.with_name("file.bin.part.json").write_text(json.dumps(about))
+    with pytest.raises(WrongContent, match=digest(content)):
+        download(server.url + PATH, target, sha256=digest(content))
+    assert left_over(target) == []
+    download(server.url + PATH, target, sha256=digest(content))
+    assert target.read_bytes() == content
+
+
+def test_a_wrong_checksum_says_both_and_leaves_nothing(server, serve, content, target):
+    serve(PATH, content)
+    with pytest.raises(WrongContent) as caught:
+        download(server.url + PATH, target, sha256="0" * 64)
+    assert digest(content) in str(caught.value) and "0" * 64 in str(caught.value)
+    assert left_over(target) == []
+
+
+def test_a_wrong_size_is_found_before_anything_is_fetched(server, serve, content, target):
+    serve(PATH, content)
+    with pytest.raises(WrongContent, match=f"has {len(content)} bytes; expected 5"):
+        download(server.url + PATH, target, size=5)
+    assert left_over(target) == []
+
+
+@pytest.mark.parametrize(("size", "says"), [(5, "more than 5 bytes"), (800_000, "broke off after 700001 bytes")])
+def test_a_wrong_size_is_found_where_the_server_does_not_say_it(server, serve, content, target, size, says):
+    serve(PATH, content, length=False, ranges=False)
+    with pytest.raises(WeightsError, match=says):
+        download(server.url + PATH, target, size=size)
+    assert not target.exists()
+
+
+def test_a_web_page_is_no_checkpoint(server, serve, target):
+    serve(PATH, b"<html>please log in</html>", kind="text/html; charset=utf-8")
+    with pytest.raises(WrongContent, match="web page"):
+        download(server.url + PATH, target)
+    assert left_over(target) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "says", "hint"),
+    [(404, "is not there", "--from"), (403, "may not be fetched", "HF_TOKEN"), (401, "may not be", "HF_TOKEN"), (503, "answered 503", "later")],
+)  # fmt: skip
+def test_what_a_server_refuses_is_one_sentence(server, serve, target, status, says, hint):
+    serve(PATH, b"", status=status)
+    with pytest.raises(Unreachable) as caught:
+        download(server.url + PATH, target)
+    assert says in caught.value.message and str(status) in caught.value.message and hint in caught.value.hint
+    assert left_over(target) == []
+
+
+def test_a_refused_connection_is_one_sentence(server, target):
+    server.close()
+    with pytest.raises(Unreachable, match="the connection was refused"):
+        download(server.url + PATH, target)
+
+
+def test_a_silent_server_is_given_up(target, monkeypatch):
+    import socket
+
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        with pytest.raises(Unreachable, match=r"no answer within 0\.2 s"):
+            download(f"http://127.0.0.1:{silent.getsockname()[1]}/x", target)
+
+
+def test_only_web_addresses_are_fetched(tmp_path, target):
+    with pytest.raises(WeightsError, match="cannot be fetched"):
+        download((tmp_path / "x").as_uri(), target)
+
+
+def test_credentials_do_not_follow_a_redirect(server, serve, content, target):
+    serve(PATH, content)
+    server.answers["/moved"] = (302, {"Location": server.url.replace("127.0.0.1", "localhost") + PATH}, b"")
+    download(server.url + "/moved", target, headers={"Authorization": "Bearer secret"})
+    first, second = server.requests
+    assert first.headers["Authorization"] == "Bearer secret" and "Authorization" not in second.headers
+    assert target.read_bytes() == content
+
+
+def test_a_full_disk_is_named(tmp_path, server, serve, content, target, monkeypatch):
+    from types import SimpleNamespace
+
+    serve(PATH, content)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(WeightsError, match=r"needs 700 kB .* where 1 kB are free"):
+        download(server.url + PATH, target)
+    with pytest.raises(WeightsError, match="needs 3 GB"):
+        check_room(tmp_path / "not" / "there", 3_000_000_000, "it")
+
+
+def test_a_folder_that_cannot_be_written_is_named(server, serve, content, tmp_path):
+    serve(PATH, content)
+    with pytest.raises(WeightsError, match="cannot be written: No such file"):
+        download(server.url + PATH, tmp_path / "gone" / "file.bin")
+
+
+def test_sizes_as_a_person_reads_them():
+    assert [readable(n) for n in (12, 1500, 411_179_119, 3_087_000_000)] == ["12 bytes", "1.5 kB", "411 MB", "3.09 GB"]
