@@ -4,6 +4,8 @@
 
 Two races: both free to use every core (speechmos as it ships), and both on one thread. Over clips of each length, cut
 from the recordings one after the other, and over all recordings as they are. Without recordings: the embedded speech.
+A third race sets the ways of computing the feature side by side (`@numba`, `@torch`, `@onnxruntime`), over all recordings
+as one batch, torch on the GPU where there is one (four clips where there is none); `--only-ways` runs it alone.
 
 The floor is what the same multiply-accumulates would take at the rate at which this machine multiplies matrices that
 stay in its first cache: those of the network over every window (`direct`), over the shared picture (`shared`), and after
@@ -112,6 +114,60 @@ def products(clips: list[np.ndarray]) -> tuple[float, float, float]:
     return direct, shared, tiled
 
 
+def ways(clips: list[np.ndarray]) -> list[dict[str, object]]:
+    """Rows of the ways of computing, over one batch: the kernels and ONNX Runtime on the CPU, torch on the GPU.
+
+    Without a GPU the batch is its first four clips: torch on a CPU is no way that anybody should choose.
+    """
+    import torch
+
+    device = "cuda:0" if torch.cuda.is_available() else "cpu"
+    clips = clips if device != "cpu" else clips[:4]
+    made = {way: load_feature(f"dnsmos@{way}") for way in ("onnxruntime", "numba")}
+    made["torch"] = load_feature("dnsmos@torch", device=device)
+    results = {way: feature.compute(clips) for way, feature in made.items()}
+    windows = sum(result["windows"] for result in results["numba"])
+    _, shared, _ = products(clips)
+    floor = shared / _matrix_products_per_second(device)
+    seconds = interleaved({way: partial(f.compute, clips) for way, f in made.items()}, repeats=3, warmup=0)
+    rows = []
+    for way, times in seconds.items():
+        pairs = zip(results["onnxruntime"], results[way], strict=True)
+        apart = max(abs(e[n] - f[n]) for e, f in pairs for n in SCORES)
+        if not apart <= TOLERANCE:
+            raise SystemExit(f"@{way}: the scores lie {apart:.1e} from onnxruntime's")
+        place = device if way == "torch" else "cpu"
+        note = f"{windows} windows in one batch, on {place}"
+        note += f"; {shared / 1e9:.1f} G products: at least {floor:.3g} s" if way == "torch" else ""
+        ratio = float(np.median(seconds["onnxruntime"]) / np.median(times))
+        rows.append(row("ways", f"@{way} on {place}", times, n=len(clips), ratio=ratio,
+                        agreement=f"max abs diff {apart:.1e}", note=note))  # fmt: skip
+        sys.stdout.write(
+            f"{'@' + way:>13} on {place}: {np.median(times):.3f} s, {apart:.1e} from onnxruntime; {note}\n"
+        )
+    if device == "cpu":
+        sys.stdout.write("@torch on a GPU: not measured\n")
+        rows.append({"case": "ways", "variant": "@torch on cuda:0", "n": len(clips), "note": "not measured: no GPU"})
+    return rows
+
+
+def _matrix_products_per_second(device: str) -> float:
+    """What torch multiplies and adds in a second, in float32, on large matrices."""
+    import torch
+
+    from codec_bench.features.precision import computing
+
+    size = 8192 if device != "cpu" else 1024
+    left = torch.ones(size, size, device=device)
+    seconds = []
+    with computing(device, "float32"):
+        for _ in range(5):
+            start = time.perf_counter()
+            float((left @ left)[0, 0])  # reading a number waits for the device
+            seconds.append(time.perf_counter() - start)
+    return size**3 / min(seconds)
+
+
 def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -120,14 +176,19 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", nargs="+", default=["all", "1"], choices=["all", "1"])
     parser.add_argument("--no-recordings", action="store_true", help="only the clips of given lengths")
+    parser.add_argument("--only-ways", action="store_true", help="only the ways of computing, side by side")
     options = parser.parse_args()
     recordings = signals(options.recordings)
+    packages = ("codec-bench", "speechmos", "onnxruntime", "librosa", "numba", "numpy", "torch")
+    rows = ways(list(recordings.values()))
+    if options.only_ways:
+        sys.stdout.write(f"rows in {os.path.relpath(append_rows('dnsmos', rows, packages))}\n")
+        return
     speech = np.concatenate([x for x in recordings.values() if x.size > RATE])
     cases = {f"{seconds:g} s": [np.resize(speech, round(seconds * RATE))] for seconds in options.seconds}
     if not options.no_recordings:
         cases[f"{len(recordings)} recordings"] = list(recordings.values())
     rate, cores = products_per_second(), len(os.sched_getaffinity(0))
-    rows = []
     sys.stdout.write(f"one core: {rate / 1e9:.0f} G multiply-accumulates per second in its first cache\n")
     sys.stdout.write(
         f"{'case':>15} {'windows':>7} {'threads':>7} {'speechmos s':>11} {'ours s':>8} {'ratio':>6} {'apart':>8} "
@@ -160,7 +221,7 @@ def main() -> None:
                 f"{direct / 1e9:>8.1f} {shared / 1e9:>8.1f} {floor:>8.3f}\n"
             )
             sys.stdout.flush()
-    path = append_rows("dnsmos", rows, ("codec-bench", "speechmos", "onnxruntime", "librosa", "numba", "numpy"))
+    path = append_rows("dnsmos", rows, packages)
     sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
 
 

@@ -10,8 +10,17 @@ from pathlib import Path
 
 PACKAGES = (
     "codec-bench", "numpy", "scipy", "numba", "torch", "torchaudio", "transformers", "onnxruntime", "onnxruntime-gpu", "av",
-    "soundfile", "soxr", "pesq", "pocketsphinx", "speechmos", "Resemblyzer", "whisper-normalizer",
+    "soundfile", "soxr", "pesq", "pocketsphinx", "speechmos", "Resemblyzer", "whisper-normalizer", "ctranslate2", "faster-whisper", "funasr", "s3prl", "pyworld", "wetext", "zhconv",
 )  # fmt: skip
+
+ONNXRUNTIMES = (
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "onnxruntime-directml",
+    "onnxruntime-openvino",
+    "onnxruntime-training",
+)
+"""Packages that all install the module `onnxruntime`, each over the others' files: one at most may be there."""
 
 
 def package_version(name: str) -> str | None:

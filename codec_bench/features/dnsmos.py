@@ -4,22 +4,48 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
+from codec_bench.audio.resample import fit_length
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
 
 RATE_HZ = 16_000
 WINDOW_S = 9.01
 WINDOW = 144_160
-PROTOCOLS = {None: "dnsmos/speechmos", "all-windows": "dnsmos/all-windows"}
 WINDOWS_AT_ONCE = 96
 """Windows that share one picture: bounds the memory (about 100 MB) for signals of any length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a signal becomes windows.
+
+    Args:
+        id: the protocol id. windows: which count: those of `speechmos`, `all`, or the `first`, filled up with zeros.
+        peak: whether the signal is divided by its largest absolute value before.
+        reflect: whether the mel levels continue a window by its mirror image instead of zeros.
+    """
+
+    id: str
+    windows: Literal["speechmos", "all", "first"] = "speechmos"
+    peak: bool = False
+    reflect: bool = False
+
+
+PROTOCOLS = {
+    None: Protocol("dnsmos/speechmos"),
+    "all-windows": Protocol("dnsmos/all-windows", windows="all"),
+    "ultraeval-audio": Protocol("dnsmos/ultraeval-audio", windows="first", reflect=True),
+    "versa": Protocol("dnsmos/versa", peak=True),
+}
+BACKENDS = ("numba", "torch", "onnxruntime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +85,24 @@ _POLYNOMIALS = {
 class Dnsmos(Feature):
     """The four DNSMOS scores of a signal: mean over windows of 9.01 s, one second apart. Higher is better, 1 to 5.
 
-    A signal shorter than a window is doubled until it is long enough. Which windows count is the variant:
+    Which windows count is the variant, and each variant is a protocol of its own:
 
     * None, protocol `dnsmos/speechmos`: what the package `speechmos` (and DNS-Challenge's `dnsmos_local.py`, and
-      torchmetrics) counts. Those take a window's end from a product of floats, which for windows that start at 7 to
-      23 s, at 119 to 122 s, and at some later seconds comes out one sample short, and then skip the window as
-      incomplete; a window that starts in the last 10 s is not tried at all. Of a clip of 30 s nothing after 15.01 s
-      is heard. Published numbers carry this, so it is the default.
+      torchmetrics) counts. A signal shorter than a window is doubled until it is long enough. Those take a window's end
+      from a product of floats, which for windows that start at 7 to 23 s, at 119 to 122 s, and at some later seconds
+      comes out one sample short, and then skip the window as incomplete; a window that starts in the last 10 s is not
+      tried at all. Of a clip of 30 s nothing after 15.01 s is heard. Published numbers carry this, so it is the default.
     * `all-windows`, protocol `dnsmos/all-windows`: every window that fits. The same number where nothing was skipped.
+    * `ultraeval-audio`, protocol `dnsmos/ultraeval-audio`: the first 9.01 s only, a shorter signal followed by zeros, and
+      mel levels as librosa 0.8 made them (the first frame sees the signal's mirror image). What UltraEval-Audio's tables
+      hold.
+    * `versa`, protocol `dnsmos/versa`: the windows of the default after the signal was divided by its largest absolute
+      value. What VERSA reports.
 
-    The networks are computed by this project's own kernels (`kernels/dnsmos`), which share between overlapping windows
-    what they have in common; no ONNX runtime is needed.
+    How the networks are computed is no part of the protocol: the ways agree to 1e-5 of a score. On a CPU it is this
+    project's own kernels (`kernels/dnsmos`), on a GPU torch (`dnsmos_torch`); both share between overlapping windows what
+    they have in common. `dnsmos@numba`, `dnsmos@torch` and `dnsmos@onnxruntime` name the way: `@numba` leaves the GPU to
+    others, `@onnxruntime` is the slow reference, on the GPU where `onnxruntime-gpu` is installed.
 
     Result: `{"sig": float, "bak": float, "ovrl": float, "p808": float, "windows": int}`.
 
@@ -77,70 +110,194 @@ class Dnsmos(Feature):
     2021 (`p808`). Reference implementation: speechmos 0.0.1 with onnxruntime and librosa 0.11, to 1e-4 (found: 1e-5).
 
     Args:
-        device: always computed on the CPU.
+        device: `cpu` or `cuda:N`.
         weights: a folder with `sig_bak_ovr.onnx` and `model_v8.onnx`, or None for those in the installed package.
-        variant: None or `all-windows`.
+        variant: None, `all-windows`, `ultraeval-audio` or `versa`.
+        point: the way of computing, or None for the device's own.
 
     Raises:
-        UserError: no such variant. MissingExtra: speechmos is not installed, and no weights were given.
-        WeightsError: the folder lacks a file, or a file holds another network (raised by `compute`).
+        UserError: no such variant or way. MissingExtra: speechmos is not installed, and no weights were given.
+        WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
     """
 
     name = "dnsmos"
     rate_hz = RATE_HZ
-    where = "cpu"
+    where = "device"
     batch_s = 120.0
 
-    def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
+    def __init__(
+        self, device: str = "cpu", weights: str | None = None, variant: str | None = None, point: str | None = None
+    ) -> None:
         super().__init__(device, weights)
         self.protocol = protocol_of(variant)
-        self.variant = variant
+        self.backend = backend_of(point) or ("torch" if device.startswith("cuda") else "numba")
+        if point == "numba" or (point == "onnxruntime" and not _onnxruntime_has_cuda()):
+            self.where = "cpu"
+        self._how = PROTOCOLS[variant]
         self._folder = _folder(weights)
-        self._networks: tuple[Any, Any, Any] | None = None
+        self._score: Callable[[Sequence[_Clip]], list[tuple[np.ndarray, np.ndarray]]] | None = None
+
+    def load(self) -> None:
+        """Reads the networks and prepares them for the way of computing."""
+        if self._score is None:
+            p835, p808 = (read_network(self._folder / network.file, network) for network in (_P835, _P808))
+            make = {"numba": _Kernels, "torch": _Torch, "onnxruntime": _OnnxRuntime}[self.backend]
+            self._score = make(self, p835, p808).score
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One result per signal `(samples,)`, float32 at 16 kHz in [-1, 1]."""
-        return [self._score(signal) for signal in signals]
+        self.load()
+        clips = [self._clip(signal) for signal in signals]
+        outputs = iter(self._score([clip for clip in clips if isinstance(clip, _Clip)]))
+        return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in clips]
 
-    def _score(self, signal: np.ndarray) -> Result | Unavailable:
+    def _clip(self, signal: np.ndarray) -> _Clip | Unavailable:
         if not signal.size:
             return Unavailable("the signal has no samples")
-        if not max(signal.max(), -signal.min()) <= 1.0:
+        peak = max(signal.max(), -signal.min())
+        if not peak <= 1.0:
             return Unavailable("the signal leaves [-1, 1] or is not finite")
-        repeated = repeat(np.ascontiguousarray(signal, np.float32))
-        starts = window_starts(repeated.size, self.variant)
+        signal = np.ascontiguousarray(signal, np.float32)
+        if self._how.peak:
+            if peak == 0:
+                return Unavailable("the signal is silent and cannot be divided by its peak")
+            signal = signal / peak
+        if self._how.windows == "first":
+            first = fit_length(signal, WINDOW)
+            return _Clip(first, [0], [0], None)
+        repeated = repeat(signal)
+        starts = window_starts(repeated.size, "all-windows" if self._how.windows == "all" else None)
         # In a repeated signal, windows that start a whole number of repetitions apart are the same samples.
         period = signal.size if repeated.size > signal.size else None
         phases = [start * RATE_HZ % period if period else start for start in starts]
         distinct = dict(zip(reversed(phases), reversed(starts)))
         places = {phase: n for n, phase in enumerate(sorted(distinct, key=distinct.__getitem__))}
-        raw, p808 = self._windows(repeated, sorted(distinct.values()), period)
-        place = [places[phase] for phase in phases]
+        return _Clip(repeated, sorted(distinct.values()), [places[phase] for phase in phases], period)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Clip:
+    """A signal of at least one window, the seconds at which its distinct windows start, and which of them counts when.
+
+    Args:
+        signal: float32 `(samples,)`. starts: ascending. places: for every window that counts, its place in `starts`.
+        period: samples after which the signal repeats itself, or None.
+    """
+
+    signal: np.ndarray
+    starts: list[int]
+    places: list[int]
+    period: int | None
+
+    def parts(self, most: int) -> list[tuple[np.ndarray, int]]:
+        """The signal of every stretch of windows without a gap, and how many windows it holds."""
+        return [
+            (self.signal[first * RATE_HZ : (first + count - 1) * RATE_HZ + WINDOW], count)
+            for first, count in runs(self.starts, most)
+        ]
+
+    def result(self, raw: np.ndarray, p808: np.ndarray) -> Result:
+        """The four scores from the raw outputs `(starts, 3)` and `(starts,)` of the distinct windows."""
         result: Result = {
-            name: float(np.polyval(polynomial, raw[place, n].astype(np.float64)).mean())
+            name: float(np.polyval(polynomial, raw[self.places, n].astype(np.float64)).mean())
             for n, (name, polynomial) in enumerate(_POLYNOMIALS.items())
         }
-        return result | {"p808": float(p808[place].mean(dtype=np.float64)), "windows": len(starts)}
+        return result | {"p808": float(p808[self.places].mean(dtype=np.float64)), "windows": len(self.places)}
 
-    def _windows(self, signal: np.ndarray, starts: Sequence[int], period: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for windows that start at these seconds."""
-        crew, p835, p808 = self._loaded()
+
+class _Kernels:
+    """The project's own kernels, clip by clip."""
+
+    def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
+        from codec_bench.kernels.dnsmos.cpu import P808, Crew, SigBakOvr
+
+        self._crew, self._p835, self._p808 = Crew(_threads()), SigBakOvr(p835), P808(p808, feature._how.reflect)
+
+    def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [self._windows(clip) for clip in clips]
+
+    def _windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
         raw, scores = [], []
-        with crew:
-            for first, count in runs(starts, WINDOWS_AT_ONCE):
-                part = signal[first * RATE_HZ : (first + count - 1) * RATE_HZ + WINDOW]
-                waits = p835.start_run(crew, part, count, period), p808.start_run(crew, part, count, period)
+        with self._crew as crew:
+            for part, count in clip.parts(WINDOWS_AT_ONCE):
+                waits = [net.start_run(crew, part, count, clip.period) for net in (self._p835, self._p808)]
                 raw.append(waits[0]())
                 scores.append(waits[1]())
         return np.concatenate(raw), np.concatenate(scores)
 
-    def _loaded(self) -> tuple[Any, Any, Any]:
-        if self._networks is None:
-            from codec_bench.kernels.dnsmos.cpu import P808, Crew, SigBakOvr
 
-            p835, p808 = (read_network(self._folder / network.file, network) for network in (_P835, _P808))
-            self._networks = Crew(_threads()), SigBakOvr(p835), P808(p808)
-        return self._networks
+class _Torch:
+    """The networks in torch, all clips together."""
+
+    def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
+        from codec_bench.features.dnsmos_torch import Networks
+
+        self._networks = Networks(p835, p808, feature.device, feature._how.reflect)
+
+    def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
+        parts = [clip.parts(min(WINDOWS_AT_ONCE, self._networks.longest_run)) for clip in clips]
+        outputs = iter(self._networks.score([run for some in parts for run in some]))
+        joined = ([next(outputs) for _ in some] for some in parts)
+        return [(np.concatenate([o[0] for o in some]), np.concatenate([o[1] for o in some])) for some in joined]
+
+
+class _OnnxRuntime:
+    """The published files as they are, window by window."""
+
+    def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingExtra("dnsmos@onnxruntime", "onnxruntime", "embedded") from error
+        self._reflect = feature._how.reflect
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = _threads()
+        providers: list[Any] = ["CPUExecutionProvider"]
+        if feature.device.startswith("cuda") and _onnxruntime_has_cuda():
+            number = int(feature.device.partition(":")[2] or 0)
+            # Without TensorFloat-32, whose 11 bits are too few for 1e-4 of a score.
+            providers.insert(0, ("CUDAExecutionProvider", {"device_id": number, "use_tf32": 0}))
+        files = (feature._folder / network.file for network in (_P835, _P808))
+        self._p835, self._p808 = (onnxruntime.InferenceSession(os.fspath(f), options, providers) for f in files)
+        if len(providers) > 1 and self._p835.get_providers()[0] != "CUDAExecutionProvider":
+            raise UserError(
+                "onnxruntime-gpu cannot use this GPU, and would compute on the CPU without a word",
+                hint="codec-bench doctor says whether onnxruntime lies over it; dnsmos@torch needs neither",
+            )
+
+    def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [self._windows(clip) for clip in clips]
+
+    def _windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
+        from codec_bench.kernels.dnsmos.ref import HOP_SAMPLES, mel_levels
+
+        raw, scores = [], []
+        for start in clip.starts:
+            window = clip.signal[start * RATE_HZ : start * RATE_HZ + WINDOW]
+            levels = mel_levels(window[:-HOP_SAMPLES], self._reflect).astype(np.float32)
+            raw.append(self._p835.run(None, {"input_1": window[None]})[0][0])
+            scores.append(self._p808.run(None, {"input_1": levels[None]})[0][0, 0])
+        return np.stack(raw), np.array(scores)
+
+
+def backend_of(point: str | None) -> str | None:
+    """The way of computing that a name such as `dnsmos@torch` asks for.
+
+    Raises:
+        UserError: there is no such way.
+    """
+    if point is not None and point not in BACKENDS:
+        raise UserError(f"dnsmos has no '@{point}'", hint=f"use dnsmos, or dnsmos@ one of: {', '.join(BACKENDS)}")
+    return point
+
+
+def _onnxruntime_has_cuda() -> bool:
+    """Whether ONNX Runtime for CUDA is installed, found without importing it."""
+    try:
+        version("onnxruntime-gpu")
+    except PackageNotFoundError:
+        return False
+    return True
 
 
 def protocol_of(variant: str | None) -> str:
@@ -154,7 +311,7 @@ def protocol_of(variant: str | None) -> str:
         raise UserError(
             f"dnsmos has no variant '{variant}'", hint=f"use dnsmos, or dnsmos[VARIANT] with one of: {known}"
         )
-    return PROTOCOLS[variant]
+    return PROTOCOLS[variant].id
 
 
 def repeat(signal: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from codec_bench.features.dnsmos import protocol_of
+from codec_bench.features.dnsmos import backend_of, protocol_of
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
 
@@ -14,10 +14,12 @@ class _Dnsmos(Metric):
     """What the four scores share: they read one feature, and the variant says which windows count.
 
     Args:
-        variant: None (the windows that speechmos counts) or `all-windows`.
+        variant: None (the windows that speechmos counts), `all-windows`, `ultraeval-audio` or `versa`.
+        point: how the networks are computed, where that is to be said (`numba`, `torch`, `onnxruntime`): the same numbers
+            to 1e-5, so the same protocol.
 
     Raises:
-        UserError: no such variant.
+        UserError: no such variant, or no such way of computing.
     """
 
     kind = "single"
@@ -28,9 +30,9 @@ class _Dnsmos(Metric):
     source = "speechmos 0.0.1, to 1e-4"
     key: ClassVar[str]
 
-    def __init__(self, variant: str | None = None) -> None:
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         self.protocol = protocol_of(variant)
-        suffix = "" if variant is None else f"[{variant}]"
+        suffix = ("" if variant is None else f"[{variant}]") + ("" if backend_of(point) is None else f"@{point}")
         self.name = f"dnsmos_{self.key}{suffix}"
         self.estimate_features = (f"dnsmos{suffix}",)
 

@@ -505,9 +505,11 @@ class P808:
 
     Args:
         weights: five convolutions and three dense layers.
+        reflect: whether a window is continued by its mirror image instead of zeros.
     """
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, reflect: bool = False) -> None:
+        self.reflect = reflect
         self.taps = _taps(*weights.convolutions[0])
         self.layers = {n: _Layer(own) for n, own in enumerate(weights.convolutions[1:], start=2)}
         self.dense = weights.dense
@@ -552,6 +554,8 @@ class P808:
         start, last = first * HOP_SAMPLES, (first + FRAMES - 1) * HOP_SAMPLES
         ends[0, HOP_SAMPLES:] = padded[start + HOP_SAMPLES : start + MEL_SAMPLES]
         ends[1, :-1] = padded[last : last + MEL_SAMPLES - 1]
+        if self.reflect:
+            ends[0, :HOP_SAMPLES], ends[1, -1] = ends[0, :HOP_SAMPLES:-1], ends[1, -3]
         window[[0, -1]] = _mel_decibels(s, ends.reshape(-1), MEL_SAMPLES, 0, 2)
         window -= window.max()
         np.maximum(window, np.float32(-RANGE_DB), out=window)

@@ -58,14 +58,17 @@ def p835(window: np.ndarray, weights: Weights) -> np.ndarray:
     return _network(np.log(np.maximum(real**2 + imaginary**2, FLOOR)) / LN_10, weights, P835_MAXIMA)
 
 
-def p808(window: np.ndarray, weights: Weights) -> np.ndarray:
+def p808(window: np.ndarray, weights: Weights, reflect: bool = False) -> np.ndarray:
     """The one score, `(1,)`, of a window, which leaves its last 160 samples out."""
-    return _network(mel_levels(window[:-HOP_SAMPLES]), weights, P808_MAXIMA)
+    return _network(mel_levels(window[:-HOP_SAMPLES], reflect), weights, P808_MAXIMA)
 
 
-def mel_levels(signal: np.ndarray) -> np.ndarray:
-    """Mel power in decibels under the loudest, `(900, 120)`, at most 80 below it, of which 40 below is 0 and it is 1."""
-    padded = np.pad(signal.astype(np.float64), MEL_SAMPLES // 2)
+def mel_levels(signal: np.ndarray, reflect: bool = False) -> np.ndarray:
+    """Mel power in decibels under the loudest, `(900, 120)`, at most 80 below it, of which 40 below is 0 and it is 1.
+
+    Before and after the signal are zeros (librosa from 0.10 on), or its mirror image (librosa before).
+    """
+    padded = np.pad(signal.astype(np.float64), MEL_SAMPLES // 2, mode="reflect" if reflect else "constant")
     frames = np.lib.stride_tricks.sliding_window_view(padded, MEL_SAMPLES)[::HOP_SAMPLES]
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(MEL_SAMPLES) / MEL_SAMPLES)
     power = np.abs(np.fft.rfft(frames * window)) ** 2 @ mel_filters().T

@@ -18,7 +18,15 @@ def test_the_group_is_the_four():
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
-    ("suffix", "protocol"), [("", "dnsmos/speechmos"), ("[all-windows]", "dnsmos/all-windows")], ids=["default", "all"]
+    ("suffix", "protocol"),
+    [
+        ("", "dnsmos/speechmos"),
+        ("[all-windows]", "dnsmos/all-windows"),
+        ("[ultraeval-audio]", "dnsmos/ultraeval-audio"),
+        ("[versa]", "dnsmos/versa"),
+        ("@torch", "dnsmos/speechmos"),
+        ("[versa]@onnxruntime", "dnsmos/versa"),
+    ],
 )
 def test_a_score_is_its_part_of_the_feature(name, suffix, protocol):
     metric = build_metric(name + suffix)
@@ -43,3 +51,9 @@ def test_a_number_that_is_not_finite_is_a_failure():
 def test_another_variant_is_refused():
     with pytest.raises(UserError, match="no variant 'some'"):
         build_metric("dnsmos_bak[some]")
+
+
+def test_another_way_of_computing_is_refused():
+    with pytest.raises(UserError, match="no '@bfloat16'") as caught:
+        build_metric("dnsmos_bak@bfloat16")
+    assert "torch" in caught.value.hint

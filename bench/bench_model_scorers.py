@@ -1,0 +1,486 @@
+"""The model-based scorers over a corpus, by the engine and by the per-utterance flow of other toolkits.
+
+    python bench/bench_model_scorers.py [--full] [--utterances N] [--loop N] [--device cuda:0]
+        [--precision float32|bfloat16] [--scorers wer,sim,utmos,dnsmos]
+
+Scored are WER by Whisper-large-v3, speaker similarity by WavLM-large, UTMOS and DNSMOS, of utterances with the length
+distribution of LibriSpeech's test-clean made from the embedded speech. The checkpoints have random weights: with
+`--full` (the default on a GPU) those of the published architectures; otherwise reduced ones (`reduced_scorers.py`, a
+Whisper of two layers), except DNSMOS, whose networks are the real ones. The random Whisper ends every window after 26
+tokens, as many as LibriSpeech's utterances have on average.
+
+The per-utterance flow has the same models with the same weights and precision resident on the same device, takes one
+utterance at a time and reads its files anew for every scorer: faster-whisper's `transcribe`, this project's networks
+with one signal for the similarity (both sides) and UTMOS, and the package speechmos. That is more than what other
+toolkits have: no process is started, no audio is written, UTMOS is not tied to the CPU. It may be timed on a part of
+the corpus (`--loop`), evenly drawn, and its time is then extrapolated by seconds of audio; all its scores are compared
+with the engine's.
+
+The floor is, per scorer, the larger of its matrix products at the rate of one large product on the same machine and of
+the weights that must be read, at the rate of copying.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import reduced_scorers
+import torch
+from common import append_rows, row
+
+from codec_bench import score
+from codec_bench.audio.encode import write_flac
+from codec_bench.audio.resample import prepare
+from codec_bench.data import open_source
+from codec_bench.features.encoder import WAV2VEC2_BASE, WAVLM_LARGE
+from codec_bench.features.precision import computing
+from codec_bench.features.utmos import CONDITION, HIDDEN, PROJECTION, Utmos, network
+from codec_bench.features.wavlm_sv import WavlmLargeSv
+from codec_bench.text.rules import get_rule
+from codec_bench.types import Audio
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "golden"))
+from tiny_whisper import PUBLISHED_WORDS, WORDS, write_transformers
+
+RATE_HZ = 16_000
+SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
+"""Of LibriSpeech test-clean's 2620 utterances (5.4 h)."""
+TOKENS, PROMPT = 26, 4
+"""Tokens of a transcript, as many as test-clean's 20 words take on average, and those that the decoder is given."""
+REDUCED = Path(reduced_scorers.__file__)
+WHISPER = {False: {"d_model": 64, "layers": 2, "heads": 2}, True: {"d_model": 1280, "layers": 32, "heads": 20}}
+SCORERS = ("wer", "sim", "utmos", "dnsmos")
+TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4}
+"""Greatest differences in float32; in bfloat16 a loop of one is no reference, and only the times count."""
+
+
+def durations(count: int) -> np.ndarray:
+    """Lengths in seconds: quantiles of a log-normal distribution with test-clean's median and mean, within its extremes."""
+    sigma = math.sqrt(2 * math.log(MEAN_S / MEDIAN_S))
+    quantiles = [NormalDist(math.log(MEDIAN_S), sigma).inv_cdf((n + 0.5) / count) for n in range(count)]
+    return np.random.default_rng(0).permutation(np.clip(np.exp(quantiles), SHORTEST_S, LONGEST_S))
+
+
+def corpus(folder: Path, count: int) -> tuple[list[dict[str, str]], float]:
+    """Writes references, estimates (with noise) and the manifest; gives its rows and the seconds of audio per side."""
+    pieces = [(sample, prepare(Audio.read(sample.audio), RATE_HZ)) for sample in open_source("embedded")]
+    by_speaker: dict[str, list[Any]] = defaultdict(list)
+    for sample, signal in pieces:
+        by_speaker[sample.speaker or "one"].append((sample, signal))
+    (folder / "reference").mkdir()
+    (folder / "generated").mkdir()
+    rng = np.random.default_rng(1)
+    rows = []
+    lengths = durations(count)
+    for n, seconds in enumerate(lengths):
+        speaker = sorted(by_speaker)[n % len(by_speaker)]
+        order = rng.permutation(len(by_speaker[speaker]))
+        said = [by_speaker[speaker][k] for k in order]
+        wave = np.resize(np.concatenate([signal for _, signal in said]), round(seconds * RATE_HZ))
+        noisy = 0.9 * wave + rng.normal(0, 0.003, wave.size).astype(np.float32)
+        name = f"{n:05d}"
+        for side, signal in (("reference", wave), ("generated", noisy)):
+            write_flac(folder / side / f"{name}.flac", Audio(np.clip(signal, -1, 1), RATE_HZ))
+        rows.append(
+            {
+                "id": name,
+                "audio": str(folder / "reference" / f"{name}.flac"),
+                "text": " ".join(sample.text or "" for sample, _ in said),
+                "speaker": speaker,
+                "language": "en",
+                "estimate": str(folder / "generated" / f"{name}.flac"),
+            }
+        )
+    lines = [json.dumps({k: v for k, v in item.items() if k != "estimate"}) for item in rows]
+    (folder / "manifest.jsonl").write_text("\n".join(lines) + "\n")
+    return rows, float(lengths.sum())
+
+
+def write_whisper(folder: Path, full: bool) -> Path:
+    """Writes a Whisper-large-v3 with random weights, converted, that ends every window after `TOKENS` tokens.
+
+    From that position on, a number that only the end's row of the vocabulary reads outweighs everything else.
+    """
+    from ctranslate2.converters import TransformersConverter
+    from transformers import WhisperForConditionalGeneration
+
+    source = folder.with_name(f"{folder.name}-transformers")
+    write_transformers(source, kind="v3", n_mels=128, words=PUBLISHED_WORDS if full else WORDS, **WHISPER[full])
+    net = WhisperForConditionalGeneration.from_pretrained(source)
+    with torch.no_grad():
+        positions, rows = net.model.decoder.embed_positions.weight, net.model.decoder.embed_tokens.weight
+        end = net.config.eos_token_id
+        positions[:, 1] = 0.0
+        positions[TOKENS + PROMPT - 1 :, 1] = 1000.0
+        rows[:, 1] = 0.0
+        rows[end, 0], rows[end, 1] = -1.0, 1.0
+    net.save_pretrained(source)
+    del net
+    files = ["tokenizer.json", "preprocessor_config.json"]
+    TransformersConverter(str(source), copy_files=files).convert(str(folder), force=True)
+    shutil.rmtree(source)
+    return folder
+
+
+def checkpoints(folder: Path, full: bool, scorers: list[str]) -> dict[str, dict[str, str]]:
+    """Writes the stand-in checkpoints; gives the engine's options."""
+    options: dict[str, dict[str, str]] = {}
+    torch.manual_seed(0)
+    if "wer" in scorers:
+        options["whisper-large-v3"] = {"weights": str(write_whisper(folder / "whisper", full))}
+    if full and "sim" in scorers:
+        from codec_bench.features.ecapa import SpeakerNet
+
+        torch.save({"model": SpeakerNet(WAVLM_LARGE).state_dict()}, folder / "wavlm_large_finetune.pth")
+        options["wavlm-large-sv"] = {"weights": str(folder / "wavlm_large_finetune.pth")}
+    if full and "utmos" in scorers:
+        net = network(WAV2VEC2_BASE, HIDDEN, PROJECTION)
+        for constant in (net.domain_emb, net.judge_emb):
+            torch.nn.init.normal_(constant)
+        torch.save(net.state_dict(), folder / "utmos22_strong.pt")
+        options["utmos"] = {"weights": str(folder / "utmos22_strong.pt")}
+    return options
+
+
+def asked(full: bool, precision: str, scorers: list[str]) -> dict[str, list[str]]:
+    """The metrics' names by scorer."""
+    at = "" if precision == "float32" else f"@{precision}"
+    found = {
+        "wer": [f"wer[whisper-large-v3{at}]"],
+        "sim": [f"sim{at}" if full else f"{REDUCED}:ReducedSim"],
+        "utmos": [f"utmos{at}" if full else f"{REDUCED}:ReducedOpinion"],
+        "dnsmos": [f"dnsmos_{part}" for part in ("sig", "bak", "ovrl", "p808")],
+    }
+    return {scorer: found[scorer] for scorer in scorers}
+
+
+class PerUtterance:
+    """The flow of other toolkits: for every utterance, every scorer reads its files and scores them.
+
+    Args:
+        options: the checkpoints. full, device, precision, scorers: as of the bench.
+    """
+
+    def __init__(self, options: dict[str, Any], full: bool, device: str, precision: str, scorers: list[str]) -> None:
+        point = None if precision == "float32" else precision
+        self._steps: dict[str, Callable[[dict[str, str]], dict[str, float]]] = {}
+        if "wer" in scorers:
+            from faster_whisper import WhisperModel
+
+            kind, _, index = device.partition(":")
+            self._whisper = WhisperModel(
+                options["whisper-large-v3"]["weights"], device=kind, device_index=int(index or 0), compute_type=precision,
+                cpu_threads=torch.get_num_threads(), local_files_only=True,
+            )  # fmt: skip
+            self._rule = get_rule("by-language")
+            self._steps["wer"] = self._wer
+        if "sim" in scorers:
+            weights = options.get("wavlm-large-sv", {}).get("weights")
+            self._speaker = (
+                WavlmLargeSv(device, weights, point) if full else reduced_scorers.ReducedSpeaker(device, None, point)
+            )
+            self._speaker.load()
+            self._steps["sim"] = self._sim
+        if "utmos" in scorers:
+            weights = options.get("utmos", {}).get("weights")
+            self._opinion = Utmos(device, weights, point) if full else reduced_scorers.ReducedUtmos(device, None, point)
+            self._opinion.load()
+            self._steps["utmos"] = lambda item: {"utmos": self._opinion.compute([read(item["estimate"])])[0]["utmos"]}
+        if "dnsmos" in scorers:
+            from speechmos import dnsmos
+
+            self._dnsmos = dnsmos
+            self._steps["dnsmos"] = self._quality
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.tokens = 0
+
+    def __call__(self, item: dict[str, str]) -> dict[str, float]:
+        """Every score of one utterance."""
+        found: dict[str, float] = {}
+        for scorer, step in self._steps.items():
+            start = time.perf_counter()
+            found |= step(item)
+            self.seconds[scorer] += time.perf_counter() - start
+        return found
+
+    def _wer(self, item: dict[str, str]) -> dict[str, float]:
+        segments, _ = self._whisper.transcribe(
+            read(item["estimate"]), language="en", beam_size=1, temperature=0, without_timestamps=True,
+            condition_on_previous_text=False, compression_ratio_threshold=None, log_prob_threshold=None,
+            no_speech_threshold=None,
+        )  # fmt: skip
+        segments = list(segments)
+        self.tokens += sum(len(segment.tokens) for segment in segments)
+        text = "".join(segment.text for segment in segments)
+        (compared,) = self._rule.compare(reference=[item["text"]], estimate=[text], language=["en"], unit=None)
+        return {"wer": compared.value}
+
+    def _sim(self, item: dict[str, str]) -> dict[str, float]:
+        one, other = (
+            np.asarray(self._speaker.compute([read(item[side])])[0]["embedding"], np.float64)
+            for side in ("audio", "estimate")
+        )
+        return {"sim": float(one @ other / (np.linalg.norm(one) * np.linalg.norm(other)))}
+
+    def _quality(self, item: dict[str, str]) -> dict[str, float]:
+        found = self._dnsmos.run(read(item["estimate"]), RATE_HZ)
+        parts = {"sig": "sig_mos", "bak": "bak_mos", "ovrl": "ovrl_mos", "p808": "p808_mos"}
+        return {f"dnsmos_{part}": float(found[key]) for part, key in parts.items()}
+
+
+def read(path: str) -> np.ndarray:
+    """A file as every toolkit reads it, float32 at 16 kHz."""
+    import soundfile
+
+    return soundfile.read(path, dtype="float32")[0]
+
+
+@contextmanager
+def watched(device: str) -> Iterator[list[float]]:
+    """Collects the device's utilisation in percent, twice a second, while it runs; nothing on a CPU."""
+    found: list[float] = []
+    stop = threading.Event()
+    command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
+
+    def watch() -> None:
+        while not stop.wait(0.5):
+            lines = subprocess.run(command, capture_output=True, text=True).stdout.split()
+            found.extend(float(line) for line in lines[int(device.partition(":")[2] or 0) :][:1])
+
+    thread = threading.Thread(target=watch, daemon=True)
+    if device.startswith("cuda"):
+        thread.start()
+    yield found
+    stop.set()
+    if thread.is_alive():
+        thread.join()
+
+
+def work(scorer: str, full: bool, lengths_s: list[float], tokens: float) -> tuple[float, float]:
+    """Floating-point operations of a scorer over the corpus (two per multiply and add), and bytes of weights it reads."""
+    samples = [round(seconds * RATE_HZ) for seconds in lengths_s]
+    if scorer == "wer":
+        of, words = WHISPER[full], PUBLISHED_WORDS if full else WORDS
+        width, layers = of["d_model"], of["layers"]
+        windows = sum(math.ceil(seconds / 30) for seconds in lengths_s)
+        encoder = 2 * (3000 * 3 * 128 * width + 1500 * 3 * width**2)
+        encoder += layers * 2 * (1500 * 12 * width**2 + 2 * 1500**2 * width)
+        encoder += layers * 2 * 1500 * 2 * width**2  # keys and values that the decoder looks at
+        token = 2 * (layers * (14 * width**2 + 2 * 1500 * width) + width * words)
+        # Every step reads the decoder's weights once for all windows that are decoded together, 64 of them at most.
+        read_bytes = 4 * (layers * 14 * width**2 + width * words) * tokens / min(64, len(samples))
+        return windows * encoder + tokens * token, read_bytes
+    if scorer == "sim":
+        config = WAVLM_LARGE if full else reduced_scorers.speaker_config()
+        return 2 * sum(map(config.flops, samples)), 4 * config.layers * 12 * config.width**2
+    if scorer == "utmos":
+        config = WAV2VEC2_BASE if full else reduced_scorers.utmos_config()
+        hidden, projection = (HIDDEN, PROJECTION) if full else reduced_scorers.UTMOS_HEAD
+        frame = 2 * 4 * hidden * (config.width + 2 * CONDITION + hidden) + 2 * hidden * projection + projection
+        total = sum(config.flops(n) + 2.0 * frame * config.frames(n) for n in samples)
+        return total, 4 * config.layers * 12 * config.width**2
+    return dnsmos_work(samples), 0.0
+
+
+def dnsmos_work(samples: list[int]) -> float:
+    """Operations of DNSMOS's two networks, counted in torch's products and convolutions for one and for two windows."""
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from codec_bench.features.dnsmos import _P808, _P835, WINDOW, _folder, read_network, repeat, window_starts
+    from codec_bench.features.dnsmos_torch import Networks
+
+    folder = _folder(None)
+    networks = Networks(*(read_network(folder / network.file, network) for network in (_P835, _P808)), "cpu")
+    counted = []
+    for windows in (1, 2):
+        with FlopCounterMode(display=False) as counter:
+            networks.score([(np.zeros(WINDOW + (windows - 1) * RATE_HZ, np.float32), windows)])
+        counted.append(counter.get_total_flops())
+    first, more = counted[0], counted[1] - counted[0]
+    windows = [len(window_starts(repeat(np.zeros(n, np.float32)).size)) for n in samples]
+    return float(sum(first + (count - 1) * more for count in windows))
+
+
+def rates(device: str, precision: str) -> tuple[float, float]:
+    """Operations per second of one large product, and bytes per second that a copy reads, of the whole machine."""
+    torch.set_num_threads(len(os.sched_getaffinity(0)))  # the engine has all of them
+    size = 8192 if device.startswith("cuda") else 1024
+    kind = torch.float32 if precision == "float32" else torch.bfloat16
+    a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
+    source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
+    target = torch.empty_like(source)
+
+    def best(call: Callable[[], Any]) -> float:
+        seconds = []
+        with computing(device, "float32"):
+            for _ in range(6):
+                start = time.perf_counter()
+                call()
+                if device.startswith("cuda"):
+                    torch.cuda.synchronize(device)
+                seconds.append(time.perf_counter() - start)
+        return min(seconds)
+
+    return 2.0 * size**3 / best(lambda: a @ b), source.nbytes / best(lambda: target.copy_(source))
+
+
+def main() -> None:
+    """Builds corpus and checkpoints, runs both sides, compares every score of the loop, writes the rows."""
+    gpu = torch.cuda.is_available()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--full", action=argparse.BooleanOptionalAction, default=gpu, help="the published sizes")
+    parser.add_argument("--utterances", type=int, default=2000 if gpu else 20)
+    parser.add_argument("--loop", type=int, default=100 if gpu else 20, help="utterances that the loop is timed on")
+    parser.add_argument("--device", default="cuda:0" if gpu else "cpu")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--scorers", default=",".join(SCORERS))
+    parser.add_argument(
+        "--threads", type=int, default=len(os.sched_getaffinity(0)), help="of the loop; the engine has all"
+    )
+    options = parser.parse_args()
+    if options.precision != "float32" and not options.full:
+        parser.error("--precision needs --full: the reduced scorers have one")
+    scorers = [scorer for scorer in SCORERS if scorer in options.scorers.split(",")]
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(options.threads)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        items, audio_s = corpus(folder, options.utterances)
+        weights = checkpoints(folder, options.full, scorers)
+        metrics = asked(options.full, options.precision, scorers)
+        at = "" if options.precision == "float32" else f"@{options.precision}"
+        with watched(options.device) as use:
+            start = time.perf_counter()
+            run = score(
+                generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"),
+                metrics=[name for names in metrics.values() for name in names], out=folder / "run",
+                options={key + at: value for key, value in weights.items()},
+                device=options.device, cache=False, page=False, save_audio="none",
+            )  # fmt: skip
+            engine_s = time.perf_counter() - start
+        scores = {(s.id, s.metric): s for s in run.scores()}
+        start = time.perf_counter()
+        loop = PerUtterance(weights, options.full, options.device, options.precision, scorers)
+        load_s = time.perf_counter() - start
+        part = items[:: max(1, len(items) // options.loop)][: options.loop]
+        loop(part[0])  # the first call compiles, allocates and chooses kernels: not counted
+        loop.seconds.clear()
+        loop.tokens = 0
+        worst: dict[str, float] = defaultdict(float)
+        heard_s = sum(read(item["estimate"]).size for item in part) / RATE_HZ
+        for item in part:
+            for name, value in loop(item).items():
+                scorer = name.partition("_")[0]
+                metric = name if scorer == "dnsmos" else metrics[scorer][0]
+                ours = next(s for (i, m), s in scores.items() if i == item["id"] and metric_of(m) == metric_of(metric))
+                if ours.value is None:
+                    raise SystemExit(f"the engine has no {metric} of {item['id']}: {ours.reason}")
+                worst[scorer] = max(worst[scorer], abs(ours.value - value))
+        wrong = {k: v for k, v in worst.items() if options.precision == "float32" and v > TOLERANCE[k]}
+        if wrong:
+            raise SystemExit(f"the two do not agree: {wrong}")
+        report(options, scorers, run.meta["timings"], engine_s, load_s, loop, heard_s, audio_s, part, worst, use)
+
+
+def metric_of(name: str) -> str:
+    """A metric's name as the record has it: code of one's own is recorded by the name of its class."""
+    return {"ReducedSim": "sim[reduced]", "ReducedOpinion": "utmos[reduced]"}.get(name.rpartition(":")[2], name)
+
+
+def report(
+    options: argparse.Namespace,
+    scorers: list[str],
+    timings: dict[str, Any],
+    engine_s: float,
+    load_s: float,
+    loop: PerUtterance,
+    heard_s: float,
+    audio_s: float,
+    part: list[dict[str, str]],
+    worst: dict[str, float],
+    use: list[float],
+) -> None:
+    """Prints the table and appends the rows."""
+    per_second, bytes_per_second = rates(options.device, options.precision)
+    lengths_s = durations(options.utterances).tolist()
+    tokens = loop.tokens / len(part) * options.utterances
+    loop_s = sum(loop.seconds.values()) * audio_s / heard_s
+    loading = sum(stage.get("steps", {}).get("load", 0.0) for stage in timings["stages"]) / timings["workers"]
+    size = "published sizes" if options.full else "reduced sizes (DNSMOS real)"
+    case = f"{', '.join(scorers)}; {size}, {options.precision}, {options.device.split(':')[0]}"
+    part_of = "" if len(part) == options.utterances else f", the loop on {len(part)} and extrapolated"
+    busy = f"; device busy {np.mean(use):.0f} %" if use else ""
+    lines = [
+        case,
+        f"{options.utterances} utterances, {audio_s:.0f} s of audio{part_of}; {loop.tokens / heard_s:.1f} tokens/s",
+        f"{'per-utterance loop':>22} {loop_s + load_s:8.2f} s ({load_s:.2f} s of it loading)",
+        f"{'codec-bench':>22} {engine_s:8.2f} s ({loading:.2f} s of it loading, per worker); workers busy "
+        f"{timings['worker_use']:.0%}{busy}",
+        f"{'ratio':>22} {(loop_s + load_s) / engine_s:8.2f}, "
+        f"without loading {loop_s / max(engine_s - loading, 1e-9):.2f}",
+        f"{'scorer':>10} {'loop s':>8} {'engine s':>8} {'floor s':>8} {'GFLOP':>10} {'MB':>8}  apart",
+    ]  # fmt: skip
+    busy_s = stage_seconds(timings, scorers)
+    floors = {}
+    for scorer in scorers:
+        operations, moved = work(scorer, options.full, lengths_s, tokens)
+        floors[scorer] = max(operations / per_second, moved / bytes_per_second)
+        lines.append(
+            f"{scorer:>10} {loop.seconds[scorer] * audio_s / heard_s:>8.2f} {busy_s[scorer]:>8.2f} "
+            f"{floors[scorer]:>8.2f} {operations / 1e9:>10.1f} {moved / 1e6:>8.1f}  {worst[scorer]:.1e}"
+        )
+    lines.append(
+        f"floor in all {sum(floors.values()):.2f} s at {per_second / 1e9:.0f} GFLOP/s "
+        f"and {bytes_per_second / 1e9:.0f} GB/s"
+    )
+    sys.stdout.write("\n".join(lines) + "\n")
+    agreement = ", ".join(f"{scorer} {worst[scorer]:.1e}" for scorer in scorers)
+    note = (
+        f"{audio_s:.0f} s of audio, {loop.tokens / heard_s:.1f} tokens/s{part_of}; floor {sum(floors.values()):.2f} s; "
+        f"workers busy {timings['worker_use']:.0%}{busy}; loading included; random weights"
+    )
+    rows = [
+        row(case, "per-utterance loop", np.array([loop_s + load_s]), n=options.utterances, note=note),
+        row(
+            case, "codec-bench", np.array([engine_s]), n=options.utterances, ratio=(loop_s + load_s) / engine_s,
+            agreement=f"max difference: {agreement}", note=note,
+        ),
+    ]  # fmt: skip
+    if not torch.cuda.is_available():
+        rows.append({"case": "published sizes, cuda", "variant": "codec-bench", "n": 2000, "note": "not measured"})
+        sys.stdout.write("on a GPU: not measured\n")
+    path = append_rows("model_scorers", rows, ("codec-bench", "torch", "faster-whisper", "speechmos", "onnxruntime"))
+    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+
+
+def stage_seconds(timings: dict[str, Any], scorers: list[str]) -> dict[str, float]:
+    """Busy seconds of the engine's stages by scorer, loading left out."""
+    marks = {"wer": ("whisper", "wer"), "sim": ("wavlm", "Speaker"), "utmos": ("utmos", "Utmos"), "dnsmos": ("dnsmos",)}
+    found = dict.fromkeys(scorers, 0.0)
+    for stage in timings["stages"]:
+        for scorer in scorers:
+            if any(mark in stage["stage"] for mark in marks[scorer]):
+                found[scorer] += stage["busy_s"] - stage.get("steps", {}).get("load", 0.0)
+                break
+    return found
+
+
+if __name__ == "__main__":
+    main()

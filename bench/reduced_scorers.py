@@ -1,0 +1,97 @@
+"""The similarity and the UTMOS of `bench_model_scorers.py` at a reduced size, for machines without a GPU.
+
+Their architectures are the published ones with fewer and narrower layers, their weights seeded noise. They are named as
+code of one's own (`reduced_scorers.py:ReducedSim`), so that the engine runs them as it runs the published ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec_bench.features.base import Feature
+from codec_bench.features.precision import parse_precision
+from codec_bench.features.utmos import Utmos
+from codec_bench.features.wavlm_sv import WAVE_EPS, WavlmSv
+from codec_bench.metrics.sim import Sim
+from codec_bench.metrics.utmos import Utmos as UtmosMetric
+
+CONVOLUTIONS = ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2)
+UTMOS_HEAD = (128, 512)
+
+
+def speaker_config() -> Any:
+    """WavLM-large's architecture in small."""
+    from codec_bench.features.encoder import EncoderConfig
+
+    return EncoderConfig("layer_norm", 256, 6, 4, 1024, pre_norm=True, conv_layers=CONVOLUTIONS, relative_buckets=320)
+
+
+def utmos_config() -> Any:
+    """The architecture of wav2vec 2.0 base in small."""
+    from codec_bench.features.encoder import EncoderConfig
+
+    return EncoderConfig("group_norm", 256, 4, 4, 1024, pre_norm=False, conv_layers=CONVOLUTIONS)
+
+
+class ReducedSpeaker(WavlmSv):
+    """The speaker embedding at a reduced size."""
+
+    name = "reduced-speaker"
+    protocol = "reduced-speaker"
+    min_samples = 720
+
+    def _network(self) -> Any:
+        import torch
+
+        from codec_bench.features.ecapa import SpeakerNet
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return SpeakerNet(speaker_config(), 128, 384, 256).eval()
+
+    def _prepared(self, waves: Any, lengths: Any) -> Any:
+        from codec_bench.features.encoder import standardised
+
+        return standardised(waves, lengths, WAVE_EPS)
+
+
+class ReducedUtmos(Utmos):
+    """The predicted opinion score at a reduced size."""
+
+    name = "reduced-utmos"
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        Feature.__init__(self, device, weights)
+        self.protocol = "reduced-utmos"
+        self._precision, self._net = parse_precision(self.name, point), None
+
+    def load(self) -> None:
+        """Builds the network."""
+        import torch
+
+        from codec_bench.features.utmos import network
+
+        if self._net is None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(0)
+                net = network(utmos_config(), *UTMOS_HEAD)
+                for constant in (net.domain_emb, net.judge_emb):
+                    torch.nn.init.normal_(constant)
+            self._net = net.to(self.device)
+
+
+class ReducedSim(Sim):
+    """The cosine of the reduced speaker embeddings."""
+
+    def __init__(self) -> None:
+        self.name, self.protocol = "sim[reduced]", "sim/reduced"
+        self._feature = f"{__file__}:ReducedSpeaker"
+        self.estimate_features = self.reference_features = (self._feature,)
+
+
+class ReducedOpinion(UtmosMetric):
+    """The reduced network's opinion score."""
+
+    def __init__(self) -> None:
+        self.name, self.protocol, self.languages = "utmos[reduced]", "utmos/reduced", ("en",)
+        self.estimate_features = (f"{__file__}:ReducedUtmos",)

@@ -1,0 +1,99 @@
+"""Pitch over time: the fundamental frequency of a voice, frame by frame."""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.features.base import Feature, Result, Unavailable
+
+RATE_HZ = 16_000
+WORLD_FLOOR_HZ, WORLD_CEILING_HZ = 40.0, 800.0
+WORLD_HOP_S = 0.005
+LOW_CUT_TAPS, LOW_CUT_HZ = 255, 70.0
+FULL_SCALE = 32767.0
+PROTOCOLS = {None: "pitch/boersma-ac-60-600hz/10ms", "world": "pitch/world-harvest-40-800hz/low-cut-70hz/5ms"}
+
+
+class Pitch(Feature):
+    """The pitch of a signal in Hz, frame by frame; 0 where it is unvoiced.
+
+    Which tracker is the variant, and each is a protocol of its own:
+
+    * None, protocol `pitch/boersma-ac-60-600hz/10ms`: Boersma's autocorrelation method, which is Praat's "To Pitch (ac)"
+      with its standard settings between 60 and 600 Hz, every 10 ms. Computed by `kernels/pitch`.
+    * `world`, protocol `pitch/world-harvest-40-800hz/low-cut-70hz/5ms`: WORLD's Harvest as VERSA calls it: the signal in
+      16-bit units through a high-pass of 255 taps at 70 Hz (which delays it by 8 ms), then Harvest between 40 and 800 Hz
+      every 5 ms, not refined by StoneMask. Some 200 times slower than the default. Harvest goes on through short
+      unvoiced sounds, so it calls more frames voiced than others.
+
+    Result: `{"f0_hz": float32 (frames,), "hop_s": float}`.
+
+    Papers: P. Boersma, "Accurate short-term analysis of the fundamental frequency ...", IFA Proceedings 17, 1993;
+    M. Morise, "Harvest: A high-performance fundamental frequency estimator from speech signals", Interspeech 2017.
+    Reference implementations: Praat 6.1 through parselmouth 0.4, voicing equal on 99 % of the frames and pitch to 0.2 % on
+    99 % of those voiced in both (found: 99.9 %, and 0.1 %); pyworld 0.3.5 itself.
+
+    Args:
+        device: always computed on the CPU.
+        weights: there are none.
+        variant: None or `world`.
+
+    Raises:
+        UserError: no such variant, or weights were given. MissingExtra: `world` without pyworld.
+    """
+
+    name = "pitch"
+    rate_hz = RATE_HZ
+    where = "cpu"
+    batch_s = 600.0
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
+        if weights is not None:
+            raise UserError("pitch has no weights")
+        if variant not in PROTOCOLS:
+            raise UserError(f"pitch has no tracker '{variant}'", hint="use pitch, or pitch[world]")
+        if variant == "world" and importlib.util.find_spec("pyworld") is None:
+            raise MissingExtra("pitch[world]", "pyworld", "pitch")
+        super().__init__(device, weights)
+        self.protocol = PROTOCOLS[variant]
+        self._track = _world if variant == "world" else _boersma
+        self._hop_s = WORLD_HOP_S if variant == "world" else 0.01
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        return [self._pitch(signal) for signal in signals]
+
+    def _pitch(self, signal: np.ndarray) -> Result | Unavailable:
+        if not signal.size:
+            return Unavailable("the signal has no samples")
+        if not np.isfinite(signal).all():
+            return Unavailable("the signal is not finite")
+        return {"f0_hz": self._track(signal), "hop_s": self._hop_s}
+
+
+def _boersma(signal: np.ndarray) -> np.ndarray:
+    from codec_bench.kernels.pitch.cpu import track
+
+    return track(signal)
+
+
+def _world(signal: np.ndarray) -> np.ndarray:
+    from scipy.signal import firwin, lfilter
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # pyworld asks pkg_resources, which says that it is deprecated
+        try:
+            import pyworld
+        except ModuleNotFoundError as error:  # it needs pkg_resources, which later releases of setuptools lack
+            raise MissingExtra("pyworld", error.name or "pyworld", "pitch") from error
+    taps = firwin(LOW_CUT_TAPS, LOW_CUT_HZ / (RATE_HZ / 2), pass_zero=False)
+    filtered = lfilter(taps, 1.0, signal.astype(np.float64) * FULL_SCALE)
+    f0, _ = pyworld.harvest(
+        filtered, RATE_HZ, f0_floor=WORLD_FLOOR_HZ, f0_ceil=WORLD_CEILING_HZ, frame_period=1000 * WORLD_HOP_S
+    )
+    return f0.astype(np.float32)

@@ -1,0 +1,198 @@
+"""Pitch metrics: whether the melody of the voice, and where it is voiced at all, came through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.metrics.base import LENGTH_TOLERANCE_S, Inputs, Metric
+from codec_bench.types import Score
+
+_BOERSMA = "boersma-ac-60-600hz/10ms"
+CENT = 2 ** (1 / 1200) - 1
+_WORLD = "world-harvest-40-800hz/low-cut-70hz/5ms"
+
+
+class _Pitch(Metric):
+    """What the three metrics share: the pitch of both sides, compared frame by frame over the part that both have.
+
+    Nothing is warped in time: reference and estimate must lie on each other, as a codec's do. They may differ in length by
+    0.1 s; more is refused.
+    """
+
+    kind = "pair"
+    rate_hz = 16_000
+    signals = False
+    where = "inline"
+    paper = "Boersma: Accurate short-term analysis of the fundamental frequency and the harmonics-to-noise ratio of a sampled sound, IFA Proceedings 17, 1993"
+    source = "Praat 6.1 To Pitch (ac), voicing equal on 99 % of the frames and pitch to 0.2 % on 99 % of the voiced"
+    key: ClassVar[str]
+    variants: ClassVar[dict[str | None, str]]
+    """Protocol ids."""
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant not in self.variants:
+            known = ", ".join(f"{self.key}[{name}]" for name in self.variants if name)
+            raise UserError(f"{self.key} has no variant '{variant}'", hint=f"use {self.key}, or one of: {known}")
+        self._variant = variant
+        self.name = self.key if variant is None else f"{self.key}[{variant}]"
+        self.protocol = self.variants[variant]
+        self.estimate_features = self.reference_features = ("pitch" if variant is None else "pitch[world]",)
+        if variant is not None:
+            self.paper = "Morise: Harvest: A high-performance fundamental frequency estimator from speech signals, Interspeech 2017"
+            self.source = "pyworld 0.3.5 itself, with VERSA's settings"
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item; `detail` counts the frames that were compared, and those voiced in both."""
+        return [self._score(item) for item in batch]
+
+    def _score(self, item: Inputs) -> Score:
+        feature = self.estimate_features[0]
+        sides = item.reference_features[feature], item.estimate_features[feature]
+        reference, estimate = (np.asarray(side["f0_hz"], np.float64) for side in sides)
+        off_s = (estimate.size - reference.size) * sides[0]["hop_s"]
+        if abs(off_s) > LENGTH_TOLERANCE_S + 1e-9:
+            side = "longer" if off_s > 0 else "shorter"
+            return Score.refused(
+                f"the estimate is {abs(off_s):.2f} s {side} than the reference; a comparison frame by frame needs equal "
+                f"lengths (up to {LENGTH_TOLERANCE_S} s is mended)",
+                self.protocol,
+            )
+        frames = min(reference.size, estimate.size)
+        if not frames:
+            return Score.undefined("there is not a single frame", self.protocol)
+        reference, estimate = reference[:frames], estimate[:frames]
+        both = (reference > 0) & (estimate > 0)
+        value = self._compare(reference, estimate, both)
+        if isinstance(value, str):
+            return Score.undefined(value, self.protocol)
+        return Score.ok(value, self.protocol, detail={"frames": frames, "voiced_in_both": int(both.sum())})
+
+    def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
+        """The value, or why there is none, from pitches in Hz `(frames,)` and where both are voiced."""
+        raise NotImplementedError
+
+    def _pitches(
+        self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | str:
+        """The pitches that a distance or a correlation is taken of, or why there are none."""
+        if self._variant == "versa":
+            return reference, estimate
+        if not both.any():
+            unvoiced = [name for name, f0 in (("reference", reference), ("estimate", estimate)) if not f0.any()]
+            if not unvoiced:
+                return "no frame is voiced in both reference and estimate"
+            return f"no frame of the {' and the '.join(unvoiced)} is voiced"
+        if self._variant == "world":
+            return reference[both], estimate[both]
+        return _cents(reference[both]), _cents(estimate[both])
+
+
+class F0Rmse(_Pitch):
+    """How far the estimate's pitch lies from the reference's, as a root mean square over frames. Lower is better.
+
+    * None: in cents (1200 to the octave, so that high and low voices count alike), over frames voiced in both.
+    * `world`: in Hz, by WORLD's Harvest, over frames voiced in both.
+    * `versa`: in Hz, by WORLD's Harvest, over all frames, an unvoiced one being 0 Hz: what VERSA's `mcd_f0` reports
+      without time warping (its default). One frame of wrong voicing weighs as much as an error of the whole pitch.
+
+    Undefined where no frame is voiced in both (never for `versa`). Frames whose octave was mistaken on one side dominate
+    it: read it beside `f0_corr` and `vuv_error`.
+
+    Args:
+        variant: None, `world` or `versa`.
+
+    Raises:
+        UserError: no such variant.
+    """
+
+    key = "f0_rmse"
+    higher_is_better = False
+    range = (0.0, None)
+    unit = "cents"
+    variants: ClassVar[dict[str | None, str]] = {
+        None: f"f0_rmse/{_BOERSMA}/voiced-in-both/cents",
+        "world": f"f0_rmse/{_WORLD}/voiced-in-both/hz",
+        "versa": f"f0_rmse/{_WORLD}/all-frames/hz",
+    }
+
+    def __init__(self, variant: str | None = None) -> None:
+        super().__init__(variant)
+        if variant is not None:
+            self.unit = "Hz"
+
+    def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
+        pitches = self._pitches(reference, estimate, both)
+        if isinstance(pitches, str):
+            return pitches
+        return float(np.sqrt(np.mean((pitches[1] - pitches[0]) ** 2)))
+
+
+class F0Corr(_Pitch):
+    """Whether the estimate's pitch rises and falls with the reference's: Pearson's correlation. Higher is better, -1 to 1.
+
+    * None: of the pitches in cents, over frames voiced in both.
+    * `world`: of the pitches in Hz by WORLD's Harvest, over frames voiced in both.
+    * `versa`: the same over all frames, an unvoiced one being 0 Hz, as VERSA's `mcd_f0` reports it without time warping: it
+      says more of voicing than of pitch.
+
+    Undefined with fewer than two frames, or where one side's pitch does not change: where its standard deviation is at
+    most one cent, which is what the trackers themselves vary by on a steady tone.
+
+    Args:
+        variant: None, `world` or `versa`.
+
+    Raises:
+        UserError: no such variant.
+    """
+
+    key = "f0_corr"
+    range = (-1.0, 1.0)
+    variants: ClassVar[dict[str | None, str]] = {
+        None: f"f0_corr/{_BOERSMA}/voiced-in-both/cents",
+        "world": f"f0_corr/{_WORLD}/voiced-in-both/hz",
+        "versa": f"f0_corr/{_WORLD}/all-frames/hz",
+    }
+
+    def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
+        pitches = self._pitches(reference, estimate, both)
+        if isinstance(pitches, str):
+            return pitches
+        if pitches[0].size < 2:
+            return "a correlation needs two frames that are voiced in both"
+        for side, values in zip(("reference", "estimate"), pitches, strict=True):
+            cent = {None: 1.0, "world": CENT * values.mean(), "versa": 0.0}[self._variant]
+            if values.std() <= cent:
+                return f"the pitch of the {side} does not change"
+        x, y = (values - values.mean() for values in pitches)
+        return min(1.0, max(-1.0, float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))))
+
+
+class VuvError(_Pitch):
+    """The part of the frames that are voiced on one side only. Lower is better, 0 to 1.
+
+    * None: by Boersma's tracker. * `world`: by WORLD's Harvest.
+
+    Defined for silence and unvoiced signals too: two that are nowhere voiced agree (0).
+
+    Args:
+        variant: None or `world`.
+
+    Raises:
+        UserError: no such variant.
+    """
+
+    key = "vuv_error"
+    higher_is_better = False
+    range = (0.0, 1.0)
+    variants: ClassVar[dict[str | None, str]] = {None: f"vuv_error/{_BOERSMA}", "world": f"vuv_error/{_WORLD}"}
+
+    def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
+        return float(np.mean((reference > 0) != (estimate > 0)))
+
+
+def _cents(pitch_hz: np.ndarray) -> np.ndarray:
+    return 1200.0 * np.log2(pitch_hz)

@@ -1,0 +1,85 @@
+"""The default is the project's tracker, `world` is pyworld with VERSA's settings; neither heeds its neighbours."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.features import Unavailable
+from codec_bench.features.pitch import Pitch
+
+RATE = 16_000
+
+
+@pytest.fixture(scope="module")
+def speech(embedded):
+    return [prepare(audio, RATE)[: 2 * RATE] for _, audio in embedded[::6]]
+
+
+@pytest.fixture(scope="module")
+def pyworld():
+    return pytest.importorskip("pyworld", reason="the oracle")
+
+
+def test_it_is_the_tracker(speech):
+    from codec_bench.kernels.pitch import ref
+
+    found = Pitch().compute(speech[:1])[0]
+    expected = ref.track(speech[0])
+    assert found["f0_hz"].dtype == np.float32 and found["hop_s"] == 0.01
+    assert (expected > 0).mean() > 0.2
+    assert np.mean(np.isclose(found["f0_hz"], expected, rtol=1e-4)) > 0.99
+
+
+def test_world_is_harvest_as_versa_calls_it(pyworld, speech):
+    from scipy.signal import firwin, lfilter
+
+    for signal, found in zip(speech[:2], Pitch(variant="world").compute(speech[:2]), strict=True):
+        x = lfilter(firwin(255, 70 / 8000, pass_zero=False), 1, np.array(signal * 32767, np.float64))
+        expected, times = pyworld.harvest(x, RATE, f0_floor=40, f0_ceil=800, frame_period=5)
+        assert found["hop_s"] == pytest.approx(times[1] - times[0])
+        assert np.mean(np.isclose(found["f0_hz"], expected, rtol=1e-5)) > 0.99
+        assert (expected > 0).any()
+
+
+def test_a_batch_changes_nothing(speech):
+    feature = Pitch()
+    together = feature.compute(speech)
+    for signal, found in zip(speech, together, strict=True):
+        np.testing.assert_array_equal(feature.compute([signal])[0]["f0_hz"], found["f0_hz"])
+    assert feature.compute([]) == []
+
+
+def test_signals_without_a_pitch(speech):
+    broken = [np.zeros(0, np.float32), np.full(RATE, np.nan, np.float32)]
+    empty, nan, silent = Pitch().compute([*broken, np.zeros(RATE, np.float32)])
+    assert isinstance(empty, Unavailable) and "no samples" in str(empty)
+    assert isinstance(nan, Unavailable) and "finite" in str(nan)
+    assert silent["f0_hz"].tolist() == [0.0] * 100
+
+
+def test_world_without_pyworld_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="pyworld") as caught:
+        Pitch(variant="world")
+    assert "codec-bench[pitch]" in caught.value.hint
+
+
+def test_pyworld_that_lacks_its_own_packages_says_so(monkeypatch, pyworld):
+    monkeypatch.delitem(sys.modules, "pyworld")
+    monkeypatch.setitem(sys.modules, "pkg_resources", None)  # as with a setuptools that no longer brings it
+    with pytest.raises(MissingExtra, match="pkg_resources"):
+        Pitch(variant="world").compute([np.zeros(RATE, np.float32)])
+
+
+def test_another_tracker_and_weights_are_refused():
+    with pytest.raises(UserError, match="no tracker 'crepe'"):
+        Pitch(variant="crepe")
+    with pytest.raises(UserError, match="no weights"):
+        Pitch(weights="folder")
+    assert Pitch().protocol != Pitch(variant="world").protocol

@@ -1,0 +1,157 @@
+"""The three metrics are what their definitions say of two pitch tracks, and what VERSA's code says of the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import UserError
+from codec_bench.features.pitch import Pitch
+from codec_bench.metrics.base import Inputs, inputs_or_score
+from codec_bench.metrics.pitch import F0Corr, F0Rmse, VuvError
+from codec_bench.types import Score
+
+RATE = 16_000
+
+
+def score(metric, reference, estimate, hop_s=0.01):
+    (feature,) = metric.estimate_features
+    sides = [{feature: {"f0_hz": np.asarray(f0, np.float32), "hop_s": hop_s}} for f0 in (reference, estimate)]
+    item = inputs_or_score(metric, id="x", rate_hz=RATE, reference_features=sides[0], estimate_features=sides[1])
+    assert isinstance(item, Inputs)
+    (found,) = metric.compute([item])
+    return found
+
+
+def test_an_interval_in_cents_and_in_hz():
+    reference = np.array([0, 100, 110, 120, 0])
+    up = reference * 2 ** (50 / 1200)
+    found = score(F0Rmse(), reference, up)
+    assert found.value == pytest.approx(50, abs=1e-3) and found.status == "ok"
+    assert found.detail == {"frames": 5, "voiced_in_both": 3}
+    assert score(F0Rmse("world"), reference, reference + 3 * (reference > 0)).value == pytest.approx(3)
+    assert score(F0Corr(), reference, up).value == pytest.approx(1)
+    assert score(VuvError(), reference, up).value == 0
+
+
+def test_only_frames_voiced_in_both_count_but_for_versa():
+    reference = np.array([100.0, 120, 0, 140, 200])
+    estimate = np.array([110.0, 0, 90, 130, 200])
+    both = [0, 3, 4]
+    assert score(F0Rmse("world"), reference, estimate).value == pytest.approx(np.sqrt(200 / 3))
+    cents = 1200 * np.log2(estimate[both] / reference[both])
+    assert score(F0Rmse(), reference, estimate).value == pytest.approx(np.sqrt(np.mean(cents**2)), rel=1e-5)
+    expected = np.corrcoef(np.log(reference[both]), np.log(estimate[both]))[0, 1]
+    assert score(F0Corr(), reference, estimate).value == pytest.approx(expected, rel=1e-5)
+    assert score(F0Corr("world"), reference, estimate).value == pytest.approx(
+        np.corrcoef(reference[both], estimate[both])[0, 1]
+    )
+    assert score(F0Rmse("versa"), reference, estimate).value == pytest.approx(
+        np.sqrt(np.mean((reference - estimate) ** 2))
+    )
+    assert score(F0Corr("versa"), reference, estimate).value == pytest.approx(np.corrcoef(reference, estimate)[0, 1])
+    assert score(VuvError(), reference, estimate).value == pytest.approx(2 / 5)
+
+
+def test_where_there_is_no_number():
+    voiced, silent = np.array([100.0, 150, 0]), np.zeros(3)
+    for metric in (F0Rmse(), F0Corr(), F0Rmse("world"), F0Corr("world")):
+        for reference, estimate, reason in (
+            (voiced, silent, "no frame of the estimate is voiced"),
+            (silent, voiced, "no frame of the reference is voiced"),
+            (silent, silent, "no frame of the reference and the estimate is voiced"),
+            (voiced, [0, 0, 90], "no frame is voiced in both"),
+        ):
+            found = score(metric, reference, estimate)
+            assert (found.status, found.value) == ("undefined", None) and reason in found.reason
+    assert score(VuvError(), voiced, silent).value == pytest.approx(2 / 3)
+    assert score(VuvError(), silent, silent).value == 0
+    assert score(F0Rmse("versa"), silent, silent).value == 0
+    assert "does not change" in score(F0Corr("versa"), voiced, silent).reason
+
+
+@pytest.mark.parametrize("variant", [None, "world"])
+def test_a_correlation_needs_two_frames_and_a_melody(variant):
+    assert "two frames" in score(F0Corr(variant), [100, 0], [100, 0]).reason
+    found = score(F0Corr(variant), [100, 110, 120], [100, 100.001, 100])
+    assert found.status == "undefined" and "the pitch of the estimate does not change" in found.reason
+    assert score(F0Corr(variant), [100, 110, 120], [220, 210, 200]).value == pytest.approx(-1, abs=1e-3)
+
+
+def test_lengths():
+    reference = np.full(100, 120.0)
+    found = score(F0Rmse(), reference, np.append(np.full(100, 120.0), np.full(10, 400.0)))
+    assert found.value == 0 and found.detail["frames"] == 100
+    for estimate, word in ((np.full(111, 120.0), "longer"), (np.full(89, 120.0), "shorter")):
+        for metric in (F0Rmse(), F0Corr(), VuvError()):
+            found = score(metric, reference, estimate)
+            assert found.status == "refused" and f"0.11 s {word}" in found.reason
+    assert score(VuvError("world"), reference, np.full(120, 120.0), hop_s=0.005).status == "ok"
+    assert score(VuvError("world"), reference, np.full(121, 120.0), hop_s=0.005).status == "refused"
+    assert score(VuvError(), [], []).status == "undefined"
+
+
+def test_without_a_reference_it_is_refused():
+    item = inputs_or_score(F0Rmse(), id="x", rate_hz=RATE, reference_features={}, estimate_features={"pitch": {}})
+    assert isinstance(item, Score) and item.status == "refused"
+
+
+def test_names_units_and_protocols():
+    assert [F0Rmse().unit, F0Rmse("world").unit, F0Rmse("versa").unit, F0Corr().unit] == ["cents", "Hz", "Hz", ""]
+    metrics = [kind(v) for kind in (F0Rmse, F0Corr, VuvError) for v in (None, "world")]
+    metrics += [F0Rmse("versa"), F0Corr("versa")]
+    assert len({metric.protocol for metric in metrics}) == len({metric.name for metric in metrics}) == 8
+    assert F0Rmse("versa").estimate_features == ("pitch[world]",)
+    assert [m.higher_is_better for m in (F0Rmse(), F0Corr(), VuvError())] == [False, True, False]
+    for metric in metrics:
+        (name,) = metric.reference_features
+        tracker = Pitch(variant="world" if "[" in name else None).protocol.removeprefix("pitch/")
+        assert tracker in metric.protocol
+    with pytest.raises(UserError, match="no variant 'versa'"):
+        VuvError("versa")
+
+
+def test_versas_numbers(embedded):
+    pyworld = pytest.importorskip("pyworld", reason="the oracle")
+    from scipy.signal import firwin, lfilter
+    from scipy.stats import pearsonr
+
+    signal = prepare(embedded[0][1], RATE)[: 2 * RATE]
+    worse = np.round(signal * 12) / 12  # coarse quantisation spoils the pitch of quiet frames
+    tracks = []
+    for x in (signal, worse):
+        x = lfilter(firwin(255, 70 / 8000, pass_zero=False), 1, np.array(x * 32767, np.float64))
+        tracks.append(pyworld.harvest(x, RATE, f0_floor=40, f0_ceil=800, frame_period=5)[0])
+    gt, pred = tracks
+    features = Pitch(variant="world").compute([signal, worse.astype(np.float32)])
+    sides = [f["f0_hz"] for f in features]
+    assert score(F0Rmse("versa"), *sides, hop_s=0.005).value == pytest.approx(
+        np.sqrt(np.mean((pred - gt) ** 2)), rel=1e-3
+    )
+    assert score(F0Corr("versa"), *sides, hop_s=0.005).value == pytest.approx(pearsonr(pred, gt)[0], abs=1e-3)
+    both = (gt > 0) & (pred > 0)
+    assert 0 < both.sum() < (gt > 0).sum()
+    assert score(F0Rmse("world"), *sides, hop_s=0.005).value == pytest.approx(
+        np.sqrt(np.mean((pred[both] - gt[both]) ** 2)), rel=1e-3
+    )
+
+
+def test_a_copy_is_perfect_and_a_transposition_is_measured(embedded):
+    import soxr
+
+    signal = prepare(embedded[0][1], RATE)
+    high = soxr.resample(signal, 17_000, RATE, quality="HQ")  # played faster: 105 cents up, and shorter
+    slow = Pitch().compute([signal, high])
+    copy = slow[0]["f0_hz"]
+    assert score(F0Rmse(), copy, copy).value == 0
+    assert score(F0Corr(), copy, copy).value == pytest.approx(1)
+    assert score(VuvError(), copy, copy).value == 0
+    # Frame k of the faster one is the moment 17/16 k of the original.
+    places = np.round(np.arange(slow[1]["f0_hz"].size) * 17 / 16).astype(int)
+    places = places[places < copy.size]
+    found = score(F0Rmse(), copy[places], slow[1]["f0_hz"][: places.size])
+    both = (copy[places] > 0) & (slow[1]["f0_hz"][: places.size] > 0)
+    apart = 1200 * np.log2(slow[1]["f0_hz"][: places.size][both] / copy[places][both])
+    assert np.median(apart) == pytest.approx(1200 * np.log2(17 / 16), abs=3)
+    assert found.value == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-4)

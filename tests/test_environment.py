@@ -1,0 +1,83 @@
+"""Packages that write over each other's files are found by `doctor`, whatever is really installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from codec_bench.cli import check
+from codec_bench.environment import ONNXRUNTIMES
+
+
+@pytest.fixture
+def only(monkeypatch, tmp_path):
+    """A function that makes a folder of distributions, by name, the only place where packages are looked for."""
+
+    def make(*names):
+        for name in names:
+            folder = tmp_path / f"{name.replace('-', '_')}-1.30.0.dist-info"
+            folder.mkdir()
+            (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.30.0\n")
+        monkeypatch.setattr(sys, "path", [str(tmp_path)])
+        monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
+        return tmp_path
+
+    return make
+
+
+def with_module(folder):
+    (folder / "onnxruntime").mkdir()
+    (folder / "onnxruntime" / "__init__.py").write_text("")
+
+
+@pytest.mark.parametrize("other", [name for name in ONNXRUNTIMES if name != "onnxruntime"])
+def test_two_are_a_clash_and_the_way_out_names_both(only, other):
+    with_module(only("onnxruntime", other))
+    finding = check._onnxruntime()
+    assert finding.state == "wrong"
+    assert f"onnxruntime 1.30.0 and {other} 1.30.0 overwrite each other's files" in finding.found
+    assert f"pip uninstall -y onnxruntime {other}" in finding.do
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime-gpu"])
+def test_one_is_right(only, name):
+    with_module(only(name))
+    finding = check._onnxruntime()
+    assert (finding.state, finding.found) == ("ok", f"{name} 1.30.0")
+
+
+def test_none_is_right(only):
+    only("numpy")
+    finding = check._onnxruntime()
+    assert finding.state == "ok" and "none" in finding.found
+
+
+@pytest.mark.parametrize("remains", [False, True])
+def test_one_whose_files_went_with_the_other_is_wrong(only, remains):
+    folder = only("onnxruntime-gpu")
+    if remains:  # pip leaves what only the GPU package had
+        (folder / "onnxruntime" / "capi").mkdir(parents=True)
+        (folder / "onnxruntime" / "capi" / "libonnxruntime_providers_cuda.so").write_bytes(b"")
+    finding = check._onnxruntime()
+    assert finding.state == "wrong" and "are gone" in finding.found
+    assert finding.do == "pip install --force-reinstall --no-deps onnxruntime-gpu"
+
+
+def test_doctor_says_so_and_fails(tmp_path):
+    for name in ("onnxruntime", "onnxruntime-gpu"):
+        folder = tmp_path / f"{name.replace('-', '_')}-1.30.0.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.30.0\n")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()", "doctor", "--json"],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    (finding,) = (row for row in json.loads(done.stdout) if row["what"] == "one onnxruntime")
+    assert finding["state"] == "wrong" and "onnxruntime-gpu 1.30.0 overwrite" in finding["found"]
+    assert done.returncode == 2
