@@ -7,10 +7,11 @@ from typing import Any
 
 from codec_bench.audio.decode import check_samples
 from codec_bench.audio.resample import prepare
-from codec_bench.engine.plan import UNPROCESSED, Plan, build_plan
+from codec_bench.engine.plan import UNPROCESSED, Plan, build_plan, features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
+from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import inputs_or_score
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
@@ -26,9 +27,9 @@ class LoadedMetric:
     """
 
     def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None) -> None:
-        plan = build_plan([UNPROCESSED], [name], {})
-        options = {f: {"weights": weights} if weights is not None else {} for f in plan.features}
-        self._plan: Plan = build_plan([UNPROCESSED], [name], options) if weights is not None else plan
+        read = {f for n in expand([name]) for f in features_read(build_metric(n))}
+        options = {f: {"weights": weights} if weights is not None else {} for f in read}
+        self._plan: Plan = build_plan([UNPROCESSED], [name], options)
         self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}
 
     @property

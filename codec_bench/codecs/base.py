@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
 
 
@@ -69,3 +71,33 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item, `codes.num_samples` long at `codes.sample_rate_hz`."""
+
+    def streaming(self) -> AbstractContextManager[CodecStream]:
+        """One signal coded piece by piece with carried state, in both directions.
+
+        Raises:
+            UserError: the codec needs the whole signal.
+        """
+        raise UserError(f"{self.info.name} needs the whole signal: it has no streaming way of coding")
+
+
+class CodecStream(ABC):
+    """Both ends of one stream; the concatenated results equal those of the whole signal, within float tolerance.
+
+    Args:
+        step_samples: input samples of one step, per channel: what a microphone must have delivered for a frame of codes.
+    """
+
+    step_samples: int
+
+    @abstractmethod
+    def encode(self, piece: Audio) -> Codes:
+        """The codes that this next piece completes; of a last, incomplete step those of the piece followed by zeros.
+
+        Args:
+            piece: `step_samples` samples, or fewer for the last one.
+        """
+
+    @abstractmethod
+    def decode(self, codes: Codes) -> Audio:
+        """The samples that these next codes complete, `codes.num_samples` or fewer; a delay is the decoder's own."""

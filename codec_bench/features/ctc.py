@@ -17,6 +17,7 @@ import numpy as np
 
 from codec_bench.errors import UnknownName, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.passes import passes
 from codec_bench.features.pocketsphinx import windows
 from codec_bench.features.precision import computing, parse_precision, suffix
 from codec_bench.weights import find
@@ -127,7 +128,7 @@ class Ctc(Feature):
         heard: dict[int, str] = {}
         longest = max((signal.size for signal in signals), default=0)
         budget = len(signals) * min(longest, round(WHOLE_S * RATE_HZ))
-        for indices in _passes([piece.size for _, piece in pieces], budget):
+        for indices in passes([piece.size for _, piece in pieces], self.device, budget):
             heard.update(zip(indices, self._hear([pieces[index][1] for index in indices])))
         words: dict[int, list[str]] = {}
         for index, (place, _) in enumerate(pieces):
@@ -209,18 +210,6 @@ def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: tor
     centred.sub_(centred.sum(-1, keepdim=True) / counts).masked_fill_(beyond, 0.0)
     variance = torch.linalg.vector_norm(centred, dim=-1, keepdim=True).square() / counts
     return centred.mul_(norm.weight[:, None] * (variance + norm.eps).rsqrt()).add_(norm.bias[:, None])
-
-
-def _passes(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Indices that go through the network together: alike in length, and no more padded samples than the budget."""
-    group: list[int] = []
-    for index in sorted(range(len(lengths)), key=lambda index: lengths[index]):
-        if group and (len(group) + 1) * lengths[index] > budget:
-            yield group
-            group = []
-        group.append(index)
-    if group:
-        yield group
 
 
 def _model_class(folder: Path) -> Any:

@@ -26,9 +26,6 @@ FRAMES_MULTIPLE = 8
 BIAS_ENTRIES = 1 << 28
 """Entries of the attention bias at a time (1 GiB in float32): bounds the memory of long signals."""
 
-CPU_SAMPLES, CPU_FILL = 96_000, 0.9
-"""On a CPU, samples in a batch at most, and how much of the longest item the others must fill."""
-
 
 @dataclass(frozen=True, slots=True)
 class EncoderConfig:
@@ -497,28 +494,6 @@ def distance_buckets(length: int, buckets: int, max_distance: int) -> Tensor:
     )
     near = torch.where(away < exact, away, wide.clamp(max=half - 1))
     return near + half * (distance > 0)
-
-
-def worth_batching(lengths: Sequence[int], device: str) -> list[list[int]]:
-    """The places of items, in batches that are worth it on this device.
-
-    A GPU takes all at once. A CPU gains nothing from a large batch, loses its caches to it and computes the padding too: it
-    is given items of like length, a few seconds together.
-
-    Args:
-        lengths: samples of each item. device: `cpu` or `cuda:N`.
-    """
-    if str(device).startswith("cuda"):
-        return [list(range(len(lengths)))]
-    out: list[list[int]] = []
-    for place in sorted(range(len(lengths)), key=lambda k: lengths[k], reverse=True):
-        last = out[-1] if out else []
-        longest = lengths[last[0]] if last else 0
-        if last and (len(last) + 1) * longest <= CPU_SAMPLES and lengths[place] >= CPU_FILL * longest:
-            last.append(place)
-        else:
-            out.append([place])
-    return out
 
 
 def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, list[int]]:

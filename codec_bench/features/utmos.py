@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.passes import passes
 from codec_bench.features.precision import computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
@@ -94,11 +95,12 @@ class Utmos(Feature):
             for signal in signals
         ]
         places = [place for place, signal in enumerate(signals) if signal.size >= config.receptive_field]
-        if places:
+        for group in passes([signals[place].size for place in places], self.device):
+            some = [places[index] for index in group]
             with computing(self.device, self._precision):
-                waves, lengths = padded([signals[place] for place in places], self.device)
+                waves, lengths = padded([signals[place] for place in some], self.device)
                 scores = mean_opinions(self._net, waves, lengths).tolist()
-            for place, score, length in zip(places, scores, lengths):
+            for place, score, length in zip(some, scores, lengths):
                 results[place] = {"utmos": score, "frames": config.frames(length)}
         return results
 

@@ -7,43 +7,67 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.features import s3prl
 from codec_bench.features.ge2e import Ge2e
+from codec_bench.features.precision import parse_precision, suffix
+from codec_bench.features.wavlm_base_sv import WavlmBasePlusSv
+from codec_bench.features.wavlm_sv import WavlmLargeSv
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
+
+ENCODERS = {encoder.name: encoder.protocol for encoder in (WavlmLargeSv, WavlmBasePlusSv, Ge2e)}
+"""Protocols of the speaker encoders by name."""
+UPSTREAM = "s3prl/"
+EPS = 1e-8
+"""The least norm that a cosine divides by, as in torch."""
 
 
 class Sim(Metric):
     """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
 
-    "SIM" means several things: every encoder has a scale of its own, and only numbers of one protocol compare. The
-    embeddings of `sim[ge2e]` have no negative entries, so its values lie in [0, 1], and two strangers already reach 0.4
-    to 0.6. Both signals are embedded whole, so a difference in length is no obstacle.
+    "SIM" means several things: every encoder has a scale of its own, and only numbers of one protocol compare. A bare
+    `sim` is WavLM-large fine-tuned for speaker verification, the SIM of seed-tts-eval and of most papers. Both signals are
+    embedded whole, so a difference in length is no obstacle. A precision after `@` is that of the encoder.
 
-    Paper: L. Wan et al., "Generalized end-to-end loss for speaker verification", ICASSP 2018. Reference
-    implementation: the dot product of Resemblyzer's embeddings, to 1e-5.
+    Paper: of each encoder, see its feature. Reference implementation: torch's `cosine_similarity` of the reference
+    implementation's embeddings, to 5e-6 (`sim`) and 1e-5.
 
     Args:
-        variant: the encoder; `ge2e`.
+        variant: the encoder: `wavlm-large-sv` (which a bare `sim` is), `wavlm-base-plus-sv`, `ge2e`, or `s3prl/NAME` for an
+            upstream of s3prl.
+        point: `tf32` or `bfloat16` in place of float32, each a protocol of its own.
 
     Raises:
-        UserError: another encoder, or none.
+        UserError: there is no such encoder, or not at this precision. MissingExtra: s3prl is not installed.
     """
 
     kind = "pair"
     signals = False
     range = (-1.0, 1.0)
     where = "inline"
-    paper = "Wan, Wang, Papir, Lopez Moreno: Generalized End-to-End Loss for Speaker Verification, ICASSP 2018"
-    source = "Resemblyzer 0.1.4 without its voice activity detection, to 1e-5"
+    paper = (
+        "Anastassiou et al.: Seed-TTS, 2024 (sim); Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN, Interspeech "
+        "2020; Wan et al.: Generalized End-to-End Loss for Speaker Verification, ICASSP 2018 (sim[ge2e])"
+    )
+    source = "seed-tts-eval at 752f429, to 5e-6 (sim); transformers 5 (sim[wavlm-base-plus-sv]) and Resemblyzer 0.1.4, to 1e-5"
 
-    def __init__(self, variant: str | None = None) -> None:
-        if variant is None:
-            raise UserError("sim needs WavLM-large, which this version does not include; use sim[ge2e]")
-        if variant != "ge2e":
-            raise UserError(f"sim has no speaker encoder '{variant}'", hint="use sim[ge2e]")
-        self.name = f"sim[{variant}]"
-        self.estimate_features = self.reference_features = (variant,)
-        self.protocol = f"sim/{Ge2e.protocol}"
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        encoder = WavlmLargeSv.name if variant is None else variant
+        self.name = "sim" + (f"[{variant}]" if variant else "") + (f"@{point}" if point else "")
+        if encoder.startswith(UPSTREAM) and encoder != UPSTREAM:
+            upstream = encoder.removeprefix(UPSTREAM)
+            feature, protocol = f"s3prl[{upstream}]", s3prl.protocol(upstream)
+        elif encoder in ENCODERS:
+            feature, protocol = encoder, ENCODERS[encoder]
+        else:
+            names = ", ".join(f"sim[{name}]" for name in ENCODERS)
+            raise UserError(f"sim has no speaker encoder '{variant}'", hint=f"use {names} or sim[{UPSTREAM}NAME]")
+        if encoder == Ge2e.name and point is not None:
+            raise UserError(f"sim[ge2e] has no '@{point}'", hint="use sim[ge2e]")
+        precision = parse_precision(self.name.partition("@")[0], point)
+        self._feature = feature + (f"@{point}" if point else "")
+        self.estimate_features = self.reference_features = (self._feature,)
+        self.protocol = f"sim/{protocol}{suffix(precision)}"
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item."""
@@ -51,8 +75,9 @@ class Sim(Metric):
 
     def _score(self, item: Inputs) -> Score:
         reference, estimate = (
-            np.asarray(side["ge2e"]["embedding"], np.float64)
+            np.asarray(side[self._feature]["embedding"], np.float64)
             for side in (item.reference_features, item.estimate_features)
         )
-        cosine = float(reference @ estimate / (np.linalg.norm(reference) * np.linalg.norm(estimate)))
+        norms = (max(float(np.linalg.norm(side)), EPS) for side in (reference, estimate))
+        cosine = float(reference @ estimate) / np.prod(list(norms))
         return Score.ok(min(1.0, max(-1.0, cosine)), self.protocol)

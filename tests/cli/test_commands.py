@@ -154,7 +154,7 @@ def test_own_code_by_relative_path(cli, tmp_path):
     assert code == 2 and "NO" in out
 
 
-@pytest.mark.parametrize("what", ["codecs", "metrics", "features", "data", "presets", "plugins"])
+@pytest.mark.parametrize("what", ["codecs", "metrics", "features", "rules", "data", "presets", "plugins"])
 def test_list(cli, what):
     code, out, err = cli("list", what)
     assert code == 0 and (out.strip() or "no plugins" in err)

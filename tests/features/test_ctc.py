@@ -228,15 +228,6 @@ def test_long_signals_are_cut_where_quietest_and_each_piece_heard_alone(folders,
     assert found == [" ".join(filter(None, pieces)), *others]
 
 
-def test_a_pass_never_holds_more_than_the_engine_gave(rng):
-    for _ in range(50):
-        lengths = rng.integers(1, 1000, rng.integers(1, 40)).tolist()
-        budget = int(rng.integers(1000, 5000))
-        passes = list(ctc._passes(lengths, budget))
-        assert sorted(index for group in passes for index in group) == list(range(len(lengths)))
-        assert all(len(group) * max(lengths[index] for index in group) <= budget for group in passes)
-
-
 def test_published_files_with_old_names_and_without_training_parts_load(folders, tmp_path):
     """As on the hub: `pytorch_model.bin`, weight norms named `weight_g`, and no vector for masked frames."""
     import shutil

@@ -1,6 +1,8 @@
-"""Speaker similarity is the cosine of Resemblyzer's embeddings."""
+"""Speaker similarity is the cosine of the embeddings of the encoder that the name says."""
 
 from __future__ import annotations
+
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -9,9 +11,19 @@ from hypothesis import strategies as st
 
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
+from codec_bench.features.wavlm_sv import WavlmLargeSv
 from codec_bench.metrics import build_metric
-from codec_bench.metrics.base import Inputs
+from codec_bench.metrics.base import Inputs, inputs_or_score
+from codec_bench.registry import Spec
 
+ENCODERS = {
+    "sim": ("wavlm-large-sv", "sim/wavlm-large-sv/seed-tts-eval"),
+    "sim[wavlm-large-sv]": ("wavlm-large-sv", "sim/wavlm-large-sv/seed-tts-eval"),
+    "sim@bfloat16": ("wavlm-large-sv@bfloat16", "sim/wavlm-large-sv/seed-tts-eval/bfloat16"),
+    "sim[wavlm-base-plus-sv]": ("wavlm-base-plus-sv", "sim/wavlm-base-plus-sv/transformers"),
+    "sim[wavlm-base-plus-sv]@tf32": ("wavlm-base-plus-sv@tf32", "sim/wavlm-base-plus-sv/transformers/tf32"),
+    "sim[ge2e]": ("ge2e", "sim/ge2e/resemblyzer-0.1/no-vad"),
+}
 directions = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).random(256, dtype=np.float32))
 
 
@@ -70,15 +82,76 @@ def test_one_score_per_item_in_order():
     assert {s.protocol for s in scores} == {"sim/ge2e/resemblyzer-0.1/no-vad"}
 
 
-def test_reads_the_embedding_of_both_sides():
-    metric = build_metric("sim[ge2e]")
-    assert metric.name == "sim[ge2e]"
-    assert metric.reference_features == metric.estimate_features == ("ge2e",)
+@pytest.mark.parametrize("name", ENCODERS)
+def test_the_name_says_the_encoder(name):
+    feature, protocol = ENCODERS[name]
+    metric = build_metric(name)
+    assert metric.name == name
+    assert metric.reference_features == metric.estimate_features == (feature,)
+    assert metric.protocol == protocol
     assert not metric.signals
+    assert Spec.parse(feature).name in (
+        "wavlm-large-sv",
+        "wavlm-base-plus-sv",
+        "ge2e",
+    )  # a name that a feature can have
 
 
-def test_a_bare_sim_says_what_there_is():
-    with pytest.raises(UserError, match=r"WavLM-large.*sim\[ge2e\]"):
-        build_metric("sim")
-    with pytest.raises(UserError, match=r"'wavlm'.*sim\[ge2e\]"):
+def test_any_upstream_of_s3prl():
+    pytest.importorskip("s3prl")
+    metric = build_metric("sim[s3prl/hubert_base]@bfloat16")
+    (feature,) = metric.estimate_features
+    assert feature == "s3prl[hubert_base]@bfloat16"
+    assert Spec.parse(feature) == Spec(feature, "s3prl", "hubert_base", "bfloat16")
+    assert metric.protocol == f"sim/s3prl-{version('s3prl')}/hubert_base/mean-of-last/bfloat16"
+
+
+def test_protocols_are_those_of_the_features(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({}, tmp_path / "wavlm_large_finetune.pth")
+    for point in (None, "tf32", "bfloat16"):
+        feature = WavlmLargeSv(weights=str(tmp_path), point=point)
+        assert build_metric("sim" + (f"@{point}" if point else "")).protocol == f"sim/{feature.protocol}"
+
+
+@given(reference=directions, estimate=directions, scale=st.sampled_from([1.0, 1e-3, 1e-9, 0.0]))
+def test_is_torchs_cosine_similarity_with_its_floor(reference, estimate, scale):
+    torch = pytest.importorskip("torch")
+    sides = reference - 0.5, np.float32(scale) * (estimate - 0.5)
+    expected = torch.nn.functional.cosine_similarity(*(torch.from_numpy(x).double()[None] for x in sides))
+    assert score(*sides).value == pytest.approx(float(expected), abs=1e-9)
+
+
+def test_an_encoder_that_heard_nothing_is_not_a_number():
+    metric = build_metric("sim")
+    (name,) = metric.estimate_features
+    silent = Unheard("the signal is silent")
+    found = inputs_or_score(
+        metric,
+        id="a",
+        rate_hz=16_000,
+        reference_features={name: {"embedding": np.ones(256, np.float32)}},
+        estimate_features={name: silent},
+    )
+    assert (found.value, found.status) == (None, "undefined")
+    assert found.reason == "wavlm-large-sv of the estimate: the signal is silent"
+
+
+class Unheard:
+    """What the engine hands to a metric in place of a feature that could not be computed."""
+
+    status = "undefined"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def test_there_is_no_other_encoder():
+    with pytest.raises(UserError, match=r"'wavlm'.*sim\[wavlm-large-sv\].*sim\[ge2e\].*sim\[s3prl/NAME\]"):
         build_metric("sim[wavlm]")
+    with pytest.raises(UserError, match=r"sim\[ge2e\] has no '@bfloat16'"):
+        build_metric("sim[ge2e]@bfloat16")
+    with pytest.raises(UserError, match="sim has no '@int8'"):
+        build_metric("sim@int8")
+    with pytest.raises(UserError, match="no speaker encoder 's3prl/'"):
+        build_metric("sim[s3prl/]")

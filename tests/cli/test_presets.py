@@ -1,0 +1,125 @@
+"""Presets end to end: checkpoints of the published layouts in a local hub folder, one command, a score for every item."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from codec_bench.config import config_names, read_config
+from codec_bench.metrics import build_metric, expand
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def golden(stem):
+    spec = importlib.util.spec_from_file_location(stem, GOLDEN / f"{stem}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def random_state(keys):
+    """Stand-in tensors of the published names and shapes, quickly made; their scores mean nothing."""
+    import torch
+
+    generator = torch.Generator().manual_seed(0)
+    state = {}
+    for name, shape in json.loads(Path(keys).read_text("utf-8")).items():
+        leaf = name.rsplit(".", 1)[-1]
+        if leaf == "num_batches_tracked":
+            state[name] = torch.zeros(shape, dtype=torch.int64)
+        elif leaf == "running_var" or (leaf in ("weight", "weight_g") and len(shape) != 2 and max(shape) == shape[-1]):
+            state[name] = torch.ones(shape)
+        else:
+            state[name] = torch.randn(shape, generator=generator) * (
+                0.5 / max(1, shape[-1] if len(shape) > 1 else 4) ** 0.5
+            )
+    return state
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    """A local hub folder: the published files of WavLM-large and UTMOS, a small Whisper and a small Paraformer."""
+    pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
+    pytest.importorskip("funasr", reason="FunASR is not installed")
+    import torch
+
+    root = tmp_path_factory.mktemp("hub")
+    (root / "wavlm-large-sv").mkdir()
+    classifier = {"loss_calculator.projection.weight": torch.zeros(7, 256)}
+    wavlm = {"model": random_state(GOLDEN / "wavlm_large_sv_keys.json") | classifier, "best_valid_eer": 0.4}
+    torch.save(wavlm, root / "wavlm-large-sv" / "wavlm_large_finetune.pth")
+    del wavlm
+    (root / "utmos22-strong").mkdir()
+    utmos = random_state(GOLDEN / "utmos22_strong_keys.json")
+    torch.save(utmos, root / "utmos22-strong" / "utmos22_strong_step7459_v1.pt")
+    golden("tiny_whisper").write_converted(root / "whisper-large-v3", kind="v3", n_mels=128, end=60.0)
+    paraformer = "speech_seaco_paraformer_large_asr_nat-zh-cn-16k-common-vocab8404-pytorch"
+    golden("tiny_funasr").write_paraformer(root / "iic" / paraformer, "SeacoParaformer", "CifPredictorV3")
+    return root
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Three short utterances: two English ones and one that says it is Mandarin."""
+    from codec_bench.data import open_source
+
+    samples = sorted(open_source("embedded"), key=lambda s: Path(s.audio).stat().st_size)[:3]
+    manifest = tmp_path_factory.mktemp("data") / "manifest.jsonl"
+    languages = ["en", "en-US", "zh-CN"]
+    texts = [samples[0].text, samples[1].text, "今天天气很好"]
+    rows = [
+        {"id": f"u{n}", "audio": str(s.audio), "text": text, "language": language, "speaker": f"s{n}"}
+        for n, (s, text, language) in enumerate(zip(samples, texts, languages))
+    ]
+    manifest.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
+    return manifest
+
+
+def test_ultraeval_audio_from_a_local_hub_folder(cli, hub, data, tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(hub))
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    out = tmp_path / "run"
+    code, _, talk = cli(
+        "eval", "--codec", "unprocessed,opus-12k", "--data", data, "--preset", "ultraeval-audio", "--out", out, "--device", "cpu",
+        "--workers", "1",
+    )  # fmt: skip
+    assert code == 0, talk
+    summary = json.loads((out / "summary.json").read_text("utf-8"))
+    metrics = summary["systems"]["opus-12k"]["metrics"]
+    assert set(metrics) == set(expand(read_config("preset", "ultraeval-audio")["metrics"]))
+    for name, entry in metrics.items():
+        # UTMOS was trained on English; everything else has a value for every item.
+        assert entry["n"] == (2 if name == "utmos" else 3), (name, summary["failures"]["reasons"])
+    assert metrics["utmos"]["missing"] == {"refused": 1}
+    protocol = metrics["wer_macro[seed-tts]@official/ultraeval-audio/seed-tts"]["protocol"]
+    assert (
+        "whisper-large-v3" in protocol and "seaco-paraformer-zh" in protocol and "official/ultraeval-audio" in protocol
+    )
+    assert summary["systems"]["unprocessed"]["metrics"]["sim"]["value"] == pytest.approx(1.0, abs=1e-6)
+    rows = list(csv.DictReader(cli("export", out)[1].splitlines()))
+    heard = [r for r in rows if r["metric"].startswith("wer_macro")]
+    assert {r["status"] for r in heard} == {"ok"}
+
+
+@pytest.mark.parametrize("preset", [n for n in config_names("preset") if n not in ("demo", "embedded")])
+def test_a_preset_names_what_it_needs(cli, preset, data, tmp_path, monkeypatch):
+    for name in ("CODEC_BENCH_WEIGHTS", "HF_HOME", "HF_HUB_CACHE", "MODELSCOPE_CACHE", "CODEC_BENCH_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    code, told, talk = cli(
+        "eval", "--codec", "opus-12k", "--data", data, "--preset", preset, "--out", tmp_path / "run", "--device", "cpu"
+    )
+    assert code == 2 and not told
+    assert "codec-bench weights fetch" in talk or "float16" in talk
+
+
+@pytest.mark.parametrize("preset", config_names("preset"))
+def test_every_preset_is_made_of_metrics_that_exist(preset):
+    config = read_config("preset", preset)
+    assert config["version"] == 1 and config["summary"].endswith(".")
+    for name in expand(config["metrics"]):
+        assert build_metric(name).protocol

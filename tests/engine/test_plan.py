@@ -1,0 +1,61 @@
+"""What a plan stores results under: other weights are other results."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from codec_bench.engine.plan import build_plan
+from codec_bench.errors import WeightsError
+
+FILE = "utmos22_strong_step7459_v1.pt"
+
+
+@pytest.fixture
+def placed(monkeypatch, tmp_path):
+    """Writes a file where the checkpoint of UTMOS is looked for, and says where."""
+
+    def place(folder, content, time=1_700_000_000):
+        file = tmp_path / folder / "utmos22-strong" / FILE
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+        os.utime(file, (time, time))
+        monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path / folder))
+        return file
+
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    return place
+
+
+def cache_id(options=None, languages=None):
+    plan = build_plan(["unprocessed"], ["utmos"], options or {}, languages)
+    return plan.features["utmos"].cache_id if "utmos" in plan.features else None
+
+
+def test_the_same_weights_are_the_same_results(placed):
+    placed("a", b"one")
+    assert cache_id() == cache_id()
+
+
+def test_other_weights_are_other_results(placed):
+    ids = set()
+    for folder, content, time in (("a", b"one", 1), ("a", b"three", 1), ("a", b"three", 2), ("b", b"one", 1)):
+        placed(folder, content, time)
+        ids.add(cache_id())
+    assert len(ids) == 4
+
+
+def test_a_file_that_is_overwritten_in_its_folder_is_noticed(placed):
+    file = placed("a", b"one")
+    options = {"utmos": {"weights": str(file.parent)}}
+    before = cache_id(options)
+    placed("a", b"three")
+    assert cache_id(options) != before
+
+
+def test_a_feature_that_no_language_needs_is_not_looked_for(placed, monkeypatch, tmp_path):
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path / "nothing"))
+    assert cache_id(languages={"zh", "de"}) is None
+    with pytest.raises(WeightsError, match="codec-bench weights fetch utmos22-strong"):
+        cache_id(languages={"zh", "en"})

@@ -1,0 +1,73 @@
+"""What holds for every registered feature: it says what it is, what it lacks, and has an answer for any signal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench import features
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.features import Unavailable, load_feature
+from codec_bench.weights import checkpoint, checkpoint_names
+
+NAMES = sorted(features.TABLE)
+ARGUMENTS = {"s3prl": "s3prl[fbank]"}
+EMBEDDED = ("dnsmos", "ge2e", "pitch", "pocketsphinx")
+RATE_HZ = 16_000
+
+
+@pytest.fixture
+def nothing_here(monkeypatch, tmp_path):
+    """A machine without any checkpoint."""
+    for name in ("CODEC_BENCH_WEIGHTS", "HF_HUB_CACHE", "MODELSCOPE_CACHE", "CODEC_BENCH_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / "nothing"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_says_what_it_is(name):
+    feature = features.REGISTRY.resolve(name)
+    assert issubclass(feature, features.Feature)
+    assert feature.where in ("device", "cpu")
+    assert feature.rate_hz == RATE_HZ
+    for word in ("Result:", "Args:"):
+        assert word in feature.__doc__, word
+    assert "eference implementation" in feature.__doc__ or "Reference" in feature.__doc__
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in EMBEDDED and n not in ARGUMENTS])
+def test_without_weights_it_names_the_command(name, nothing_here):
+    with pytest.raises(WeightsError, match="codec-bench weights fetch"):
+        load_feature(name)
+    (entry,) = [n for n in checkpoint_names() if n == name or name in checkpoint(n).used_by]
+    assert checkpoint(entry).licence
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_point_that_does_not_exist_is_one_sentence(name, nothing_here):
+    with pytest.raises(UserError) as caught:
+        load_feature(f"{ARGUMENTS.get(name, name)}@never")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("samples", [0, 1, 159, 160, 400, 5_000])
+def test_any_signal_has_a_result_or_a_reason(name, samples):
+    rng = np.random.default_rng(samples)
+    noise = (0.1 * rng.standard_normal(samples)).astype(np.float32)
+    feature = load_feature(name)
+    for signal in (noise, np.zeros(samples, np.float32), np.ones(samples, np.float32)):
+        (result,) = feature.compute([signal])
+        if isinstance(result, Unavailable):
+            assert str(result) and "\n" not in str(result)
+            continue
+        for value in result.values():
+            if not isinstance(value, str):
+                assert np.isfinite(np.asarray(value, np.float64)).all()
+
+
+@pytest.mark.parametrize("name", EMBEDDED)
+def test_a_batch_is_its_items(name):
+    from codec_bench.exactness import verify_batching
+
+    assert verify_batching(name=name, data="embedded", limit=4, device="cpu").exact
