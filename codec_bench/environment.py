@@ -10,7 +10,7 @@ from pathlib import Path
 
 PACKAGES = (
     "codec-bench", "numpy", "scipy", "numba", "torch", "torchaudio", "transformers", "onnxruntime", "onnxruntime-gpu", "av",
-    "soundfile", "soxr", "pesq", "pocketsphinx", "speechmos", "Resemblyzer", "whisper-normalizer", "ctranslate2", "faster-whisper", "funasr", "s3prl", "pyworld", "wetext", "zhconv",
+    "soundfile", "soxr", "pesq", "pocketsphinx", "speechmos", "Resemblyzer", "whisper-normalizer", "ctranslate2", "faster-whisper", "funasr", "s3prl", "pyworld", "OpenCC", "wetext", "zhconv",
 )  # fmt: skip
 
 ONNXRUNTIMES = (

@@ -22,7 +22,7 @@ State = Literal["ok", "note", "wrong"]
 _EXTRAS = {
     "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",),
     "asr": ("ctranslate2", "faster-whisper", "funasr"), "pitch": ("pyworld",),
-    "text": ("num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
+    "text": ("OpenCC", "num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
     "s3prl": ("s3prl",), "api": ("httpx",), "ray": ("ray",),
 }  # fmt: skip
 

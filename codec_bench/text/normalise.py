@@ -17,7 +17,7 @@ Normalisers
         out the optional vowel signs; `words-tr` knows the two letters i.
     `characters`: the same for languages without them, and without spaces: Japanese, Korean, Lao, Khmer, Burmese.
         `characters-th` writes the Thai vowel am in one way.
-    `zh`: Chinese, with words of other scripts among it. Simplified characters (zhconv); numbers, dates, units and
+    `zh`: Chinese, with words of other scripts among it. Simplified characters (OpenCC); numbers, dates, units and
         percentages written out (wetext); lower case; punctuation and symbols gone; spaces between words of other scripts only.
     `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.steps`), one after the other.
 """

@@ -118,7 +118,7 @@ class Rule:
     def protocol(self, language: str | None = None) -> str:
         """The rule's part of a protocol id: its name, and for a language the packages that decide there.
 
-        `by-language-1`, or for Chinese `by-language-1+wetext-0.1.8+zhconv-1.4.3`.
+        `by-language-1`, or for Chinese `by-language-1+OpenCC-1.4.2+wetext-0.1.8`.
         """
         packages = self.packages.get(base_language(language) if language else "", ())
         return "+".join([self.name, *(f"{package}-{_version(package)}" for package in packages)])
@@ -334,7 +334,7 @@ def _own() -> list[Rule]:
     vowel_points = {language: Recipe(("words-ar",)) for language in ("ar", "fa", "ps", "sd", "ug", "ur")}
     points = {language: Recipe(("words-he",)) for language in ("he", "yi")}
     turkish = {language: Recipe(("words-tr",)) for language in ("az", "tr")}
-    reads = ("wetext", "zhconv")
+    reads = ("OpenCC", "wetext")
     return [
         Rule(
             "by-language-1",

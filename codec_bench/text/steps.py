@@ -12,7 +12,7 @@ The project's own steps
     `drop-vowel-points`: the optional vowel signs of Arabic and Hebrew; `thai-am`: one spelling of a vowel of Thai and Lao;
     `turkish-i`; `words`: symbols and punctuation become spaces, marks stay; `join-words`: apostrophes vanish;
     `no-spaces`; `join-alone`: no spaces beside Han characters and kana; `width`: full-width letters, digits and signs that numbers are made of as ASCII;
-    `zh-hans`: Chinese in simplified characters (zhconv); `wetext-zh`: Chinese numbers, dates, units and percentages written
+    `zh-hans`: Chinese in simplified characters (OpenCC); `wetext-zh`: Chinese numbers, dates, units and percentages written
     out (wetext); `zh-digits`: digits that are left as Chinese numbers; `zh-variants`: 〇 as 零, 幺 as 一.
 
 Steps of published rules are described where they are defined.
@@ -176,6 +176,10 @@ def _zh_variants(text: str) -> str:
 def _zhconv(locale: str) -> Step:
     convert = _import("zhconv", "the conversion of Chinese script", "zhconv").convert
     return lambda text: convert(text, locale)
+
+
+def _simplified() -> Step:
+    return _import("opencc", "the conversion of Chinese script", "OpenCC").OpenCC("t2s").convert
 
 
 def _wetext_zh() -> Step:
@@ -394,6 +398,6 @@ _STEPS: dict[str, Callable[[], Step]] = {
     "words": lambda: _words,
     "zh-digits": lambda: _zh_digits,
     "zh-cn": lambda: _zhconv("zh-cn"),
-    "zh-hans": lambda: _zhconv("zh-hans"),
+    "zh-hans": _simplified,
     "zh-variants": lambda: _zh_variants,
 }

@@ -88,7 +88,7 @@ def test_none_changes_nothing(text):
 def test_texts_are_remembered_up_to_a_bound_and_one_name_is_one_object(name):
     if name == "zh":
         pytest.importorskip("wetext")
-        pytest.importorskip("zhconv")
+        pytest.importorskip("opencc")
     normaliser = get_normaliser(name)
     assert get_normaliser(name) is normaliser
     if name != "none":

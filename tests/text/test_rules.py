@@ -14,7 +14,7 @@ from codec_bench.text.rules import EMPTY_REFERENCE, Recipe, Rule, get_rule, rule
 from codec_bench.text.scripts import script_language
 
 pytest.importorskip("wetext")
-pytest.importorskip("zhconv")
+pytest.importorskip("opencc")
 pytest.importorskip("sacrebleu")
 pytest.importorskip("pythainlp")
 pytest.importorskip("ipadic")
@@ -149,7 +149,7 @@ def test_every_name_of_a_language_takes_its_rule():
         assert len({rule.recipe(name) for name in names}) == 1
     assert [rule.rate(language) for language in ("en", "zh", "ko", "de")] == ["wer", "cer", "cer", "wer"]
     assert rule.protocol("de") == "by-language-1"
-    assert rule.protocol("zh-TW").startswith("by-language-1+wetext-")
+    assert rule.protocol("zh-TW").startswith("by-language-1+OpenCC-")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_what_is_clean_has_no_silent_characters_and_stays_clean(text):
 def test_own_normalisers_leave_letters_marks_and_digits(name, text):
     if name == "zh":
         pytest.importorskip("wetext")
-        pytest.importorskip("zhconv")
+        pytest.importorskip("opencc")
     done = get_normaliser(name)(text)
     assert done == done.strip()
     assert not [letter for letter in done if letter != " " and unicodedata.category(letter)[0] not in "LMN"]
