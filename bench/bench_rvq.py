@@ -1,0 +1,198 @@
+"""Times search and lookup of residual quantisers against transformers' own, and checks that the codes are the same.
+
+    python bench/bench_rvq.py                 reduced: 20 s of audio
+    python bench/bench_rvq.py --seconds 600 --items 16
+
+Both sides run on the device given and with the same threads. Codebooks and latents are noise of the published shapes.
+Floors, measured in the same run: a copy of as many bytes as must move (latents and codes once, and for a search the
+codebooks), and for a search the time of its products at the rate of torch's float32 matrix product. Without a GPU, its
+rows say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+from common import append_rows, interleaved, row
+from transformers import DacConfig, EncodecConfig, MimiConfig
+from transformers.models.dac.modeling_dac import DacResidualVectorQuantizer
+from transformers.models.encodec.modeling_encodec import EncodecResidualVectorQuantizer
+from transformers.models.mimi.modeling_mimi import MimiSplitResidualVectorQuantizer
+
+from codec_bench.kernels.rvq import dispatch
+
+# Name, frames a second, width of the latents, codebooks searched.
+CASES = (
+    ("encodec 24 kHz @ 6 kbps", "encodec", 75.0, 128, 8),
+    ("encodec 24 kHz @ 24 kbps", "encodec", 75.0, 128, 32),
+    ("dac 44 kHz", "dac", 86.0, 1024, 9),
+    ("mimi @ 1.1 kbps", "mimi", 12.5, 512, 8),
+)
+
+
+def quantizer(family: str) -> torch.nn.Module:
+    """transformers' quantiser with noise for weights."""
+    torch.manual_seed(0)
+    if family == "encodec":
+        net = EncodecResidualVectorQuantizer(EncodecConfig())
+        for layer in net.layers:
+            layer.codebook.embed.normal_()
+    elif family == "dac":
+        net = DacResidualVectorQuantizer(DacConfig())
+    else:
+        net = MimiSplitResidualVectorQuantizer(MimiConfig())
+        for half in (net.semantic_residual_vector_quantizer, net.acoustic_residual_vector_quantizer):
+            for layer in half.layers:
+                layer.codebook.embed_sum.normal_()
+    return net.eval()
+
+
+def theirs(net: torch.nn.Module, family: str, latents: torch.Tensor, codebooks: int) -> torch.Tensor:
+    """Codes `(items, codebooks, frames)` by transformers."""
+    if family == "encodec":
+        return net.encode(latents, codebooks * 0.75).transpose(0, 1)
+    if family == "dac":
+        return net(latents)[1]
+    return net.encode(latents, codebooks).transpose(0, 1)
+
+
+def their_latents(net: torch.nn.Module, family: str, codes: torch.Tensor) -> torch.Tensor:
+    """Latents of codes by transformers."""
+    if family == "encodec":
+        return net.decode(codes.transpose(0, 1))
+    return net.from_codes(codes)[0] if family == "dac" else net.decode(codes)
+
+
+def product_rate(device: torch.device) -> float:
+    """Floating-point operations a second of a float32 matrix product on this device."""
+    side = 8192 if device.type == "cuda" else 1024
+    a = torch.randn(side, side, device=device)
+    return 2 * side**3 / interleaved({"product": waited(lambda: a @ a, device)}, warmup=2)["product"].min()
+
+
+def copy_of(size: int, device: torch.device) -> Callable[[], object]:
+    """A copy that reads and writes `size` bytes together."""
+    source = torch.ones(max(1, size // 8), device=device)
+    return partial(torch.empty_like(source).copy_, source)
+
+
+def waited(call: Callable[[], object], device: torch.device) -> Callable[[], object]:
+    """The call, and where the device runs behind it, the wait for it."""
+    if device.type != "cuda":
+        return call
+
+    def both() -> object:
+        result = call()
+        torch.cuda.synchronize(device)
+        return result
+
+    return both
+
+
+def operations(quantiser: dispatch.Quantiser, codebooks: int) -> float:
+    """Floating-point operations of the products that a search of one frame needs."""
+    if isinstance(quantiser, dispatch.Split):
+        first, second = quantiser.parts
+        return operations(first, first.codebooks) + operations(second, codebooks - first.codebooks)
+    _, entries, dims = quantiser.embed.shape
+    total = 2.0 * codebooks * entries * dims
+    if isinstance(quantiser, dispatch.Factorised):
+        total += 2.0 * codebooks * dims * quantiser.project.shape[2]
+    elif quantiser.project is not None:
+        total += 2.0 * quantiser.project.numel()
+    return total
+
+
+def codebook_bytes(quantiser: dispatch.Quantiser, codebooks: int) -> int:
+    """Bytes of the codewords of so many codebooks."""
+    if isinstance(quantiser, dispatch.Split):
+        first, second = quantiser.parts
+        return codebook_bytes(first, first.codebooks) + codebook_bytes(second, codebooks - first.codebooks)
+    return quantiser.embed[:codebooks].nbytes
+
+
+@torch.no_grad()
+def main() -> None:
+    """Runs the bench and appends its rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--seconds", type=float, default=10.0, help="of audio in each item")
+    parser.add_argument("--items", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    device = torch.device(options.device)
+    rate = product_rate(device)
+    sys.stdout.write(f"matrix product {rate / 1e9:.0f} GFLOP/s\n")
+    sys.stdout.write(f"{'case':>34} {'variant':>22} {'p50 s':>9} {'ratio':>6}  agreement; note\n")
+    rows = []
+    for name, family, frame_rate, hidden, codebooks in CASES:
+        net = quantizer(family).to(device)
+        ours = dispatch.adopt(net)
+        frames = round(options.seconds * frame_rate)
+        latents = torch.randn(options.items, hidden, frames, generator=torch.Generator().manual_seed(1)).to(device)
+        expected = theirs(net, family, latents, codebooks)
+        codes = dispatch.search(latents, ours, codebooks).value
+        differing = float((codes != expected).any(1).float().mean())
+        if differing > max(1e-4, 1.5 / (frames * options.items)):
+            raise SystemExit(f"{name}: {differing:.2%} of the frames have other codes")
+        apart = float((dispatch.lookup(expected, ours).value - their_latents(net, family, expected)).abs().max())
+        if apart > 1e-4:
+            raise SystemExit(f"{name}: latents lie {apart:.2g} apart")
+        count = frames * options.items
+        least = latents.nbytes + codes.nbytes
+        work = operations(ours, codebooks) * count
+        cases = {
+            "search": (
+                lambda: theirs(net, family, latents, codebooks),  # noqa: B023
+                lambda: dispatch.search(latents, ours, codebooks),  # noqa: B023
+                f"{differing:.2g} of the frames differ", least + codebook_bytes(ours, codebooks), work,
+            ),
+            "lookup": (
+                lambda: their_latents(net, family, expected),  # noqa: B023
+                lambda: dispatch.lookup(expected, ours),  # noqa: B023
+                f"latents within {apart:.1g}", least, 0.0,
+            ),
+        }  # fmt: skip
+        if family == "dac":
+            # What transformers gives in one call: codes, latents and two losses.
+            cases["search and lookup"] = (
+                cases["search"][0],
+                lambda: dispatch.lookup(dispatch.search(latents, ours).value, ours),  # noqa: B023
+                cases["search"][2], cases["search"][3] + latents.nbytes, work + 2.0 * ours.wide.numel() * count,
+            )  # fmt: skip
+        for what, (baseline, call, agreement, size, flops) in cases.items():
+            how = call().implementation
+            seconds = interleaved(
+                {
+                    "transformers": waited(baseline, device),
+                    f"codec-bench ({how})": waited(call, device),
+                    "floor": waited(copy_of(size, device), device),
+                },
+                repeats=options.repeats,
+            )
+            for variant, times in seconds.items():
+                ratio = float(np.median(seconds["transformers"]) / np.median(times))
+                p50 = float(np.median(times))
+                times_floor = p50 / np.median(seconds["floor"])
+                note = f"{options.threads} threads; {times_floor:.3g}x a copy of {size / 1e6:.2g} MB"
+                if flops and variant != "floor":
+                    note += f", {p50 * rate / flops:.3g}x {flops / 1e9:.3g} GFLOP at {rate / 1e9:.0f} GFLOP/s"
+                agrees = agreement if variant.startswith("codec-bench") else ""
+                rows.append(row(f"{name} {what}", variant, times, n=count, ratio=ratio, agreement=agrees, note=note))
+                sys.stdout.write(f"{f'{name} {what}':>34} {variant:>22} {p50:>9.4f} {ratio:>6.2f}  {agrees}; {note}\n")
+        if device.type != "cuda":
+            rows.append({"case": f"{name} search", "variant": "codec-bench (triton)", "note": "GPU: not measured"})
+    path = append_rows("rvq", rows, ("codec-bench", "torch", "triton", "transformers", "numpy"))
+    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+
+
+if __name__ == "__main__":
+    main()

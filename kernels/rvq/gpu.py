@@ -1,0 +1,181 @@
+"""Search and lookup on a GPU, in Triton: one launch for all codebooks, the residual of a tile of frames in registers.
+
+Nothing but latents and codes travels to and from memory: the scores of a tile live in registers, and the codebooks are
+read from the second-level cache, which holds them whole (EnCodec's 32 take 16 MiB). Products run on the tensor cores as
+three TF32 products each, whose error is that of float32.
+
+Conventions
+    As in `cpu`. Any strides are read as they are, so `(items, dims, frames)` is not transposed in memory.
+    TRITON_INTERPRET=1, set before this module is imported, runs the same kernels on CPU tensors.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+MAX_DIMS = 256  # wider residuals do not fit the registers
+MAX_CODEBOOKS = 32  # of a factorised quantiser: the projections for more do not fit
+_PRECISION = "tf32x3"
+_PROCESSORS = 132  # of the largest current GPUs: with fewer tiles than these, smaller tiles keep more of them busy
+# Per width of the residual: frames, entries, warps and stages of a tile that compile without spilling registers (8
+# bytes are spilt at 256 dimensions). Those of 64 frames need the products and the memory of compute capability 9.
+_TILES = {
+    128: ((64, 64, 8, 2), (32, 64, 8, 2), (16, 64, 4, 2)),
+    256: ((64, 32, 8, 1), (16, 32, 8, 1)),
+}
+
+
+@triton.jit
+def _euclidean(
+    latents, embed, offsets, codes, frames, dims,
+    latents_item, latents_dim, latents_frame, codes_item, codes_codebook, codes_frame,
+    CODEBOOKS: tl.constexpr, ENTRIES: tl.constexpr,
+    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_D: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    item = tl.program_id(1).to(tl.int64)
+    t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    d = tl.arange(0, BLOCK_D)
+    real = t < frames
+    residual = tl.load(
+        latents + item * latents_item + t[:, None].to(tl.int64) * latents_frame + d[None, :] * latents_dim,
+        mask=real[:, None] & (d[None, :] < dims), other=0.0,
+    )  # fmt: skip
+    for codebook in range(CODEBOOKS):
+        words = embed + codebook * ENTRIES * dims
+        best = tl.full((BLOCK_T,), float("-inf"), tl.float32)
+        which = tl.zeros((BLOCK_T,), tl.int32)
+        for start in range(0, ENTRIES, BLOCK_K):
+            k = start + tl.arange(0, BLOCK_K)
+            tile = tl.load(
+                words + k[None, :] * dims + d[:, None], mask=(k[None, :] < ENTRIES) & (d[:, None] < dims), other=0.0
+            )
+            offset = tl.load(offsets + codebook * ENTRIES + k, mask=k < ENTRIES, other=float("-inf"))
+            scores = tl.dot(residual, tile, input_precision=PRECISION) + offset[None, :]
+            top, at = tl.max(scores, axis=1, return_indices=True, return_indices_tie_break_left=True)
+            better = top > best  # an equal one has a higher index
+            which = tl.where(better, start + at, which)
+            best = tl.where(better, top, best)
+        place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
+        tl.store(place, which.to(tl.int64), mask=real)
+        residual -= tl.load(words + which[:, None] * dims + d[None, :], mask=d[None, :] < dims, other=0.0)
+
+
+@triton.jit
+def _factorised(
+    projected, directions, steps, codes, frames, stages, dims,
+    projected_item, projected_row, projected_frame, codes_item, codes_codebook, codes_frame,
+    CODEBOOKS: tl.constexpr, ENTRIES: tl.constexpr,
+    BLOCK_T: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_Q: tl.constexpr, BLOCK_D: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    item = tl.program_id(1).to(tl.int64)
+    t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    q = tl.arange(0, BLOCK_Q)[None, :, None]
+    d3 = tl.arange(0, BLOCK_D)[None, None, :]
+    d = tl.arange(0, BLOCK_D)
+    real = t < frames
+    inside = (q < CODEBOOKS) & (d3 < dims)
+    left = tl.load(
+        projected + item * projected_item + (q * dims + d3) * projected_row
+        + t[:, None, None].to(tl.int64) * projected_frame,
+        mask=real[:, None, None] & inside, other=0.0,
+    )  # fmt: skip
+    for codebook in range(CODEBOOKS):
+        wanted = tl.sum(tl.where(q == codebook, left, 0.0), axis=1)
+        best = tl.full((BLOCK_T,), float("-inf"), tl.float32)
+        which = tl.zeros((BLOCK_T,), tl.int32)
+        for start in range(0, ENTRIES, BLOCK_K):
+            k = start + tl.arange(0, BLOCK_K)
+            tile = tl.load(
+                directions + (codebook * ENTRIES + k[None, :]) * dims + d[:, None],
+                mask=(k[None, :] < ENTRIES) & (d[:, None] < dims), other=0.0,
+            )  # fmt: skip
+            scores = tl.dot(wanted, tile, input_precision=PRECISION)
+            scores = tl.where(k[None, :] < ENTRIES, scores, float("-inf"))
+            top, at = tl.max(scores, axis=1, return_indices=True, return_indices_tie_break_left=True)
+            better = top > best  # an equal one has a higher index
+            which = tl.where(better, start + at, which)
+            best = tl.where(better, top, best)
+        place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
+        tl.store(place, which.to(tl.int64), mask=real)
+        row = (codebook * ENTRIES + which[:, None, None]) * stages + q
+        left -= tl.load(steps + row * dims + d3, mask=inside, other=0.0)
+
+
+@triton.jit
+def _lookup(
+    codes, embed, latents, frames, dims,
+    codes_item, codes_codebook, codes_frame, latents_item, latents_dim, latents_frame,
+    CODEBOOKS: tl.constexpr, ENTRIES: tl.constexpr,
+    BLOCK_T: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    item = tl.program_id(1).to(tl.int64)
+    t = tl.program_id(0) * BLOCK_T + tl.arange(0, BLOCK_T)
+    d = tl.arange(0, BLOCK_D)
+    real = t < frames
+    inside = real[:, None] & (d[None, :] < dims)
+    total = tl.zeros((BLOCK_T, BLOCK_D), tl.float32)
+    for codebook in range(CODEBOOKS):
+        place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
+        which = tl.load(place, mask=real, other=0)
+        total += tl.load(embed + (codebook * ENTRIES + which[:, None]) * dims + d[None, :], mask=inside, other=0.0)
+    place = latents + item * latents_item + t[:, None].to(tl.int64) * latents_frame + d[None, :] * latents_dim
+    tl.store(place, total, mask=inside)
+
+
+def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
+    """As `cpu.search_euclidean`; `embed` and `offsets` are contiguous."""
+    items, dims, frames = latents.shape
+    codes = torch.empty(items, len(embed), frames, dtype=torch.int64, device=latents.device)
+    if codes.numel() == 0:
+        return codes
+    block_t, block_k, warps, stages = _tile(items, frames, dims, latents.device)
+    _euclidean[(triton.cdiv(frames, block_t), items)](
+        latents, embed, offsets, codes, frames, dims, *latents.stride(), *codes.stride(),
+        CODEBOOKS=len(embed), ENTRIES=embed.shape[1],
+        BLOCK_T=block_t, BLOCK_K=block_k, BLOCK_D=max(16, triton.next_power_of_2(dims)), PRECISION=_PRECISION,
+        num_warps=warps, num_stages=stages,
+    )  # fmt: skip
+    return codes
+
+
+def search_factorised(
+    projected: torch.Tensor, directions: torch.Tensor, steps: torch.Tensor, codebooks: int
+) -> torch.Tensor:
+    """As `cpu.search_factorised`; `directions` and `steps` are contiguous."""
+    items, _, frames = projected.shape
+    entries, dims = directions.shape[1:]
+    codes = torch.empty(items, codebooks, frames, dtype=torch.int64, device=projected.device)
+    if codes.numel() == 0:
+        return codes
+    block_q = triton.next_power_of_2(codebooks)
+    block = 32 if block_q <= 16 else 16  # the registers hold that many frames' projections
+    _factorised[(triton.cdiv(frames, block), items)](
+        projected, directions, steps, codes, frames, steps.shape[2], dims,
+        *projected.stride(), *codes.stride(),
+        CODEBOOKS=codebooks, ENTRIES=entries,
+        BLOCK_T=block, BLOCK_K=128, BLOCK_Q=block_q, BLOCK_D=max(16, triton.next_power_of_2(dims)),
+        PRECISION=_PRECISION, num_warps=4,
+    )  # fmt: skip
+    return codes
+
+
+def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
+    """As `cpu.lookup_euclidean`; `embed` is contiguous."""
+    items, codebooks, frames = codes.shape
+    dims = embed.shape[2]
+    latents = torch.empty(items, dims, frames, device=codes.device)
+    if latents.numel() == 0:
+        return latents
+    _lookup[(triton.cdiv(frames, 32), items)](
+        codes, embed, latents, frames, dims, *codes.stride(), *latents.stride(),
+        CODEBOOKS=codebooks, ENTRIES=embed.shape[1], BLOCK_T=32, BLOCK_D=triton.next_power_of_2(dims), num_warps=4,
+    )  # fmt: skip
+    return latents
+
+
+def _tile(items: int, frames: int, dims: int, device: torch.device) -> tuple[int, int, int, int]:
+    wide = device.type != "cuda" or torch.cuda.get_device_capability(device)[0] == 9
+    tiles = [tile for tile in _TILES[128 if dims <= 128 else 256] if wide or tile[0] < 64]
+    return next((tile for tile in tiles if items * triton.cdiv(frames, tile[0]) >= _PROCESSORS), tiles[-1])

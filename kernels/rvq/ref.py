@@ -1,0 +1,88 @@
+"""What residual vector quantisers compute, in NumPy and float64, straight from their definitions.
+
+Conventions
+    Latents are `(items, dims, frames)`, codes `(items, codebooks, frames)` int64.
+    Among codewords that are equally near, the one with the lowest index is taken.
+
+References: EnCodec (arXiv:2210.13438) and Mimi (arXiv:2410.00037) take the nearest codeword; DAC (arXiv:2306.06546)
+projects the residual to a few dimensions and takes the codeword of the largest cosine. transformers' quantisers compute
+in float32: their codes differ only where two codewords are equally near up to its rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+_FRAMES_AT_ONCE = 64  # bounds the table of differences
+
+
+def search_euclidean(latents: np.ndarray, embed: np.ndarray) -> np.ndarray:
+    """Nearest codeword of what the codebooks before left over.
+
+    Args:
+        latents: `(items, dims, frames)`.
+        embed: codewords `(codebooks, entries, dims)`.
+
+    Returns:
+        int64 `(items, codebooks, frames)`.
+    """
+    items, dims, frames = latents.shape
+    residual = np.moveaxis(latents, 1, 2).reshape(-1, dims).astype(np.float64)
+    embed = embed.astype(np.float64)
+    codes = np.empty((len(embed), len(residual)), np.int64)
+    for codebook, words in enumerate(embed):
+        for start in range(0, len(residual), _FRAMES_AT_ONCE):
+            part = residual[start : start + _FRAMES_AT_ONCE]
+            distance = np.square(part[:, None] - words).sum(2)
+            codes[codebook, start : start + _FRAMES_AT_ONCE] = distance.argmin(1)
+        residual -= words[codes[codebook]]
+    return np.moveaxis(codes.reshape(-1, items, frames), 0, 1)
+
+
+def lookup_euclidean(codes: np.ndarray, embed: np.ndarray) -> np.ndarray:
+    """Sum of the codewords, float64 `(items, dims, frames)`."""
+    words = [embed[codebook].astype(np.float64)[codes[:, codebook]] for codebook in range(codes.shape[1])]
+    return np.moveaxis(np.sum(words, axis=0), 2, 1)
+
+
+def search_factorised(
+    latents: np.ndarray,
+    embed: np.ndarray,
+    project: np.ndarray,
+    project_bias: np.ndarray,
+    expand: np.ndarray,
+    expand_bias: np.ndarray,
+) -> np.ndarray:
+    """Codeword with the largest cosine to the projection of what the codebooks before left over.
+
+    Args:
+        latents: `(items, hidden, frames)`.
+        embed: codewords `(codebooks, entries, dims)`, not normalised. One of length zero has cosine 0 to everything.
+        project: `(codebooks, dims, hidden)`, before the search.
+        project_bias: `(codebooks, dims)`.
+        expand: `(codebooks, hidden, dims)`, from a codeword to what is taken from the residual.
+        expand_bias: `(codebooks, hidden)`.
+
+    Returns:
+        int64 `(items, codebooks, frames)`.
+    """
+    items, hidden, frames = latents.shape
+    residual = np.moveaxis(latents, 1, 2).reshape(-1, hidden).astype(np.float64)
+    embed, project, expand = (values.astype(np.float64) for values in (embed, project, expand))
+    codes = np.empty((len(embed), len(residual)), np.int64)
+    for codebook, words in enumerate(embed):
+        length = np.linalg.norm(words, axis=1, keepdims=True)
+        directions = words / np.where(length > 0, length, 1)
+        codes[codebook] = ((residual @ project[codebook].T + project_bias[codebook]) @ directions.T).argmax(1)
+        residual -= words[codes[codebook]] @ expand[codebook].T + expand_bias[codebook]
+    return np.moveaxis(codes.reshape(-1, items, frames), 0, 1)
+
+
+def lookup_factorised(codes: np.ndarray, embed: np.ndarray, expand: np.ndarray, expand_bias: np.ndarray) -> np.ndarray:
+    """Sum of the expanded codewords, float64 `(items, hidden, frames)`."""
+    parts = [
+        embed[codebook].astype(np.float64)[codes[:, codebook]] @ expand[codebook].astype(np.float64).T
+        + expand_bias[codebook]
+        for codebook in range(codes.shape[1])
+    ]
+    return np.moveaxis(np.sum(parts, axis=0), 2, 1)
