@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.cli.profile import profile
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 
 app.add_typer(weights_app, name="weights")
+app.command("profile")(profile)
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Run folder; the same folder continues the run. Default: runs/...")

@@ -39,7 +39,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        made.add_column(column, justify="right" if column in numeric else "left")
+        made.add_column(Text(column), justify="right" if column in numeric else "left")
     for row in rows:
         made.add_row(*(Text("" if value is None else str(value)) for value in row))
     return made

@@ -16,13 +16,16 @@ from typing import Any
 UNPROCESSED = "unprocessed"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit)?)$")
+_METRIC = re.compile(r"^(?P<name>[\w-]+)(\[(?P<argument>[^\[\]]*)\])?(?P<point>@[^\[\]]+)?$")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def split_name(metric: str) -> tuple[str, str]:
-    """The metric's name and its variant: `wer[pocketsphinx]` is `("wer", "pocketsphinx")`."""
-    name, bracket, rest = metric.partition("[")
-    return (name, rest.removesuffix("]")) if bracket else (metric, "")
+    """The metric's name and what follows it: `wer[pocketsphinx]` is `("wer", "pocketsphinx")`, `sim@tf32` `("sim", "@tf32")`."""
+    match = _METRIC.match(metric)
+    if match is None:  # code of one's own, or a name of somebody else's making
+        return metric, ""
+    return match["name"], " ".join(filter(None, (match["argument"], match["point"])))
 
 
 def family(system: str) -> str:

@@ -269,3 +269,8 @@ def test_help_and_import_are_quick(cli):
         )
         < 0.4 + nothing
     )
+
+
+def test_a_name_in_brackets_is_shown_whole(cli):
+    code, told, _ = cli("show", "wer[pocketsphinx]@seed-tts")
+    assert code == 0 and "wer[pocketsphinx]@seed-tts" in told

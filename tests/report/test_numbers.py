@@ -80,3 +80,17 @@ def test_reasons_of_several_systems_become_one():
     row = {"metric": "pesq_wb", "status": "failed", "reason": "no utterance", "example": "x"}
     grouped = numbers.grouped_reasons([{**row, "system": "a", "count": 2}, {**row, "system": "b", "count": 3}])
     assert [(g["systems"], g["count"]) for g in grouped] == [(["a", "b"], 5)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "parts"),
+    {
+        "stoi": ("stoi", ""),
+        "wer[pocketsphinx]": ("wer", "pocketsphinx"),
+        "sim@bfloat16": ("sim", "@bfloat16"),
+        "wer[whisper-large-v3@28s]@official/seed-tts-eval": ("wer", "whisper-large-v3@28s @official/seed-tts-eval"),
+        "./mine.py:Mine": ("./mine.py:Mine", ""),
+    }.items(),
+)
+def test_a_metric_s_name_stands_apart_from_how_it_is_measured(metric, parts):
+    assert numbers.split_name(metric) == parts

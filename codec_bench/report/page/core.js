@@ -29,7 +29,7 @@ const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed
 // A long name may break where its words meet.
 const breakable = (name) => name.split("_").flatMap((part, n) => (n ? ["_", el("wbr"), part] : [part]));
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
-const title = (column) => column.base + (column.variant ? ` [${column.variant}]` : "");
+const title = (column) => column.name;
 const heading = (column) => [title(column), column.unit && `(${column.unit})`, column.arrow].filter(Boolean).join(" ");
 
 const bitrateColumn = data.columns.findIndex((column) => column.name === "bitrate");

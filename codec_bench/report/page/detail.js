@@ -362,6 +362,9 @@ function remarks(n, order) {
     for (const [c, { status, reason }] of missing.get(`${s} ${n}`) || []) {
       lines.push(el("li", null, el("span", { class: `status ${status}` }, status.replace("_", " ")), ` ${nameOf(s)}, ${c < 0 ? "whole item" : title(data.columns[c])}: ${reason}`));
     }
+    for (const [c, { flag }] of detailsOf.get(`${s} ${n}`) || []) {
+      if (flag) lines.push(el("li", null, el("span", { class: "status flagged" }, "flagged"), ` ${nameOf(s)}, ${title(data.columns[c])}: ${flag}`));
+    }
     for (const note of noted.get(`${s} ${n}`) || []) lines.push(el("li", null, `${nameOf(s)}: ${note}`));
   }
   return lines.length ? [el("h3", null, "Reasons and notes"), el("ul", { class: "remarks" }, lines)] : [];

@@ -21,6 +21,7 @@ function selectRows() {
     missing: (s, n) => data.values[s][view.metric][n] === null,
     trouble: (s, n) => missing.has(`${s} ${n}`),
     noted: (s, n) => noted.has(`${s} ${n}`),
+    flagged: (s, n) => Boolean(detailsOf.get(`${s} ${n}`)?.get(view.metric)?.flag),
     sound: (s, n) => clipOf.has(`${n} ${s}`),
   }[view.status];
   const rows = [];
@@ -176,7 +177,8 @@ function startSamples() {
   for (const button of document.querySelectorAll("[data-show]")) {
     button.addEventListener("click", () => {
       const [system, column] = button.dataset.show.split(" ").map(Number);
-      showSamples({ metric: column < 0 ? firstColumn : column, system, status: "missing", text: "" });
+      const flagged = button.closest("tr").querySelector(".status.flagged");
+      showSamples({ metric: column < 0 ? firstColumn : column, system, status: flagged ? "flagged" : "missing", text: "" });
       byId("samples").scrollIntoView();
     });
   }

@@ -1,0 +1,80 @@
+"""`codec-bench profile`: everything about one or several codecs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codec_bench.errors import UserError
+
+
+def profile(
+    codec: Annotated[str, typer.Option("--codec", help="Codecs with commas; several points of one codec make a curve.")],
+    data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")] = "embedded",
+    metrics: Annotated[str | None, typer.Option("--metrics", help="What the curves are made of, or none. Default: stoi,pesq_wb,mel_distance,dnsmos.")] = None,
+    anchor: Annotated[str | None, typer.Option("--anchor", help="The codec or family that BD-rates are measured against.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of profile.json and profile.html. Default: runs/...")] = None,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda:0.")] = "auto",
+    limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of noise, of the bootstrap and of the part that --limit takes.")] = 0,
+    clip_s: Annotated[float, typer.Option("--clip-s", help="Seconds of the clip that the real-time factor is measured on.")] = 10.0,
+    reencodings: Annotated[int, typer.Option("--reencodings", help="How often decoded audio is encoded again.")] = 3,
+    threads: Annotated[int | None, typer.Option("--threads", help="Threads of a codec's process. Default: as many as its libraries take.")] = None,
+    time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that one call of a codec may take before it counts as hanging.")] = 300.0,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
+) -> None:  # fmt: skip
+    """Profile codecs: bitrate and codebooks, speed and size, latency, stability, quality curves, sanity."""
+    from codec_bench.cli.app import parse_settings
+    from codec_bench.cli.show import console, talk
+    from codec_bench.profiling import METRICS, Settings
+    from codec_bench.profiling import profile as profile_codecs
+
+    for name, value, least in (
+        ("--clip-s", clip_s, 0.1), ("--time-limit", time_limit, 1.0), ("--reencodings", reencodings, 0), ("--threads", threads, 1),
+    ):  # fmt: skip
+        if value is not None and value < least:
+            raise UserError(f"{name} is {value:g}; expected at least {least:g}")
+    chosen = METRICS if metrics is None else "" if metrics.strip() == "none" else metrics
+    thorough = Settings(clip_s=clip_s, reencodings=reencodings, threads=threads, time_limit_s=time_limit, seed=seed)
+    with _progress() as tell:
+        made = profile_codecs(
+            codec=codec, data=data, metrics=chosen, anchor=anchor, out=out, device=device, limit=limit, seed=seed,
+            options=parse_settings(settings or []), settings=thorough, progress=tell,
+        )  # fmt: skip
+    if as_json:
+        sys.stdout.write(json.dumps(made.as_dict(), ensure_ascii=False) + "\n")
+    else:
+        from codec_bench.report.profile_table import profile_tables
+
+        shown = console()
+        shown.print(profile_tables(made.facts, width=shown.width))
+    for name, faults in made.faults.items():
+        for fault in faults:
+            talk(f"{name}: {fault}")
+    talk(f"profile: {made.folder / 'profile.json'}\npage: {made.page}")
+    if made.faults:
+        raise typer.Exit(3)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, str, int, int], None]]:
+    """Gives a function to call with (codec, step, steps done, steps in all)."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(file=sys.stderr)
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        line = progress.add_task("starting", total=None)
+
+        def tell(codec: str, step: str, done: int, total: int) -> None:
+            progress.update(line, description=f"{codec}: {step}", completed=done, total=total)
+
+        yield tell

@@ -1,0 +1,285 @@
+"""What the terminal and the page say of a profile, in the same words: sections of rows, one cell per codec.
+
+Conventions
+    The input is what `profile.json` holds. A cell is text; what does not apply, failed or was not measured is `–` with its
+    reason beside it, never a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codec_bench.report import numbers
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One codec's value of one row; `reason` says why there is none, `flag` that somebody should look at it."""
+
+    text: str
+    reason: str | None = None
+    flag: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured quantity. `what` explains it in one sentence."""
+
+    label: str
+    unit: str
+    what: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows that belong together; `note` says how they were measured."""
+
+    title: str
+    note: str
+    rows: list[Row] = field(default_factory=list)
+
+
+def sections(profile: Mapping[str, Any]) -> list[Section]:
+    """Every section that has a value for at least one codec, or a reason for all."""
+    codecs = profile["codecs"]
+    made = [
+        Section(
+            "Rate", "Counted over the data. Entropy-coded and joint rates are corrected for the bias of few tokens.",
+            [
+                _row(codecs, "declared bitrate", "kbps", "What its label says.", "rate", _declared),
+                _row(codecs, "nominal bitrate", "kbps", "What its codes take when packed.", "rate", lambda r: _kbps(r["nominal_bps"])),
+                _row(codecs, "measured bitrate", "kbps", "All bits that were sent, over the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
+                _row(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook by itself.", "rate", _entropy),
+                _row(codecs, "joint bitrate", "kbps", "With each codebook coded knowing the one before it: an upper bound.", "rate", _joint),
+                _row(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: _or(r["frame_rate_hz"], "{:g}", "it has no fixed frames")),
+                _row(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
+                _row(codecs, "tokens counted", "", "What the numbers of codes rest on.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
+            ],
+        ),
+        Section(
+            "Codebooks", "Over all codebooks; the page shows each. Entries that did not occur may just not have had a chance: see the tokens counted.",
+            [
+                _row(codecs, "codebooks × entries", "", "Codebooks of each stream, and their entries.", "rate", lambda r: _codes(r, lambda: _shape(r))),
+                _row(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
+                _row(codecs, "perplexity", "", "As many equally frequent entries would have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
+                _row(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
+            ],
+        ),
+        Section(
+            "Size", "Multiply-accumulates of torch's products, convolutions, attention and recurrent layers; nothing else is counted.",
+            [
+                _row(codecs, "parameters", "M", "Learnt numbers, each counted once.", "complexity", lambda c: _millions(c["parameters"])),
+                _row(codecs, "of the encoder", "M", "Those that encoding reads.", "complexity", lambda c: _millions(c["encoder"]["parameters"])),
+                _row(codecs, "of the decoder", "M", "Those that decoding reads.", "complexity", lambda c: _millions(c["decoder"]["parameters"])),
+                _row(codecs, "buffers", "M", "Other numbers that it keeps, codebooks among them.", "complexity", lambda c: _millions(c["buffers"])),
+                _row(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["encoder"]["macs_per_s"])),
+                _row(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["decoder"]["macs_per_s"])),
+            ],
+        ),
+        Section(
+            "Speed", speed_note(profile),
+            [
+                _row(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is better.", "speed", lambda s: _three(s["real_time_factor"])),
+                _row(codecs, "encoder", "", "Of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
+                _row(codecs, "decoder", "", "Of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
+                _row(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
+                _row(codecs, "peak memory, one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
+                _row(codecs, "peak memory, batched", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
+                _row(codecs, "peak GPU memory, batched", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
+                _row(codecs, "load time", "s", "From an empty process to a codec that can be used, libraries included.", "load", lambda s: f"{s['load_s']:.2f}"),
+            ],
+        ),
+        Section(
+            "Latency", "Look-ahead is found by changing the input from a time on; it bounds from below what there may be.",
+            [
+                _row(codecs, "look-ahead", "ms", "How much later input an output sample needs at most, the wait for a whole frame included; lower is better.", "latency", lambda c: _ahead(c, "lookahead_ms")),
+                _row(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
+                _row(codecs, "beyond the frame", "samples", "At the best place within a frame: 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
+                _row(codecs, "streaming step", "ms", "How much sound one step of a stream holds.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
+                _row(codecs, "step, p50", "ms", "Computing per step, encoder and decoder, median.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
+                _row(codecs, "step, p95", "ms", "Computing per step, 95th percentiles of encoder and decoder added.", "streaming", _p95),
+                _row(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; at most 1e-4 is equal.", "streaming", _offline),
+            ],
+        ),
+        Section("Stability", "Share of codes that stay the same, the mean of all codebooks; higher is better.", _stability(codecs)),
+    ]  # fmt: skip
+    return [s for s in made if s.rows]
+
+
+def speed_note(profile: Mapping[str, Any]) -> str:
+    """What the timings were measured on."""
+    facts, how = profile["machine"], profile["how"]
+    threads = sorted({str(c["speed"]["threads"].get("torch", "–")) for c in profile["codecs"].values() if c["speed"]["state"] == "ok"})
+    device = facts.get("gpu") if str(how["device"]).startswith("cuda") else facts.get("cpu")
+    parts = [f"{how['device']}: {device}", f"{facts.get('cores')} cores", f"torch threads: {', '.join(threads) or '–'}"]
+    torch = profile["versions"].get("torch")
+    parts.append(f"torch {torch}" if torch else "")
+    return "; ".join(filter(None, parts)) + ". Timings compare only on the same machine and threads."
+
+
+def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Every finding that is not ok, with its codec's label: what failed first, then what is suspect."""
+    rows = [
+        (label(profile, name), finding)
+        for name, codec in profile["codecs"].items()
+        for finding in codec["findings"].get("findings", [])
+        if finding["state"] in ("failed", "suspect")
+    ]
+    return sorted(rows, key=lambda row: row[1]["state"] != "failed")
+
+
+def label(profile: Mapping[str, Any], name: str) -> str:
+    """What a codec is called in tables."""
+    return numbers.plain(profile["labels"].get(name, name))
+
+
+def _row(
+    codecs: Mapping[str, Any], label_: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
+) -> Row:
+    cells = []
+    for codec in codecs.values():
+        found = codec[section]
+        if found["state"] != "ok":
+            cells.append(Cell("–", f"{found['state']}: {found['reason']}"))
+            continue
+        said = say(found)
+        cells.append(said if isinstance(said, Cell) else Cell(said))
+    return Row(label_, unit, what, cells)
+
+
+def _kbps(bps: float | None) -> str:
+    return "–" if bps is None else f"{bps / 1000:.{numbers.three_digits([bps / 1000])}f}"
+
+
+def _three(value: float | None) -> str:
+    """Three digits, however small."""
+    if value is None:
+        return "–"
+    return f"{value:.3g}" if 1e-4 <= abs(value) < 1000 or not value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1e}"
+
+
+def _or(value: float | None, form: str, reason: str) -> Cell:
+    return Cell(form.format(value)) if value else Cell("–", reason)
+
+
+def _declared(rate: Mapping[str, Any]) -> Cell:
+    if rate["declared_bps"] is None:
+        return Cell("–", "it declares no bitrate")
+    wrong = abs(rate["nominal_bps"] / rate["declared_bps"] - 1) > 0.02
+    return Cell(_kbps(rate["declared_bps"]), flag=wrong)
+
+
+def _entropy(rate: Mapping[str, Any]) -> Cell:
+    return Cell(_kbps(rate["entropy_coded_bps"]), rate["entropy_coded_reason"])
+
+
+def _joint(rate: Mapping[str, Any]) -> Cell:
+    return Cell(_kbps(rate["joint_bps"]), rate["joint_reason"])
+
+
+def _codes(rate: Mapping[str, Any], say: Callable[[], str]) -> Cell:
+    return Cell(say()) if rate["streams"] else Cell("–", rate["entropy_coded_reason"])
+
+
+def _tokens_per_s(rate: Mapping[str, Any]) -> Cell:
+    once = f" + {rate['tokens_per_item']} a clip" if rate["tokens_per_item"] else ""
+    return _codes(rate, lambda: f"{rate['tokens_per_s']:g}{once}")
+
+
+def _shape(rate: Mapping[str, Any]) -> str:
+    return " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in rate["streams"])
+
+
+def _spread(rate: Mapping[str, Any], key: str, factor: float, form: str) -> str:
+    """The mean over all codebooks, and the lowest and highest where there are several."""
+    values = [factor * b[key] for s in rate["streams"] for b in s["per_codebook"] if b[key] is not None]
+    if not values:
+        return "–"
+    mean = form.format(sum(values) / len(values))
+    return mean if len(values) == 1 else f"{mean} ({form.format(min(values))}–{form.format(max(values))})"
+
+
+def _millions(count: float) -> str:
+    return _three(count / 1e6)
+
+
+def _giga(count: float) -> str:
+    return _three(count / 1e9)
+
+
+def _memory(memory: Mapping[str, Any], key: str) -> Cell:
+    if key not in memory:
+        return Cell("–", "it did not run on a GPU")
+    return Cell(f"{memory[key] / _MIB:,.0f}")
+
+
+def _ahead(latency: Mapping[str, Any], key: str) -> Cell:
+    value = latency[key]
+    text = f"{value:.1f}" if key.endswith("ms") else f"{value:,}"
+    if latency["whole_signal"]:
+        return Cell(f"≥ {text}", f"it looks at the whole signal, of which {latency['signal_s']:g} s were tried")
+    return Cell(text.replace("-", "−"))
+
+
+def _p95(stream: Mapping[str, Any]) -> Cell:
+    return Cell(_three(stream["encode_ms"]["p95"] + stream["decode_ms"]["p95"]), flag=not stream["keeps_up"])
+
+
+def _offline(stream: Mapping[str, Any]) -> Cell:
+    text = f"{stream['wave_difference']:.1e}"
+    if stream["missing_samples"]:
+        text += f", {stream['missing_samples']} samples short"
+    return Cell(text, flag=not stream["equals_offline"])
+
+
+def _mean(values: Sequence[float] | None) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _share(values: Sequence[float] | None, reason: str | None) -> Cell:
+    mean = _mean(values)
+    if mean is None:
+        return Cell("–", reason)
+    spread = f" ({100 * min(values):.0f}–{100 * max(values):.0f})" if values and len(values) > 1 else ""
+    return Cell(f"{100 * mean:.1f}{spread}")
+
+
+def _stability(codecs: Mapping[str, Any]) -> list[Row]:
+    measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
+    if not measured:
+        return []
+    rounds = max((len(s["reencoding"]) for s in measured), default=0)
+    rows = []
+    for number in range(rounds):
+        rows.append(
+            _row(
+                codecs, f"re-encoded {number + 1}×", "%", "Codes of decoded audio against the codes of the original.", "stability",
+                lambda s, n=number: _share(s["reencoding"][n]["with_first"] if n < len(s["reencoding"]) else None, s["tokens_reason"]),
+            )
+        )  # fmt: skip
+    for place, entry in enumerate(measured[0]["gain"]):
+        for what, say in (
+            ("%", lambda s, p=place: _share(s["gain"][p]["agreement"], s["tokens_reason"])),
+            ("dB", lambda s, p=place: Cell(_snr(s["gain"][p]["wave_snr_db"]))),
+        ):
+            rows.append(_row(codecs, f"at {entry['gain_db']:+g} dB", what, _AGAINST[what], "stability", say))
+    shift = measured[0]["shift"]["samples"]
+    name = f"{shift} sample{'s' if shift != 1 else ''} later"
+    rows.append(_row(codecs, name, "%", _AGAINST["%"], "stability", lambda s: _share(s["shift"]["agreement"], s["tokens_reason"])))
+    rows.append(_row(codecs, name, "dB", _AGAINST["dB"], "stability", lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))))
+    return rows
+
+
+_AGAINST = {
+    "%": "Codes of the changed clip against those of the plain one.",
+    "dB": "What the changed clip decodes to, the change undone, against what the plain one decodes to: signal to noise.",
+}
+
+
+def _snr(value: float | None) -> str:
+    return "–" if value is None else "same" if value >= 200 else f"{value:.1f}"

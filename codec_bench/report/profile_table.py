@@ -1,0 +1,136 @@
+"""The terminal's tables of a profile.
+
+Conventions
+    Functions return rich renderables and print nothing. Text from data goes in as text, never as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from codec_bench.report import numbers
+from codec_bench.report.profile_rows import Cell, Section, findings, label, sections
+from codec_bench.report.table import summary_table
+
+_LABEL_COLUMNS = 32
+_LEAST_COLUMNS = 14
+
+
+def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
+    """Everything that the terminal says of a profile.
+
+    Args:
+        profile: what `profile.json` holds.
+        width: columns of the terminal; the codecs are spread over as many blocks as it takes.
+    """
+    names = list(profile["codecs"])
+    labels = [label(profile, name) for name in names]
+    parts: list[Any] = []
+    made = sections(profile)
+    widths = [
+        max(_LEAST_COLUMNS, len(labels[k]), *(len(row.cells[k].text) for s in made for row in s.rows)) + 2 for k in range(len(names))
+    ]
+    for block in _blocks(widths, max(width - _LABEL_COLUMNS, max(widths))):
+        parts.append(_block(made, [labels[k] for k in block], block))
+    reasons = _reasons(made, labels)
+    if reasons.row_count:
+        parts += [Text("no number, because", style="bold"), reasons]
+    quality = _quality(profile)
+    if quality["systems"]:
+        parts += [Text("quality", style="bold"), summary_table(quality, width=width)]
+    if profile["bd_rate"]:
+        parts.append(_delta_rates(profile))
+    parts.append(_findings(profile))
+    return Group(*parts)
+
+
+def _blocks(widths: list[int], room: int) -> list[list[int]]:
+    blocks: list[list[int]] = [[]]
+    used = 0
+    for place, wide in enumerate(widths):
+        if blocks[-1] and used + wide > room:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(place)
+        used += wide
+    return blocks
+
+
+def _block(made: list[Section], labels: list[str], places: list[int]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for text in labels:
+        table.add_column(Text(text), justify="right")
+    for section in made:
+        table.add_row(Text(section.title, style="bold"), *[""] * len(places))
+        for row in section.rows:
+            if all(row.cells[k].text == "–" for k in places):
+                continue
+            name = Text(f"  {row.label}")
+            if row.unit:
+                name.append(f" {row.unit}", style="dim")
+            table.add_row(name, *(_text(row.cells[k]) for k in places))
+    return table
+
+
+def _text(cell: Cell) -> Text:
+    return Text(numbers.plain(cell.text), style="yellow" if cell.flag else "dim" if cell.text == "–" else "")
+
+
+def _reasons(made: list[Section], labels: list[str]) -> Table:
+    """Why a cell has no number: every reason once for each codec, with the sections that it empties."""
+    said: dict[tuple[str, str], dict[str, None]] = {}
+    for section in made:
+        for row in section.rows:
+            for text, cell in zip(labels, row.cells):
+                if cell.reason:
+                    said.setdefault((text, cell.reason), {})[row.label] = None
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+    for (text, reason), rows in said.items():
+        shown = list(rows)
+        more = f" and {len(shown) - 2} more" if len(shown) > 2 else ""
+        table.add_row(Text(text), Text(", ".join(shown[:2]) + more), Text(numbers.plain(reason)))
+    return table
+
+
+def _quality(profile: Mapping[str, Any]) -> dict[str, Any]:
+    """The metrics of all codecs as a run's summary, which has a table already."""
+    return {
+        "schema": 1,
+        "systems": {
+            label(profile, name): {"metrics": codec["quality"]["metrics"]}
+            for name, codec in profile["codecs"].items()
+            if "metrics" in codec["quality"]
+        },
+    }
+
+
+def _delta_rates(profile: Mapping[str, Any]) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, justify in (("metric", "left"), ("codec", "left"), ("BD-rate", "right"), ("", "left")):
+        table.add_column(column, justify=justify)
+    for metric, families in profile["bd_rate"].items():
+        for family, entry in families.items():
+            value = "–" if entry["value"] is None else f"{100 * entry['value']:+.1f} %".replace("-", "−")
+            table.add_row(Text(metric), Text(numbers.plain(family)), value, Text(numbers.plain(entry["reason"] or "")))
+    head = Text(f"bitrate at equal quality against {numbers.plain(profile['anchor'])}; lower is better", style="bold")
+    return Group(head, table)
+
+
+def _findings(profile: Mapping[str, Any]) -> Any:
+    rows = findings(profile)
+    if not rows:
+        return Text("checks: nothing suspect", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("codec", "check", "", "found"):
+        table.add_column(column)
+    for name, finding in rows:
+        style = "red" if finding["state"] == "failed" else "yellow"
+        table.add_row(Text(name), Text(finding["check"]), Text(finding["state"], style=style), Text(numbers.plain(finding["found"])))
+    return Group(Text("checks: look at these", style="bold"), table)
