@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 from pathlib import Path
 
 import pytest
+import tiny_funasr
+import tiny_whisper
 
 from codec_bench.config import config_names, read_config
 from codec_bench.metrics import build_metric, expand
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-
-
-def golden(stem):
-    spec = importlib.util.spec_from_file_location(stem, GOLDEN / f"{stem}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def random_state(keys):
@@ -57,9 +51,9 @@ def hub(tmp_path_factory):
     (root / "utmos22-strong").mkdir()
     utmos = random_state(GOLDEN / "utmos22_strong_keys.json")
     torch.save(utmos, root / "utmos22-strong" / "utmos22_strong_step7459_v1.pt")
-    golden("tiny_whisper").write_converted(root / "whisper-large-v3", kind="v3", n_mels=128, end=60.0)
+    tiny_whisper.write_converted(root / "whisper-large-v3", kind="v3", n_mels=128, end=60.0)
     paraformer = "speech_seaco_paraformer_large_asr_nat-zh-cn-16k-common-vocab8404-pytorch"
-    golden("tiny_funasr").write_paraformer(root / "iic" / paraformer, "SeacoParaformer", "CifPredictorV3")
+    tiny_funasr.write_paraformer(root / "iic" / paraformer, "SeacoParaformer", "CifPredictorV3")
     return root
 
 

@@ -19,16 +19,6 @@ FLAVOURS = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def write_checkpoint(folder, kind, norm, stable, *, normalise=True, **changes):
     """A small network with seeded weights, its letters and its front end, as transformers saves them."""
     import torch

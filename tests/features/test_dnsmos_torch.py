@@ -23,16 +23,6 @@ POLYNOMIALS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def package():
     return pytest.importorskip("speechmos.dnsmos", reason="the oracle; it needs librosa, onnxruntime and requests")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from dataclasses import replace
 from pathlib import Path
 
+import deterministic_weights
 import numpy as np
 import pytest
 
@@ -34,21 +34,10 @@ KINDS = {"wavlm-large": LARGE, "wavlm-base": BASE, "wav2vec2-base": PLAIN, "xlsr
 LENGTHS = (9001, 400, 719, 720, 16000, 5003, 1999)
 
 
-def golden(stem: str):
-    """A module of tests/golden."""
-    spec = importlib.util.spec_from_file_location(stem, GOLDEN / f"{stem}.py")
-    found = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(found)
-    return found
-
-
 @pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+def _inference():
     with torch.inference_mode():
         yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(params=KINDS)
@@ -58,7 +47,7 @@ def config(request) -> EncoderConfig:
 
 def filled(net):
     """The module with stand-in weights; they are of the size of trained ones, so that every part counts."""
-    net.load_state_dict(golden("deterministic_weights").stand_in(net))
+    net.load_state_dict(deterministic_weights.stand_in(net))
     return net.eval()
 
 
@@ -144,7 +133,7 @@ def test_the_last_hidden_state_of_a_batch_is_that_of_transformers_one_by_one(kin
     )  # fmt: skip
     with torch.inference_mode(False):
         theirs = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**facts))
-    state = golden("deterministic_weights").stand_in(theirs)
+    state = deterministic_weights.stand_in(theirs)
     theirs.load_state_dict(state)
     theirs.eval()
     net = SpeechEncoder(ours).eval()

@@ -19,17 +19,6 @@ RATE = 16_000
 TOLERANCE = 1e-5
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    """Small recurrent steps lose more to waiting for a second thread than it brings."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def resemblyzer():
     """The real package. Its import wants webrtcvad and a module that scipy drops; nothing used here calls either."""

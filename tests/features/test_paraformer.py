@@ -7,10 +7,10 @@ import importlib.util
 import io
 import logging
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_funasr
 
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Unavailable
@@ -28,34 +28,19 @@ MODELS = {
 }
 
 
-def golden(name: str):
-    path = Path(__file__).parents[1] / "golden" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def assert_same(found, expected):
     """To 1e-5 of the largest value: sums over a padded batch are added in another order."""
     assert found.shape == expected.shape
     assert float((found - expected).abs().max()) <= 1e-5 * float(expected.abs().max())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     """One published-looking folder per architecture."""
-    tiny = golden("tiny_funasr")
     root = tmp_path_factory.mktemp("weights")
-    return {model: tiny.write_paraformer(root / model, model, predictor) for model, (_, predictor) in MODELS.items()}
+    return {
+        model: tiny_funasr.write_paraformer(root / model, model, predictor) for model, (_, predictor) in MODELS.items()
+    }
 
 
 @pytest.fixture(scope="module")

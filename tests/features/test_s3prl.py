@@ -18,14 +18,6 @@ HERE = importlib.util.find_spec("s3prl") is not None
 needs_s3prl = pytest.mark.skipif(not HERE, reason="s3prl is not installed")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
     """A small WavLM in the layout of s3prl's converted checkpoints."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import io
 import logging
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_funasr
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import Unavailable
@@ -23,25 +22,9 @@ import torch
 RATE_HZ = 16_000
 
 
-def golden(name: str):
-    path = Path(__file__).parents[1] / "golden" / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return golden("tiny_funasr").write_sensevoice(tmp_path_factory.mktemp("weights") / "sensevoice")
+    return tiny_funasr.write_sensevoice(tmp_path_factory.mktemp("weights") / "sensevoice")
 
 
 @pytest.fixture(scope="module")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
+import deterministic_weights
 import numpy as np
 import pytest
 
@@ -20,31 +20,13 @@ FILE = "utmos22_strong_step7459_v1.pt"
 FIELD = 400
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
-def stand_ins():
-    spec = importlib.util.spec_from_file_location("deterministic_weights", GOLDEN / "deterministic_weights.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def folder(stand_ins, tmp_path_factory):
+def folder(tmp_path_factory):
     """The published file's names and shapes with stand-in numbers, as a bare state dict."""
     import torch
 
     folder = tmp_path_factory.mktemp("utmos")
-    state = stand_ins.state_dict_from(GOLDEN / "utmos22_strong_keys.json")
+    state = deterministic_weights.state_dict_from(GOLDEN / "utmos22_strong_keys.json")
     torch.save({name: torch.from_numpy(value) for name, value in state.items()}, folder / FILE)
     yield folder
     (folder / FILE).unlink()  # 400 MB
@@ -58,14 +40,14 @@ def feature(folder):
 
 
 @pytest.fixture(scope="module")
-def small(stand_ins):
+def small():
     """The same network, small."""
     from codec_bench.features.encoder import EncoderConfig
 
     convolutions = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
     config = EncoderConfig("group_norm", 32, 2, 4, 48, False, conv_layers=convolutions, conv_pos=16, conv_pos_groups=4)
     net = utmos.network(config, 24, 40)
-    net.load_state_dict(stand_ins.stand_in(net))
+    net.load_state_dict(deterministic_weights.stand_in(net))
     return net
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
+import deterministic_weights
 import numpy as np
 import pytest
 
@@ -24,14 +24,6 @@ FACTS = dict(
 LENGTHS = (9001, 5200, 16_000, 5201, 24_017, 5519)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(autouse=True)
 def _one_batch(monkeypatch):
     """All signals in one padded batch, as on a GPU, however unlike their lengths are."""
@@ -40,10 +32,7 @@ def _one_batch(monkeypatch):
 
 def standing_in(net):
     """The module with stand-in weights, of the size of trained ones, so that every part counts."""
-    spec = importlib.util.spec_from_file_location("deterministic_weights", GOLDEN / "deterministic_weights.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    net.load_state_dict(module.stand_in(net))
+    net.load_state_dict(deterministic_weights.stand_in(net))
     return net.eval()
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
+import deterministic_weights
 import numpy as np
 import pytest
 
@@ -33,27 +33,10 @@ class Small(WavlmLargeSv):
         return SpeakerNet(SMALL, channels=32, pooled=48, embedding=20)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(autouse=True)
 def _one_batch(monkeypatch):
     """All signals in one padded batch, as on a GPU, however unlike their lengths are."""
     monkeypatch.setattr(wavlm_sv, "passes", lambda lengths, device: [list(range(len(lengths)))])
-
-
-@pytest.fixture(scope="module")
-def weights():
-    """tests/golden/deterministic_weights.py."""
-    spec = importlib.util.spec_from_file_location("deterministic_weights", GOLDEN / "deterministic_weights.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def published(state, path, **others):
@@ -63,8 +46,8 @@ def published(state, path, **others):
 
 
 @pytest.fixture(scope="module")
-def small_file(weights, tmp_path_factory):
-    return published(weights.stand_in(Small._architecture(None)), tmp_path_factory.mktemp("small") / FILE)
+def small_file(tmp_path_factory):
+    return published(deterministic_weights.stand_in(Small._architecture(None)), tmp_path_factory.mktemp("small") / FILE)
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +102,9 @@ def plain_head(state, frames):
     return F.linear(norm(torch.cat([mean, deviation], 1), "bn"), state["linear.weight"], state["linear.bias"])[0]
 
 
-def test_the_head_of_a_batch_is_the_plain_one_item_by_item(weights, rng):
+def test_the_head_of_a_batch_is_the_plain_one_item_by_item(rng):
     head = EcapaTdnn(16, channels=32, pooled=48, embedding=20).eval()
-    head.load_state_dict(state := weights.stand_in(head))
+    head.load_state_dict(state := deterministic_weights.stand_in(head))
     counts = [30, 2, 3, 9, 57, 17]
     frames = torch.from_numpy(rng.normal(0, 1, (6, 57, 16)).astype(np.float32)).cumsum(1)
     with torch.inference_mode():
@@ -194,8 +177,8 @@ def test_a_gpu_gives_the_same_embeddings(small_file, small, rng):
         assert np.abs(one["embedding"] - two["embedding"]).max() < 1e-4 * np.abs(one["embedding"]).max()
 
 
-def test_other_weights_are_refused_by_name(weights, small_file, tmp_path, monkeypatch):
-    state = weights.stand_in(Small._architecture(None))
+def test_other_weights_are_refused_by_name(small_file, tmp_path, monkeypatch):
+    state = deterministic_weights.stand_in(Small._architecture(None))
     lacking = {name: value for name, value in state.items() if name != "linear.bias"}
     with pytest.raises(WeightsError, match=r"lack linear\.bias"):
         Small(weights=published(lacking, tmp_path / "lacking.pth")).load()
@@ -237,8 +220,11 @@ def clips(expected, recordings):
 
 
 @pytest.fixture(scope="module")
-def feature(clips, weights, tmp_path_factory):
-    state = {k: torch.from_numpy(v) for k, v in weights.state_dict_from(GOLDEN / "wavlm_large_sv_keys.json").items()}
+def feature(clips, tmp_path_factory):
+    state = {
+        k: torch.from_numpy(v)
+        for k, v in deterministic_weights.state_dict_from(GOLDEN / "wavlm_large_sv_keys.json").items()
+    }
     path = tmp_path_factory.mktemp("full") / FILE
     feature = WavlmLargeSv(weights=published(state, path))
     del state

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_whisper
 
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.cache import pack, unpack
@@ -37,31 +38,12 @@ KINDS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
-def tiny():
-    path = Path(__file__).parents[1] / "golden" / "tiny_whisper.py"
-    spec = importlib.util.spec_from_file_location("tiny_whisper", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def folders(tiny, tmp_path_factory):
+def folders(tmp_path_factory):
     """A converted checkpoint per kind; the ends of transcripts are so likely that most, but not all, are reached."""
     root = tmp_path_factory.mktemp("whisper")
     return {
-        name: tiny.write_converted(root / name, seed=seed, end=55.0, **options)
+        name: tiny_whisper.write_converted(root / name, seed=seed, end=55.0, **options)
         for seed, (name, options) in enumerate(KINDS.items())
     }
 
@@ -273,8 +255,8 @@ def test_28s_transcribes_every_part_by_itself(folders, oracle, clips):
         assert result["tokens"].tolist() == [t for segments in parts for segment in segments for t in segment.tokens]
 
 
-def test_a_loop_is_bounded_and_told(tiny, tmp_path, speech):
-    endless = tiny.write_converted(tmp_path / "endless", end=-100.0)
+def test_a_loop_is_bounded_and_told(tmp_path, speech):
+    endless = tiny_whisper.write_converted(tmp_path / "endless", end=-100.0)
     looping, short = Whisper(model="whisper-tiny", weights=str(endless)).compute([speech[0], speech[1]], ["en", "en"])
     for result in (looping, short):
         assert len(result["tokens"]) == 224
