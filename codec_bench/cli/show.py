@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,8 +39,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
     from rich.text import Text
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        made.add_column(Text(column), justify="right" if column in numeric else "left")
+    for place, column in enumerate(columns):
+        # The first column is what a person types: it is never cut.
+        made.add_column(
+            Text(column), justify="right" if column in numeric else "left", no_wrap=not place, overflow="fold"
+        )
     for row in rows:
         made.add_row(*(Text("" if value is None else str(value)) for value in row))
     return made
@@ -213,8 +217,28 @@ def print_list(what: str, as_json: bool) -> None:
     if not rows:
         talk(f"no {what}")
         return
+    if what == "codecs":
+        rows = [_codec_line(row) for row in rows]
     columns = list(dict.fromkeys(k for row in rows for k in row))
     console().print(table(columns, [[_plain(row.get(c)) for c in columns] for row in rows]))
+
+
+def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
+    """A codec's row in the width of a terminal; `--json` has all of it."""
+    rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
+    bitrate = row.get("bitrate_bps")
+    points = re.split(", | to ", row["points_kbps"])
+    return {
+        "name": row["name"],
+        "kHz": ", ".join(rates) if len(rates) < 4 else f"{rates[0]} to {rates[-1]}",
+        "ch": row.get("channels"),
+        "frames/s": row.get("frame_rate_hz"),
+        "kbps": f"{bitrate / 1000:.3g}" if bitrate else "",
+        "@kbps": " to ".join(dict.fromkeys([points[0], points[-1]])),
+        "licence: code": row.get("code"),
+        "of weights": row.get("weights"),
+        "weights are": row["weights are"],
+    }
 
 
 def _plain(value: Any) -> Any:
