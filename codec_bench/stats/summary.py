@@ -88,9 +88,7 @@ def _fold(
     _, numerators, denominators, speakers, missing = run.columns(system, metric)
     if missing:
         missing = {}
-        for score in run.scores(system, metric):
-            if score.status == "ok":
-                continue
+        for score in run.scores(system, metric, without_value=True):
             status = "no_estimate" if score.id in without else score.status
             missing[status] = missing.get(status, 0) + 1
             if status != "no_estimate":

@@ -187,14 +187,16 @@ class Run:
             return kept
         return Path(row[1]) if row[1] and Path(row[1]).is_file() else None
 
-    def scores(self, system: str | None = None, metric: str | None = None) -> Iterator[ScoreRow]:
-        """Every score, or those of one system or metric, ordered by system, metric and sample."""
+    def scores(
+        self, system: str | None = None, metric: str | None = None, *, without_value: bool = False
+    ) -> Iterator[ScoreRow]:
+        """Every score, or those of one system or metric, or only those that are not ok; by system, metric and sample."""
         protocols = {name: facts["protocol"] for name, facts in self.metrics.items()}
         for name, sample, of, value, status, reason, num, den, detail in self._db.execute(
             "SELECT s.name, p.id, m.name, c.value, c.status, c.reason, c.numerator, c.denominator, c.detail FROM scores c "
             "JOIN systems s ON s.number = c.system JOIN samples p ON p.number = c.sample JOIN metrics m ON m.number = c.metric "
-            "WHERE (?1 IS NULL OR s.name = ?1) AND (?2 IS NULL OR m.name = ?2) ORDER BY c.system, c.metric, c.sample",
-            (system, metric),
+            "WHERE (?1 IS NULL OR s.name = ?1) AND (?2 IS NULL OR m.name = ?2) AND (NOT ?3 OR c.status != 'ok') ORDER BY c.system, c.metric, c.sample",
+            (system, metric, without_value),
         ):
             yield ScoreRow(
                 name, sample, of, value, status, reason, protocols[of], num, den, json.loads(detail) if detail else {}
