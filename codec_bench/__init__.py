@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from codec_bench.comparison import compare
     from codec_bench.exactness import verify_batching
     from codec_bench.metrics.base import Inputs, Metric
+    from codec_bench.profiling import profile
     from codec_bench.scoring import load_metric
     from codec_bench.store.record import open_run
     from codec_bench.text.error_rate import error_rate
@@ -36,6 +37,7 @@ __all__ = [
     "load_codec",
     "load_metric",
     "open_run",
+    "profile",
     "score",
     "verify_batching",
 ]
@@ -47,6 +49,7 @@ _HOMES = {
     "codec_bench.comparison": ("compare",),
     "codec_bench.exactness": ("verify_batching",),
     "codec_bench.metrics.base": ("Inputs", "Metric"),
+    "codec_bench.profiling": ("profile",),
     "codec_bench.scoring": ("load_metric",),
     "codec_bench.store.record": ("open_run",),
     "codec_bench.text.error_rate": ("error_rate",),

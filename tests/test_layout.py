@@ -25,7 +25,7 @@ LAYERS = (
     ("features", "metrics", "codecs", "models", "judges", "benchmark", "store", "workers"),
     ("engine",),
     ("stats", "report"),
-    ("api", "comparison", "environment", "exactness", "scoring"),
+    ("api", "comparison", "environment", "exactness", "profiling", "scoring"),
     ("cli",),
 )
 # Rooms that see less than their layer allows.

@@ -20,7 +20,7 @@ from codec_bench.errors import UserError
 
 State = Literal["ok", "note", "wrong"]
 _EXTRAS = {
-    "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",),
+    "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",), "codecs": ("snac",),
     "asr": ("ctranslate2", "faster-whisper", "funasr"), "pitch": ("pyworld",),
     "text": ("OpenCC", "num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
     "s3prl": ("s3prl",), "api": ("httpx",), "ray": ("ray",),

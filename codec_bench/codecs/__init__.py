@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,14 +14,30 @@ from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, l
 TABLE = {
     "aac": "codec_bench.codecs.aac:Aac",
     "amr-nb": "codec_bench.codecs.amr_nb:AmrNb",
+    "aptx": "codec_bench.codecs.aptx:Aptx",
+    "bicodec": "codec_bench.codecs.bicodec:BiCodec",
+    "bigcodec": "codec_bench.codecs.bigcodec:BigCodec",
+    "chattts-dvae": "codec_bench.codecs.chattts_dvae:ChatTtsDvae",
+    "dac": "codec_bench.codecs.dac:Dac",
     "encodec": "codec_bench.codecs.encodec:Encodec",
     "g711": "codec_bench.codecs.g711:G711",
     "g722": "codec_bench.codecs.g722:G722",
+    "g723-1": "codec_bench.codecs.g723_1:G7231",
+    "g726": "codec_bench.codecs.g726:G726",
+    "mimi": "codec_bench.codecs.mimi:Mimi",
     "mp3": "codec_bench.codecs.mp3:Mp3",
+    "msbc": "codec_bench.codecs.sbc:Msbc",
     "opus": "codec_bench.codecs.opus:Opus",
+    "sbc": "codec_bench.codecs.sbc:Sbc",
+    "snac": "codec_bench.codecs.snac:Snac",
+    "speechtokenizer": "codec_bench.codecs.speechtokenizer:SpeechTokenizer",
+    "wavtokenizer": "codec_bench.codecs.wavtokenizer:WavTokenizer",
+    "xcodec": "codec_bench.codecs.xcodec:Xcodec",
+    "xcodec2": "codec_bench.codecs.xcodec2:Xcodec2",
 }
 # Names that other packages add, and own code. The adapters above are not names by themselves.
 REGISTRY = Registry("codec", "CODECS", {})
+_COMMAND_FILE = re.compile(r"^(?P<path>.+\.ya?ml)(@(?P<kbps>[^@]+))?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +63,8 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
 
     Args:
         name: a variant (`opus-12k`), a family and its bitrate in kbps (`opus@12`, `encodec-24khz@6`), a name that another
-            package adds, or own code (`./my_codec.py:MyCodec`, `package.module:Class`).
+            package adds, own code (`./my_codec.py:MyCodec`, `package.module:Class`), or a file that names the programs to
+            run (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own weights.
         options: further arguments of the codec's class.
@@ -57,6 +75,8 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
         WeightsError: its weights are not on this machine, or do not fit.
     """
     given = {"device": device, "weights": weights, **options}
+    if is_command_file(name):
+        return _load_command(name, given)
     entry = None if is_own_code(name) else _find(name)
     if entry is None:
         return _load_other(name, given)
@@ -105,8 +125,31 @@ def has_codec(name: str) -> bool:
     """Whether a name is a codec's: a declared variant or family (with whatever point), or another package's."""
     from codec_bench.codecs import catalogue
 
+    if is_command_file(name):
+        return True
     base = Spec.parse(name).name
     return base in codec_names() or base in catalogue.families()
+
+
+def is_command_file(name: str) -> bool:
+    """Whether a name is that of a YAML file of one's own that names programs, with or without a bitrate after an `@`."""
+    return _COMMAND_FILE.match(name.strip()) is not None
+
+
+def _load_command(name: str, given: dict[str, Any]) -> Codec:
+    from codec_bench.codecs.command import Command
+
+    match = _COMMAND_FILE.match(name.strip())
+    if match["kbps"] is not None:
+        given = {**given, "bitrate_bps": _bps(name, match["kbps"])}
+    return call_with_known(Command, {**given, "path": match["path"]})
+
+
+def _bps(name: str, kbps: str) -> int:
+    try:
+        return round(float(kbps) * 1000)
+    except (ValueError, OverflowError):
+        raise UserError(f"'{name}': the point '{kbps}' is not a bitrate in kbps") from None
 
 
 def _find(name: str) -> Any:
@@ -125,10 +168,7 @@ def _load_other(name: str, given: dict[str, Any]) -> Codec:
         if spec.argument is not None:
             raise UserError(f"'{name}': a codec takes no [{spec.argument}]", hint="expected NAME or NAME@KBPS")
         if spec.point is not None:
-            try:
-                given = {**given, "bitrate_bps": round(float(spec.point) * 1000)}
-            except ValueError:
-                raise UserError(f"'{name}': the point '{spec.point}' is not a bitrate in kbps") from None
+            given = {**given, "bitrate_bps": _bps(name, spec.point)}
     return _checked(call_with_known(REGISTRY.resolve(spec.name), given), name)
 
 
@@ -160,6 +200,7 @@ __all__ = [
     "CodecRow",
     "codec_names",
     "has_codec",
+    "is_command_file",
     "list_codecs",
     "load_codec",
 ]

@@ -82,10 +82,10 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
     start = perf_counter()
     codes = codec.encode(pieces)
     middle = perf_counter()
-    _check_codes(info.name, codes, len(pieces))
+    check_encoded(info.name, codes, len(pieces))
     decoded = codec.decode(codes)
     end = perf_counter()
-    _check_audio(info.name, decoded, pieces)
+    check_decoded(info.name, decoded, pieces)
     items = []
     for index, audio in enumerate(batch):
         mine = [k for k, owner in enumerate(owners) if owner == index]
@@ -94,7 +94,12 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
     return CodedBatch(items, middle - start, end - middle)
 
 
-def _check_codes(name: str, codes: Any, count: int) -> None:
+def check_encoded(name: str, codes: Any, count: int) -> None:
+    """Whether what a codec named `name` encoded a batch of `count` to is what the contract says.
+
+    Raises:
+        CodecFault: another number of items, something else than `Codes`, or codes out of range.
+    """
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
         got = f"{len(codes)} items" if isinstance(codes, (list, tuple)) else type(codes).__name__
         raise CodecFault(f"{name}.encode returned {got} for a batch of {count}; expected a list of {count} Codes")
@@ -111,7 +116,12 @@ def _check_codes(name: str, codes: Any, count: int) -> None:
                 )
 
 
-def _check_audio(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
+def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
+    """Whether what a codec named `name` decoded is what it was given, in number, length and rate.
+
+    Raises:
+        CodecFault: another number of items, another length or rate, or samples that are not finite.
+    """
     if not isinstance(decoded, (list, tuple)) or len(decoded) != len(pieces):
         got = f"{len(decoded)} items" if isinstance(decoded, (list, tuple)) else type(decoded).__name__
         raise CodecFault(

@@ -28,7 +28,7 @@ class Encoder:
 
     Args:
         name: FFmpeg's name for it.
-        sample_format: what it takes: `s16`, `flt` (interleaved) or `fltp` (planar).
+        sample_format: what it takes: `s16`, `flt` (interleaved), `fltp` or `s32p` (planar).
         frame_samples: samples per channel that it takes at a time.
         bit_rate_bps: what it is asked to spend, or None where it has no such setting.
         options: its private options.
@@ -81,9 +81,19 @@ _DRAIN_FRAMES = 16
 
 
 def decode_packets(
-    name: str, packets: Sequence[bytes], *, rate_hz: int, channels: int, extradata: bytes | None = None
+    name: str,
+    packets: Sequence[bytes],
+    *,
+    rate_hz: int,
+    channels: int,
+    extradata: bytes | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> np.ndarray:
     """Decodes packets with one of FFmpeg's decoders.
+
+    Args:
+        extradata: what a container carries once for the decoder.
+        options: the decoder's options.
 
     Returns:
         float32 `(channels, samples)`, delay included, at the decoder's own rate.
@@ -97,6 +107,7 @@ def decode_packets(
     context.sample_rate, context.layout, context.thread_count = rate_hz, _layout(channels), 1
     if extradata is not None:
         context.extradata = extradata
+    context.options = dict(options or {})
     out: list[np.ndarray] = []
     for index, packet in enumerate((*packets, None)):
         if packet is not None and not packet:  # FFmpeg reads an empty packet as the end of the stream
@@ -206,6 +217,8 @@ def _pack(samples: np.ndarray, length: int, sample_format: str) -> np.ndarray:
         samples = np.pad(samples, ((0, 0), (0, length - samples.shape[1])))
     if sample_format.startswith("s16"):
         samples = np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
+    elif sample_format.startswith("s32"):  # in double precision, because float32 cannot hold the largest integer
+        samples = np.clip(np.round(samples.astype(np.float64) * 2**31), -(2**31), 2**31 - 1).astype(np.int32)
     if not sample_format.endswith("p"):
         samples = samples.T.reshape(1, -1)
     return np.ascontiguousarray(samples)
@@ -216,4 +229,6 @@ def _unpack(frame: Any) -> np.ndarray:
     samples = frame.to_ndarray()
     if not frame.format.is_planar:
         samples = samples.reshape(-1, frame.layout.nb_channels).T
+    if samples.dtype == np.int32:
+        return samples.astype(np.float32) / np.float32(2**31)
     return samples.astype(np.float32) / 32768.0 if samples.dtype == np.int16 else samples

@@ -37,15 +37,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows that belong together; `note` says how they were measured."""
+    """Rows that belong together; `note` says how they were measured, `without` are those that no codec has a number of."""
 
     title: str
     note: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Row]
+    without: list[Row] = field(default_factory=list)
 
 
 def sections(profile: Mapping[str, Any]) -> list[Section]:
-    """Every section that has a value for at least one codec, or a reason for all."""
+    """Everything that is said of the codecs."""
     codecs = profile["codecs"]
     made = [
         Section(
@@ -97,6 +98,7 @@ def sections(profile: Mapping[str, Any]) -> list[Section]:
         Section(
             "Latency", "Look-ahead is found by changing the input from a time on; it bounds from below what there may be.",
             [
+                _row(codecs, "algorithmic latency", "ms", "One frame and what it looks beyond it: the delay that no faster machine takes away; lower is better.", "latency", lambda c: _ahead(c, "algorithmic_ms")),
                 _row(codecs, "look-ahead", "ms", "How much later input an output sample needs at most, the wait for a whole frame included; lower is better.", "latency", lambda c: _ahead(c, "lookahead_ms")),
                 _row(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
                 _row(codecs, "beyond the frame", "samples", "At the best place within a frame: 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
@@ -108,13 +110,44 @@ def sections(profile: Mapping[str, Any]) -> list[Section]:
         ),
         Section("Stability", "Share of codes that stay the same, the mean of all codebooks; higher is better.", _stability(codecs)),
     ]  # fmt: skip
-    return [s for s in made if s.rows]
+    empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
+    return [
+        Section(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
+        for s in made
+        if s.rows
+    ]
+
+
+def reasons(found: Sequence[Section], labels: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Why cells have no number: (codecs, rows, reason), every reason once."""
+    said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for section in found:
+        for row in (*section.rows, *section.without):
+            for text, cell in zip(labels, row.cells):
+                if cell.reason:
+                    concerned, rows = said.setdefault(cell.reason, ({}, {}))
+                    concerned[text], rows[row.label] = None, None
+    return [
+        ("all" if len(concerned) == len(labels) > 1 else _some(list(concerned)), _some(list(rows)), reason)
+        for reason, (concerned, rows) in said.items()
+    ]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 4 else ""
+    return ", ".join(names[: 3 if more else 4]) + more
 
 
 def speed_note(profile: Mapping[str, Any]) -> str:
     """What the timings were measured on."""
     facts, how = profile["machine"], profile["how"]
-    threads = sorted({str(c["speed"]["threads"].get("torch", "–")) for c in profile["codecs"].values() if c["speed"]["state"] == "ok"})
+    threads = sorted(
+        {
+            str(c["speed"]["threads"].get("torch", "–"))
+            for c in profile["codecs"].values()
+            if c["speed"]["state"] == "ok"
+        }
+    )
     device = facts.get("gpu") if str(how["device"]).startswith("cuda") else facts.get("cpu")
     parts = [f"{how['device']}: {device}", f"{facts.get('cores')} cores", f"torch threads: {', '.join(threads) or '–'}"]
     torch = profile["versions"].get("torch")
@@ -131,6 +164,23 @@ def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
         if finding["state"] in ("failed", "suspect")
     ]
     return sorted(rows, key=lambda row: row[1]["state"] != "failed")
+
+
+def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """(metrics, family, value, reason) of every delta rate; metrics that are refused for one reason share a row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for metric, families in profile["bd_rate"].items():
+        for family, entry in families.items():
+            refused = entry["value"] is None
+            key = (family, entry["reason"] if refused else f"{metric}\n{100 * entry['value']:+.1f} %".replace("-", "−"))
+            rows.setdefault(key, []).append(metric)
+    made = []
+    for (family, said), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
+        _, found, value = said.partition("\n")
+        made.append(
+            (_some(metrics), numbers.plain(family), value if found else "–", "" if found else numbers.plain(said))
+        )
+    return made
 
 
 def label(profile: Mapping[str, Any], name: str) -> str:
@@ -160,7 +210,13 @@ def _three(value: float | None) -> str:
     """Three digits, however small."""
     if value is None:
         return "–"
-    return f"{value:.3g}" if 1e-4 <= abs(value) < 1000 or not value else f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1e}"
+    return (
+        f"{value:.3g}"
+        if 1e-4 <= abs(value) < 1000 or not value
+        else f"{value:,.0f}"
+        if abs(value) >= 1000
+        else f"{value:.1e}"
+    )
 
 
 def _or(value: float | None, form: str, reason: str) -> Cell:
@@ -270,7 +326,11 @@ def _stability(codecs: Mapping[str, Any]) -> list[Row]:
             rows.append(_row(codecs, f"at {entry['gain_db']:+g} dB", what, _AGAINST[what], "stability", say))
     shift = measured[0]["shift"]["samples"]
     name = f"{shift} sample{'s' if shift != 1 else ''} later"
-    rows.append(_row(codecs, name, "%", _AGAINST["%"], "stability", lambda s: _share(s["shift"]["agreement"], s["tokens_reason"])))
+    rows.append(
+        _row(
+            codecs, name, "%", _AGAINST["%"], "stability", lambda s: _share(s["shift"]["agreement"], s["tokens_reason"])
+        )
+    )
     rows.append(_row(codecs, name, "dB", _AGAINST["dB"], "stability", lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))))
     return rows
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
-from codec_bench.report.profile_rows import Cell, Section, findings, label, sections
+from codec_bench.report.profile_rows import Cell, Section, delta_rates, findings, label, reasons, sections
 from codec_bench.report.table import summary_table
 
 _LABEL_COLUMNS = 32
@@ -34,13 +34,17 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
     parts: list[Any] = []
     made = sections(profile)
     widths = [
-        max(_LEAST_COLUMNS, len(labels[k]), *(len(row.cells[k].text) for s in made for row in s.rows)) + 2 for k in range(len(names))
+        max(_LEAST_COLUMNS, len(labels[k]), *(len(row.cells[k].text) for s in made for row in s.rows)) + 2
+        for k in range(len(names))
     ]
     for block in _blocks(widths, max(width - _LABEL_COLUMNS, max(widths))):
         parts.append(_block(made, [labels[k] for k in block], block))
-    reasons = _reasons(made, labels)
-    if reasons.row_count:
-        parts += [Text("no number, because", style="bold"), reasons]
+    missing = reasons(made, labels)
+    if missing:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+        for texts in missing:
+            table.add_row(*(Text(numbers.plain(text)) for text in texts))
+        parts += [Text("no number, because", style="bold"), table]
     quality = _quality(profile)
     if quality["systems"]:
         parts += [Text("quality", style="bold"), summary_table(quality, width=width)]
@@ -68,6 +72,8 @@ def _block(made: list[Section], labels: list[str], places: list[int]) -> Table:
     for text in labels:
         table.add_column(Text(text), justify="right")
     for section in made:
+        if all(row.cells[k].text == "–" for row in section.rows for k in places):
+            continue
         table.add_row(Text(section.title, style="bold"), *[""] * len(places))
         for row in section.rows:
             if all(row.cells[k].text == "–" for k in places):
@@ -81,22 +87,6 @@ def _block(made: list[Section], labels: list[str], places: list[int]) -> Table:
 
 def _text(cell: Cell) -> Text:
     return Text(numbers.plain(cell.text), style="yellow" if cell.flag else "dim" if cell.text == "–" else "")
-
-
-def _reasons(made: list[Section], labels: list[str]) -> Table:
-    """Why a cell has no number: every reason once for each codec, with the sections that it empties."""
-    said: dict[tuple[str, str], dict[str, None]] = {}
-    for section in made:
-        for row in section.rows:
-            for text, cell in zip(labels, row.cells):
-                if cell.reason:
-                    said.setdefault((text, cell.reason), {})[row.label] = None
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
-    for (text, reason), rows in said.items():
-        shown = list(rows)
-        more = f" and {len(shown) - 2} more" if len(shown) > 2 else ""
-        table.add_row(Text(text), Text(", ".join(shown[:2]) + more), Text(numbers.plain(reason)))
-    return table
 
 
 def _quality(profile: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,10 +105,8 @@ def _delta_rates(profile: Mapping[str, Any]) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, justify in (("metric", "left"), ("codec", "left"), ("BD-rate", "right"), ("", "left")):
         table.add_column(column, justify=justify)
-    for metric, families in profile["bd_rate"].items():
-        for family, entry in families.items():
-            value = "–" if entry["value"] is None else f"{100 * entry['value']:+.1f} %".replace("-", "−")
-            table.add_row(Text(metric), Text(numbers.plain(family)), value, Text(numbers.plain(entry["reason"] or "")))
+    for texts in delta_rates(profile):
+        table.add_row(*map(Text, texts))
     head = Text(f"bitrate at equal quality against {numbers.plain(profile['anchor'])}; lower is better", style="bold")
     return Group(head, table)
 
@@ -132,5 +120,10 @@ def _findings(profile: Mapping[str, Any]) -> Any:
         table.add_column(column)
     for name, finding in rows:
         style = "red" if finding["state"] == "failed" else "yellow"
-        table.add_row(Text(name), Text(finding["check"]), Text(finding["state"], style=style), Text(numbers.plain(finding["found"])))
+        table.add_row(
+            Text(name),
+            Text(finding["check"]),
+            Text(finding["state"], style=style),
+            Text(numbers.plain(finding["found"])),
+        )
     return Group(Text("checks: look at these", style="bold"), table)

@@ -105,6 +105,21 @@ def test_codes_and_waves_are_those_of_the_encodec_package(model, kbps):
     assert compared >= len(batch) - 2
 
 
+@pytest.mark.parametrize("kbps", [1.5, 24])
+def test_the_padded_passes_of_a_gpu_give_the_same_codes_and_waves(kbps):
+    # On a CPU every item goes through the convolutions alone; a GPU takes all of them in one padded pass.
+    codec = built("24khz", kbps)
+    batch = [sound("24khz", length) for length in LENGTHS["24khz"]]
+    alone = codec.encode(batch)
+    with torch.inference_mode():
+        padded = codec._encode_causal(batch)
+        waves = codec._decode_causal(alone)
+    wrong = sum(flips(a.streams[0].values, b.streams[0].values) for a, b in zip(alone, padded, strict=True))
+    assert wrong <= 1e-4 * sum(item.streams[0].values.size for item in alone)
+    for wave, expected in zip(waves, codec.decode(alone), strict=True):
+        np.testing.assert_allclose(wave.samples, expected.samples, rtol=0, atol=1e-4)
+
+
 def test_lengths_where_the_package_fails_are_decoded():
     codec, net = built("48khz"), reference("48khz", 6)
     audio = sound("48khz", 47520 + 300)

@@ -97,24 +97,26 @@ def _render(collected: Collected) -> str:
     script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
     return environment.get_template("page.html.j2").render(
         **collected.page,
-        data=Markup(_json(collected.data)),
+        data=Markup(as_json(collected.data)),
         sounds=collected.sounds,
         base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
         style=Markup(style),
         script=Markup(script),
-        style_hash=_hash(style),
-        script_hash=_hash(script),
+        style_hash=policy_hash(style),
+        script_hash=policy_hash(script),
     )
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """JSON that may stand inside a script element: what could end it is written as escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def _hash(text: str) -> str:
+def policy_hash(text: str) -> str:
+    """What a content security policy calls a style or a script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 

@@ -1,0 +1,214 @@
+"""Times encoding and decoding of utterances of LibriSpeech lengths, in exact batches against one by one, and transformers.
+
+    python bench/bench_codecs.py                                              16 utterances; DAC and Mimi in a reduced size
+    python bench/bench_codecs.py --full --utterances 2000 --device cuda:0     as published in size, on a GPU
+
+The baseline is ours, one by one. Batches are formed as the engine forms them: sorted by length, up to the codec's own budget
+of padded seconds. The codes of every variant must be equal (at least 99.99 %) and its waves agree within 1e-4, or the bench
+stops. Two floors: as many seconds without a single one of padding, in batches of the same budget; and the products and
+convolutions of one utterance at the rate of torch's float32 matrix product. Weights are noise. Without a GPU, its rows say so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from common import append_rows, interleaved, row
+from torch.utils.flop_counter import FlopCounterMode
+
+from codec_bench import Audio, Codes
+from codec_bench.audio.resample import mono, resample
+from codec_bench.codecs import load_codec
+
+NAMES = ("encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb")
+
+
+def utterances(count: int, rate_hz: int) -> list[Audio]:
+    """Speech in lengths like those of LibriSpeech's test-clean: 1.3 to 35 s, half of them below 5.8 s, 7.4 s on average."""
+    from codec_bench.data import open_source
+
+    rng = np.random.default_rng(0)
+    lengths_s = np.clip(rng.lognormal(np.log(5.8), 0.69, count), 1.3, 35.0)
+    voices = [Audio.read(sample.audio) for sample in open_source("embedded")]
+    speech = np.concatenate([resample(mono(v.samples), v.sample_rate_hz, rate_hz).reshape(-1) for v in voices])
+    starts = rng.integers(0, len(speech), count)
+    return [
+        Audio(np.take(speech, start + np.arange(round(length_s * rate_hz)), mode="wrap"), rate_hz)
+        for start, length_s in zip(starts, lengths_s, strict=True)
+    ]
+
+
+def batches(items: Sequence[Audio], budget_s: float) -> list[list[int]]:
+    """Indices, shortest first, as many together as stay within the padded seconds."""
+    out: list[list[int]] = []
+    for index in sorted(range(len(items)), key=lambda k: items[k].num_samples):
+        if out and (len(out[-1]) + 1) * items[index].duration_s <= budget_s:
+            out[-1].append(index)
+        else:
+            out.append([index])
+    return out
+
+
+def ours(codec: Any, items: Sequence[Audio], groups: Sequence[Sequence[int]]) -> tuple[list[Codes], list[Audio]]:
+    """Encodes and decodes group by group; results in the order of the items."""
+    codes: list[Any] = [None] * len(items)
+    waves: list[Any] = [None] * len(items)
+    for group in groups:
+        for k, item in zip(group, codec.encode([items[k] for k in group])):
+            codes[k] = item
+    for group in groups:
+        for k, item in zip(group, codec.decode([codes[k] for k in group])):
+            waves[k] = item
+    return codes, waves
+
+
+@torch.no_grad()
+def transformers(codec: Any, items: Sequence[Audio]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """transformers' own class, one by one: codes `(codebooks, frames)` and waves."""
+    net, family = codec._net, type(codec._net).__name__
+    hop = {"EncodecModel": 1, "MimiModel": 1920}.get(family) or net.config.hop_length
+    codebooks = round(codec.info.nominal_bitrate_bps / codec.info.frame_rate_hz) // (
+        11 if family == "MimiModel" else 10
+    )
+    codes, waves = [], []
+    for item in items:
+        filled = np.pad(item.samples, ((0, 0), (0, -item.num_samples % hop)))[None]
+        wave = torch.from_numpy(filled).to(net.device)
+        if family == "EncodecModel":
+            coded = net.encode(wave, bandwidth=codec.info.nominal_bitrate_bps / 1000)
+            values, decoded = coded.audio_codes[0, 0], net.decode(coded.audio_codes, coded.audio_scales).audio_values
+        elif family == "MimiModel":
+            values = net.encode(wave, num_quantizers=codebooks).audio_codes[0]
+            decoded = net.decode(values[None]).audio_values
+        else:
+            values = net.encode(wave, n_quantizers=codebooks).audio_codes[0]
+            decoded = net.decode(audio_codes=values[None]).audio_values[:, None]
+        codes.append(values.cpu().numpy())
+        waves.append(decoded[0, :, : item.num_samples].cpu().numpy())
+    return codes, waves
+
+
+def agreement(codes: Sequence[np.ndarray], waves: Sequence[np.ndarray], base: tuple[list[Codes], list[Audio]]) -> str:
+    """How far codes and waves are from ours, one by one; stops where that is too far."""
+    expected = [item.streams[0].values for item in base[0]]
+    flips = sum(int((a != b).sum()) for a, b in zip(codes, expected, strict=True))
+    total = sum(values.size for values in expected)
+    worst = max(
+        float(np.abs(wave - audio.samples[:, : wave.shape[1]]).max())  # DAC's decoder may make 8 samples fewer
+        for wave, audio, a, b in zip(waves, base[1], codes, expected, strict=True)
+        if (a == b).all()
+    )
+    if flips > 1e-4 * total or worst > 1e-4:
+        raise SystemExit(f"{flips} of {total} codes differ and waves by {worst:.2g}")
+    return f"{flips} of {total} codes differ; waves within {worst:.1e}"
+
+
+def product_rate(device: torch.device) -> float:
+    """Floating-point operations a second of a float32 matrix product on this device."""
+    side = 8192 if device.type == "cuda" else 1024
+    a = torch.randn(side, side, device=device)
+    return 2 * side**3 / interleaved({"product": waited(lambda: a @ a, device)}, warmup=2)["product"].min()
+
+
+def waited(call: Callable[[], object], device: torch.device) -> Callable[[], object]:
+    """The call, and on a GPU the wait for its end."""
+    if device.type != "cuda":
+        return call
+
+    def both() -> object:
+        result = call()
+        torch.cuda.synchronize(device)
+        return result
+
+    return both
+
+
+def measure(name: str, options: argparse.Namespace, rate: float) -> list[dict[str, object]]:
+    """The rows of one codec."""
+    device = torch.device(options.device)
+    full = options.full or name.startswith("encodec")  # EnCodec is small enough to have no reduced size
+    weights = "random-full" if options.full and not name.startswith("encodec") else "random"
+    codec = load_codec(name, device=options.device, weights=weights)
+    items = utterances(options.utterances, codec.info.sample_rates_hz[0])
+    seconds = sum(item.duration_s for item in items)
+    groups = batches(items, codec.batch_s)
+    singly = [[k] for k in range(len(items))]
+
+    base = ours(codec, items, singly)
+    batched = ours(codec, items, groups)
+    said = {
+        "one by one": "the baseline",
+        "batched": agreement([c.streams[0].values for c in batched[0]], [w.samples for w in batched[1]], base),
+        "transformers one by one": agreement(*transformers(codec, items), base),
+        "floor": "no padding",
+    }
+    whole = np.concatenate([item.samples for item in items], axis=1)
+    length = whole.shape[1] // len(items)
+    even = [Audio(whole[:, k * length : (k + 1) * length], items[0].sample_rate_hz) for k in range(len(items))]
+    calls = {
+        "transformers one by one": partial(transformers, codec, items),
+        "one by one": partial(ours, codec, items, singly),
+        "batched": partial(ours, codec, items, groups),
+        "floor": partial(ours, codec, even, batches(even, codec.batch_s)),
+    }
+    with FlopCounterMode(display=False) as counter:
+        transformers(codec, items[:1])
+    work = counter.get_total_flops() / items[0].duration_s * seconds
+    times = interleaved({key: waited(call, device) for key, call in calls.items()}, repeats=options.repeats)
+
+    sys.stdout.write(f"{name}: {len(items)} utterances, {seconds:.1f} s, batches of {[len(g) for g in groups]}\n")
+    size = "published size" if full else "reduced size"
+    rows = []
+    for variant, taken in times.items():
+        p50 = float(np.median(taken))
+        ratio = float(np.median(times["one by one"]) / p50)
+        note = (
+            f"{seconds:.1f} s of audio, {size}, {options.threads} threads, {options.device}, random weights; "
+            f"{p50 * rate / work:.3g}x {work / 1e9:.3g} GFLOP of products and convolutions at {rate / 1e9:.0f} GFLOP/s"
+        )
+        rows.append(
+            row(
+                f"encode and decode, {name}",
+                variant,
+                taken,
+                n=len(items),
+                ratio=ratio,
+                agreement=said[variant],
+                note=note,
+            )
+        )
+        sys.stdout.write(f"{variant:>24} {p50:8.3f} s {seconds / p50:8.1f} x real time {ratio:6.2f}  {said[variant]}\n")
+    return rows
+
+
+def main() -> None:
+    """Runs the bench and appends its rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--codecs", nargs="+", default=list(NAMES), metavar="NAME")
+    parser.add_argument("--utterances", type=int, default=16)
+    parser.add_argument("--full", action="store_true", help="DAC and Mimi in their published size too")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    rate = product_rate(torch.device(options.device))
+    rows = [each for name in options.codecs for each in measure(name, options, rate)]
+    if not torch.cuda.is_available():
+        rows += [
+            {"case": f"encode and decode, {name}", "variant": "batched", "note": "GPU: not measured"}
+            for name in options.codecs
+        ]
+        sys.stdout.write("GPU: not measured (there is none here; run with --full --utterances 2000 --device cuda:0)\n")
+    append_rows("codecs", rows, packages=("codec-bench", "torch", "transformers", "numpy"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Times the codecs that are masked layer by layer: batches against one item at a time, with the same codes and waves.
+
+    python bench/bench_masked_codecs.py [--codecs wavtokenizer-large-speech-75token bigcodec ...] [--weights random-full]
+
+Encoding and decoding together, of real speech. Codes must be equal (at least 99.99 %; one near tie is let pass) and waves of
+equal codes agree within 1e-4, or the bench stops. The floor is the same number of samples cut into items of one length: a batch without a sample of padding.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from bench_encodec import items_of, ours
+from common import append_rows, interleaved, row
+
+from codec_bench import Audio, Codes
+from codec_bench.codecs import load_codec
+
+CODECS = ("wavtokenizer-large-speech-75token", "bigcodec", "snac-24khz", "speechtokenizer-4k")
+
+
+def agreement(got: tuple[list[Codes], list[Audio]], base: tuple[list[Codes], list[Audio]]) -> str:
+    """How far codes and waves are from those of one by one; stops where that is too far."""
+    flips = total = 0
+    worst = 0.0
+    for codes, wave, expected, reference in zip(*got, *base, strict=True):
+        pairs = [(a.values, b.values) for a, b in zip(codes.streams, expected.streams, strict=True)]
+        different = sum(int((a != b).sum()) for a, b in pairs)
+        flips, total = flips + different, total + sum(a.size for a, _ in pairs)
+        if not different:
+            worst = max(worst, float(np.abs(wave.samples - reference.samples).max()))
+    if flips > max(1, 1e-4 * total) or worst > 1e-4:
+        raise SystemExit(f"{flips} of {total} codes differ and waves by {worst:.2g}")
+    return f"{flips} of {total} codes differ; waves within {worst:.1e}"
+
+
+def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The rows of one codec."""
+    codec = load_codec(name, device=options.device, weights=options.weights)
+    items = items_of(options.recordings, codec.info.sample_rates_hz[0], 1, options.seconds)
+    seconds = sum(item.duration_s for item in items)
+    base = ours(codec, [[item] for item in items])
+    calls: dict[str, Callable[[], object]] = {"one by one": partial(ours, codec, [[item] for item in items])}
+    said = {"one by one": "the baseline"}
+    for size in options.batches:
+        groups = [items[k : k + size] for k in range(0, len(items), size)]
+        said[f"batches of {size}"] = agreement(ours(codec, groups), base)
+        calls[f"batches of {size}"] = partial(ours, codec, groups)
+    calls["floor"] = partial(ours, codec, _even(items, options.batches[-1]))
+    said["floor"] = f"no padding, batches of {options.batches[-1]}"
+    sys.stdout.write(f"{name}: {len(items)} items, {seconds:.1f} s of audio\n")
+    times = interleaved(calls, repeats=options.repeats)
+    rows = []
+    for variant, taken in times.items():
+        ratio = float(np.median(times["one by one"]) / np.median(taken))
+        speed = seconds / float(np.median(taken))
+        note = f"{seconds:.1f} s of audio, {options.threads} threads, {options.device}, weights {options.weights}"
+        rows.append(
+            row(
+                f"encode and decode, {name}",
+                variant,
+                taken,
+                n=len(items),
+                ratio=ratio,
+                agreement=said[variant],
+                note=note,
+            )
+        )
+        sys.stdout.write(
+            f"{variant:>16} {np.median(taken):8.3f} s {speed:7.1f} x real time {ratio:6.2f}  {said[variant]}\n"
+        )
+    return rows
+
+
+def _even(items: Sequence[Audio], size: int) -> list[list[Audio]]:
+    whole = np.concatenate([item.samples for item in items], axis=1)
+    length = whole.shape[1] // len(items)
+    even = [Audio(whole[:, k * length : (k + 1) * length], items[0].sample_rate_hz) for k in range(len(items))]
+    return [even[k : k + size] for k in range(0, len(even), size)]
+
+
+def main() -> None:
+    """Runs the bench and appends its rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--codecs", nargs="+", default=list(CODECS))
+    parser.add_argument("--weights", default="random", help="random, or random-full for networks of the published size")
+    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
+    parser.add_argument("--seconds", type=float, default=30.0, help="of audio in all")
+    parser.add_argument("--batches", type=int, nargs="+", default=[4, 16])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if not torch.cuda.is_available():
+        sys.stdout.write("GPU: not measured, there is none\n")
+    for name in options.codecs:
+        append_rows("masked_codecs", measure(name, options), packages=("torch", "snac", "numpy"))
+
+
+if __name__ == "__main__":
+    main()

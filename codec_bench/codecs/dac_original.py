@@ -1,0 +1,62 @@
+"""Reading a DAC checkpoint of the original package into transformers' model, without unpickling anything but tensors.
+
+The file holds `state_dict` and `metadata`. Every convolution is stored as a direction and a gain (weight normalisation),
+which are folded into one weight here, as transformers' published files have it.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from codec_bench.weights import load_into, load_state
+
+# Modules of the original's sequences by their place, as transformers calls them. Blocks are counted from 1 there, from 0 here.
+_UNIT = {"0": "snake1", "1": "conv1", "2": "snake2", "3": "conv2"}
+_ENCODER = {"0": "conv1", "5": "snake1", "6": "conv2"}
+_ENCODER_BLOCK = {"0": "res_unit1", "1": "res_unit2", "2": "res_unit3", "3": "snake1", "4": "conv1"}
+_DECODER = {"0": "conv1", "5": "snake1", "6": "conv2"}
+_DECODER_BLOCK = {"0": "snake1", "1": "conv_t1", "2": "res_unit1", "3": "res_unit2", "4": "res_unit3"}
+_PLACE = re.compile(
+    r"^(?P<side>encoder\.block|decoder\.model)\.(?P<place>\d+)(\.block\.(?P<part>\d+))?(\.block\.(?P<layer>\d+))?\.(?P<leaf>[a-z_]+)$"
+)
+
+
+def load_original(net: Any, path: Path) -> Any:
+    """Gives transformers' `DacModel` the tensors of a checkpoint of the original package.
+
+    Raises:
+        WeightsError: the file is broken, or another model's: tensors are missing, left over or of another shape.
+    """
+    load_into(net, renamed(load_state(path, key="state_dict")), path=path)
+    return net
+
+
+def renamed(state: dict[str, Any]) -> dict[str, Any]:
+    """The tensors under transformers' names, with each gain folded into its weight; unknown names stay as they are."""
+    out = {}
+    for name, tensor in state.items():
+        if name.endswith("weight_g"):
+            continue
+        if name.endswith("weight_v") and (gain := state.get(name[:-1] + "g")) is not None:
+            size = tensor.flatten(1).norm(dim=1).view(-1, *[1] * (tensor.ndim - 1))
+            name, tensor = name[: -len("_v")], tensor * (gain / size)
+        out[_ours(name)] = tensor
+    return out
+
+
+def _ours(name: str) -> str:
+    match = _PLACE.match(name)
+    if match is None:
+        return name
+    encoder = match["side"].startswith("encoder")
+    outer, block = (_ENCODER, _ENCODER_BLOCK) if encoder else (_DECODER, _DECODER_BLOCK)
+    parts = ["encoder" if encoder else "decoder"]
+    if match["part"] is None:
+        parts.append(outer.get(match["place"], match["place"]))
+    else:
+        parts += ["block", str(int(match["place"]) - 1), block.get(match["part"], match["part"])]
+    if match["layer"] is not None:
+        parts.append(_UNIT.get(match["layer"], match["layer"]))
+    return ".".join([*parts, match["leaf"]])

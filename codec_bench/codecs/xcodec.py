@@ -1,0 +1,230 @@
+"""X-codec through transformers, in batches that equal transformers one item at a time.
+
+Where padding would leak, and what is done about it
+    Encoder: its semantic branch, a HuBERT or WavLM without a mask, normalises over time and attends to everything. Every
+    item is followed by zeros to its own multiple of 320 samples, as X-codec's feature extractor does, and only items of
+    exactly equal length share a pass.
+    Decoder: the convolutions look both ways; everything beyond an item's length is zeroed before each of them
+    (`dac_layers`), and items of any length share a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.codecs.base import Codec, CodecInfo
+from codec_bench.codecs.bitstream import check_input
+from codec_bench.codecs.network import (
+    RANDOM,
+    RANDOM_FULL,
+    check_stream,
+    equal_lengths,
+    fill_with_noise,
+    full_float32,
+    one_stream,
+    seeded,
+    stack,
+)
+from codec_bench.codecs.ragged import groups
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.types import Audio, Codes
+
+_RATE_HZ = 16000
+_HOP = 320
+_CARDINALITY = 1024
+_CODEBOOKS = (1, 2, 3, 4, 8)  # those of the bandwidths it was trained with
+_KBPS_PER_CODEBOOK = 0.5
+_FACTS: dict[str, Any] = {
+    "sample_rate": _RATE_HZ,
+    "codebook_size": _CARDINALITY,
+    "target_bandwidths": [count * _KBPS_PER_CODEBOOK for count in _CODEBOOKS],
+}
+# The published checkpoints and the semantic model that each has inside.
+_MODELS = {
+    "hubert-librispeech": "hubert",
+    "hubert-general": "hubert",
+    "hubert-general-balanced": "hubert",
+    "wavlm-mls": "wavlm",
+    "wavlm-more-data": "wavlm",
+}
+_REDUCED_ACOUSTIC = {"encoder_hidden_size": 8, "decoder_hidden_size": 64, "hidden_size": 32}
+_REDUCED_SEMANTIC = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "conv_dim": [16] * 7,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 2,
+}
+
+
+class Xcodec(Codec):
+    """X-codec.
+
+    Codes: one stream of codebooks of 1024 entries at 50 frames a second.
+
+    Args:
+        model: `hubert-librispeech`, `hubert-general`, `hubert-general-balanced`, `wavlm-mls` or `wavlm-more-data`.
+        codebooks: 1, 2, 3, 4 or 8 of them, at 0.5 kbps each; None for all.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers or a hub id; None for the published weights on this machine;
+            `random` for a small network of seeded noise, `random-full` for one of the published size, both for tests and
+            benches only.
+
+    Raises:
+        UserError: no such model, or not that number of codebooks.
+        WeightsError: the weights are not on this machine, or are another model's.
+    """
+
+    def __init__(
+        self,
+        model: Literal[
+            "hubert-librispeech", "hubert-general", "hubert-general-balanced", "wavlm-mls", "wavlm-more-data"
+        ],
+        codebooks: int | None = None,
+        device: str = "cpu",
+        weights: str | None = None,
+    ) -> None:
+        info = self.describe(model, codebooks)  # first: a wrong number needs no weights to be found out
+        self._codebooks = codebooks or _CODEBOOKS[-1]
+        self._device = device
+        net, used = _load(model, weights)
+        self._net = net.eval().to(device)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
+        """The facts of one operating point, without loading anything.
+
+        Raises:
+            UserError: no such model, or not that number of codebooks.
+        """
+        if model not in _MODELS:
+            raise UserError(f"X-codec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
+        count = _CODEBOOKS[-1] if codebooks is None else codebooks
+        if isinstance(count, bool) or count not in _CODEBOOKS:
+            known = ", ".join(map(str, _CODEBOOKS))
+            raise UserError(f"X-codec does not run with {count!r} codebooks", hint=f"it runs with {known}")
+        frame_rate_hz = _RATE_HZ / _HOP
+        return CodecInfo(
+            name=f"xcodec-{model}" if count == _CODEBOOKS[-1] else f"xcodec-{model}-{count}cb",
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=frame_rate_hz,
+            nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, model: str, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        from codec_bench.weights import lookup
+
+        found = lookup(f"xcodec-{model}")
+        return str(found.folder) if found else None
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item, as transformers gives them for that item alone, followed by zeros to a multiple of 320.
+
+        Raises:
+            UserError: a rate or channel count that the model does not take, or no samples.
+        """
+        for audio in batch:
+            check_input(audio, self.info)
+        frames = [_frames(audio.num_samples) for audio in batch]
+        out: list[Any] = [None] * len(batch)
+        with full_float32(self._device):
+            for group in equal_lengths(frames):
+                waves = self._tensor(stack([batch[k].samples for k in group], frames[group[0]] * _HOP))
+                coded = self._net.encode(waves, bandwidth=self._codebooks * _KBPS_PER_CODEBOOK)
+                for k, item in zip(group, coded.audio_codes.cpu().numpy()):
+                    out[k] = one_stream(item, batch[k], self.info, _CARDINALITY)
+        return out
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item, cut to its length.
+
+        Raises:
+            UserError: codes of another shape than the item's length and this operating point have.
+        """
+        from codec_bench.codecs.dac_layers import decode_latents
+
+        frames = [_frames(item.num_samples) for item in codes]
+        for item, count in zip(codes, frames):
+            check_stream(item, self.info, (self._codebooks, count), _CARDINALITY)
+        out: list[Any] = [None] * len(codes)
+        net = self._net
+        with full_float32(self._device):
+            for group in groups(frames, self._device):
+                values = self._tensor(stack([codes[k].streams[0].values for k in group], max(frames[k] for k in group)))
+                latents = net.fc2(net.quantizer.decode(values.transpose(0, 1)).transpose(1, 2)).transpose(1, 2)
+                own = self._tensor(np.asarray([frames[k] for k in group]))
+                waves = decode_latents(net.acoustic_decoder, latents, own).cpu().numpy()
+                for k, wave in zip(group, waves):
+                    out[k] = Audio(wave[:, : codes[k].num_samples], codes[k].sample_rate_hz)
+        return out
+
+    def _tensor(self, values: np.ndarray) -> Any:
+        import torch
+
+        return torch.from_numpy(values).to(self._device)
+
+
+def _frames(num_samples: int) -> int:
+    return -(-num_samples // _HOP)
+
+
+def _load(model: str, weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    from transformers import XcodecModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(_MODELS[model], reduced=weights == RANDOM), weights
+    found = find(f"xcodec-{model}", weights)
+    net = load_pretrained(XcodecModel, str(found.folder), _FACTS)
+    kind = net.config.semantic_model_config.model_type
+    if kind != _MODELS[model]:
+        raise WeightsError(
+            f"the weights in '{found.folder}' are another model's: semantic model {kind} (expected {_MODELS[model]})"
+        )
+    return net, found.used
+
+
+def _random_net(semantic: str, *, reduced: bool) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    import torch
+    from transformers import XcodecConfig, XcodecModel
+
+    parts = {
+        "acoustic_model_config": {"model_type": "dac", **(_REDUCED_ACOUSTIC if reduced else {})},
+        "semantic_model_config": {"model_type": semantic, **(_REDUCED_SEMANTIC if reduced else {})},
+    }
+    with seeded():
+        net = XcodecModel(XcodecConfig(**_FACTS, **parts)).eval()
+        fill_with_noise(net)
+        for block in (*net.acoustic_encoder.block, *net.acoustic_decoder.block):
+            for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
+                unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
+        noise = 0.1 * torch.randn(1, 1, 100 * _HOP)
+        both = torch.cat([net.acoustic_encoder(noise), net.encoder_semantic(_semantic(net, noise))], dim=1)
+        residual = latents = net.fc(both.transpose(1, 2)).transpose(1, 2)
+        for layer in net.quantizer.quantizers:
+            # Words this long take off a part of the residual: eight of them never reach the noise of float32.
+            layer.codebook.embed.copy_(0.5 * residual.std() * torch.randn_like(layer.codebook.embed))
+            residual = residual - layer.decode(layer.encode(residual))
+        wave = net.acoustic_decoder(net.fc2((latents - residual).transpose(1, 2)).transpose(1, 2))
+        net.acoustic_decoder.conv2.weight.mul_(0.3 / wave.std())
+    return net
+
+
+def _semantic(net: Any, waves: Any) -> Any:
+    """The semantic branch's features, as `XcodecModel.encode` takes them."""
+    return net._extract_semantic_features(waves).transpose(1, 2)

@@ -1,0 +1,147 @@
+"""Quality against bitrate: points from the engine's run, curves per family, delta rates against an anchor, and their order.
+
+A family is the codecs that differ in their operating point alone: `opus-12k` and `opus@24` are `opus`. Own code is grouped by the
+name in its `info`. The rate of a point is the one measured in the same run as its quality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.profiling.sanity import finding
+from codec_bench.report.numbers import family
+from codec_bench.stats.bd_rate import bd_rate
+
+
+def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
+    """Codecs by family.
+
+    Args:
+        labels: what each codec is called: its name, or for own code the name that it gives itself.
+    """
+    found: dict[str, list[str]] = {}
+    for name, label in labels.items():
+        found.setdefault(family(label), []).append(name)
+    return found
+
+
+def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Per metric and family, the points by rising bitrate.
+
+    Args:
+        groups: as `families` gives them.
+        quality: per codec its metrics' summary entries; codecs without any are left out.
+
+    Returns:
+        Metric to {"unit", "higher_is_better", "protocol", "families": {family: [{"codec", "bitrate_bps", "value", "ci95", "n"}]}}.
+    """
+    out: dict[str, dict[str, Any]] = {}
+    metrics = dict.fromkeys(m for entries in quality.values() for m in entries if m != "bitrate")
+    for metric in metrics:
+        facts = next(e[metric] for e in quality.values() if metric in e)
+        of_families: dict[str, list[dict[str, Any]]] = {}
+        for name, members in groups.items():
+            points = []
+            for codec in members:
+                entries = quality.get(codec, {})
+                rate, entry = entries.get("bitrate", {}).get("value"), entries.get(metric)
+                if rate is None or entry is None or entry["value"] is None:
+                    continue
+                points.append(
+                    {
+                        "codec": codec,
+                        "bitrate_bps": rate,
+                        "value": entry["value"],
+                        "ci95": entry["ci95"],
+                        "n": entry["n"],
+                    }
+                )
+            if points:
+                of_families[name] = sorted(points, key=lambda p: p["bitrate_bps"])
+        out[metric] = {
+            "unit": facts["unit"],
+            "higher_is_better": facts["higher_is_better"],
+            "protocol": facts["protocol"],
+            "families": of_families,
+        }
+    return out
+
+
+def delta_rates(found: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
+    """Bjøntegaard's delta rate of every other family, per metric: `value` as a fraction, or None and the `reason`.
+
+    Args:
+        found: as `curves` gives them.
+        anchor: the family that the others are compared with.
+    """
+    out: dict[str, dict[str, dict[str, Any]]] = {}
+    for metric, facts in found.items():
+        points = {name: [(p["bitrate_bps"], p["value"]) for p in ps] for name, ps in facts["families"].items()}
+        out[metric] = {}
+        for name, test in points.items():
+            if name == anchor:
+                continue
+            try:
+                if anchor not in points:
+                    raise UserError(f"the anchor '{anchor}' has no value")
+                if facts["higher_is_better"] is None:
+                    raise UserError("neither direction of this metric is better")
+                value = bd_rate(anchor=points[anchor], test=test, higher_is_better=facts["higher_is_better"])
+                out[metric][name] = {"value": value, "reason": None}
+            except UserError as error:
+                out[metric][name] = {"value": None, "reason": error.message}
+    return out
+
+
+def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
+    """The family that `--anchor` names: itself, or one of its codecs.
+
+    Raises:
+        UnknownName: none of the profiled codecs is of that name or family.
+    """
+    for name, members in groups.items():
+        if anchor == name or anchor in members:
+            return name
+    raise UnknownName("family among the profiled codecs", anchor, groups)
+
+
+def order(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """Per codec, where its quality is worse than that of a point of its family with fewer bits.
+
+    Within the two intervals it is noise and said to be so; beyond them it is suspect.
+    """
+    out: dict[str, list[dict[str, Any]]] = {}
+    for metric, facts in found.items():
+        higher = facts["higher_is_better"]
+        if higher is None:
+            continue
+        for points in facts["families"].values():
+            for before, after in pairwise(points):
+                worse = after["value"] < before["value"] if higher else after["value"] > before["value"]
+                if not worse or after["bitrate_bps"] == before["bitrate_bps"]:
+                    continue
+                clear = _apart(before, after, higher)
+                text = (
+                    f"{metric} is {after['value']:.4g} at {after['bitrate_bps'] / 1000:.3g} kbit/s but {before['value']:.4g} at "
+                    f"{before['bitrate_bps'] / 1000:.3g} kbit/s ({before['codec']})"
+                )
+                text += "" if clear else "; the intervals overlap"
+                out.setdefault(after["codec"], []).append(
+                    finding(
+                        "quality rises with bitrate",
+                        "suspect" if clear else "ok",
+                        text,
+                        after["value"] - before["value"],
+                    )
+                )
+    return out
+
+
+def _apart(before: Mapping[str, Any], after: Mapping[str, Any], higher: bool) -> bool:
+    """Whether the worse point's interval lies wholly beyond the better one's."""
+    if not before["ci95"] or not after["ci95"]:
+        return True
+    return after["ci95"][1] < before["ci95"][0] if higher else after["ci95"][0] > before["ci95"][1]

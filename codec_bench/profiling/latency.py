@@ -1,0 +1,104 @@
+"""How far a codec looks ahead, found by changing its input from a time on and looking where its output begins to move.
+
+For a change at input sample t, the earliest output sample that moves is t - L: to give that sample, the codec has to have
+heard L samples more than up to its place. L depends on where t falls within a frame, so several places are tried:
+    algorithmic_samples   one frame and what it looks beyond it (largest L + 1 where there are no frames): the delay that no
+                          faster machine takes away.
+    lookahead_samples     the largest L. A codec that waits for frames of F samples and looks no further has F - 1.
+    beyond_frame_samples  the smallest, at the best place within a frame: 0 for a causal codec, whatever its frame.
+All are what was seen for the changes that were tried, so they bound from below what there may be. Negative ones say that the
+output comes late: the codec delays without making up for it, or holds something back.
+
+A sample has moved when it differs by more than 1e-4 of the output's peak, and by more than four times what the codec
+differs by when it is given the same input twice. From t on the input is another sound altogether (once noise, once the same
+sound with half of full scale added or taken away), since a small change may leave all codes as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codec_bench.profiling.material import Material, recode
+from codec_bench.profiling.settings import NotApplicable, Settings
+from codec_bench.types import Audio
+
+_TOLERANCE = 1e-4
+_PLACES = (0.45, 0.7)  # of the signal, where it is changed
+_WHOLE_SHARE = 0.05
+
+
+def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+    """Look-ahead of a codec.
+
+    Raises:
+        NotApplicable: the same input does not give the same output, or nothing that is changed moves any output.
+    """
+    rng = np.random.default_rng(settings.seed)
+    clip = material.exactly(settings.latency_s)
+    rate = clip.sample_rate_hz
+    samples = 0.5 * clip.samples / max(1e-6, float(np.abs(clip.samples).max()))
+    samples = (samples + 0.01 * rng.standard_normal(samples.shape)).astype(np.float32)
+    noise_after = (0.2 * rng.standard_normal(samples.shape)).astype(np.float32)
+    jump_after = np.where(samples > 0, samples - 0.5, samples + 0.5).astype(np.float32)
+
+    def run(values: np.ndarray) -> np.ndarray:
+        return recode(codec, [Audio(values, rate)])[1][0].samples
+
+    plain = run(samples)
+    noise = float(np.abs(run(samples) - plain).max())
+    peak = float(np.abs(plain).max())
+    tolerance = max(_TOLERANCE * peak, 4 * noise)
+    if noise > 0.01 * peak:
+        raise NotApplicable(
+            f"the same input twice gives outputs that differ by {noise:.2g}, so no change can be traced"
+        )
+    hop = _hop(codec.info.frame_rate_hz, rate)
+    tried = []
+    for change in _changes(samples.shape[1], hop):
+        first = []
+        for other in (noise_after, jump_after):
+            changed = np.concatenate([samples[:, :change], other[:, change:]], axis=1)
+            first += np.flatnonzero(np.abs(run(changed) - plain).max(axis=0) > tolerance)[:1].tolist()
+        if first:
+            tried.append((change, min(first)))
+    if not tried:
+        raise NotApplicable("no change of the input moved any output")
+    ahead = [change - earliest for change, earliest in tried]
+    # A change of a frame's last sample alone may leave its codes as they are, so that the next frame is the first to move.
+    of_place: dict[int, int] = {}
+    for (change, _), samples_ahead in zip(tried, ahead):
+        place = change % (hop or 1)
+        if place < (hop or 1) - 1 or not place:
+            of_place[place] = max(samples_ahead, of_place.get(place, samples_ahead))
+    beyond = min(of_place.values(), default=max(ahead))
+    whole = all(earliest < _WHOLE_SHARE * samples.shape[1] for _, earliest in tried)
+    algorithmic = hop + max(0, beyond) if hop else max(0, max(ahead) + 1)
+    return {
+        "sample_rate_hz": rate,
+        "algorithmic_samples": algorithmic,
+        "algorithmic_ms": 1000 * algorithmic / rate,
+        "lookahead_samples": max(ahead),
+        "lookahead_ms": 1000 * max(ahead) / rate,
+        "beyond_frame_samples": beyond,
+        "beyond_frame_ms": 1000 * beyond / rate,
+        "frame_samples": hop,
+        "whole_signal": whole,
+        "signal_s": clip.duration_s,
+        "tolerance": tolerance,
+        "changes": [list(pair) for pair in tried],
+    }
+
+
+def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:
+    return max(1, round(rate_hz / frame_rate_hz)) if frame_rate_hz else None
+
+
+def _changes(num_samples: int, hop: int | None) -> list[int]:
+    """Where to change the input: at five places within a frame, and once more at its two ends elsewhere in the signal."""
+    step = hop or num_samples // 41
+    inside = sorted({0, step // 4, step // 2, 3 * step // 4, step - 1})
+    first, second = (int(share * num_samples) // step * step for share in _PLACES)
+    wanted = {first + offset for offset in inside} | {second, second + step - 1}
+    return sorted(min(num_samples - 1, change) for change in wanted)

@@ -1,0 +1,129 @@
+"""The audio that measurements are made on, at the rate and with the channels that the codec takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.resample import fit_length, to_rate
+from codec_bench.codecs.adapt import CodecFault, check_decoded, check_encoded, choose_rate, split_channels
+from codec_bench.errors import AudioError, UserError
+from codec_bench.types import Audio, Codes
+
+_LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of like lengths
+
+
+class Material:
+    """The clips of one profile, read when they are needed.
+
+    Args:
+        files: (id, path) of every clip.
+        codec: whose `info` says what it takes.
+        limit: no more clips than this are held in memory for the measurements that need a few.
+    """
+
+    def __init__(self, files: Sequence[tuple[str, str]], codec: Any, limit: int = 8) -> None:
+        self.files, self._codec, self._limit = list(files), codec, limit
+        self.unreadable: dict[str, str] = {}
+
+    def ready(self, audio: Audio) -> list[Audio]:
+        """The pieces that the codec is given for a piece of audio, as the engine would give them."""
+        info = self._codec.info
+        return split_channels(to_rate(audio, choose_rate(info.sample_rates_hz, audio.sample_rate_hz)), info.channels)
+
+    def read(self) -> Iterator[tuple[str, Audio]]:
+        """Every clip that can be read, by its id; the others are noted."""
+        for name, path in self.files:
+            try:
+                audio = Audio.read(path)
+            except AudioError as error:
+                self.unreadable[name] = error.message
+                continue
+            yield name, audio
+
+    def batches(self, batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
+        """Clips of like lengths together, at most `batch_s` padded seconds at a time (or one clip)."""
+        window: list[tuple[str, Audio]] = []
+        for entry in self.read():
+            window.append(entry)
+            if len(window) == _LOOK_AHEAD:
+                yield from _fill(window, batch_s)
+                window = []
+        yield from _fill(window, batch_s)
+
+    @cached_property
+    def few(self) -> list[Audio]:
+        """The first pieces, as the codec takes them; one of each clip.
+
+        Raises:
+            UserError: no clip can be read.
+        """
+        out: list[Audio] = []
+        for _, audio in self.read():
+            out.append(self.ready(audio)[0])
+            if len(out) == self._limit:
+                break
+        if not out:
+            reason = next(iter(self.unreadable.values()), "there are none")
+            raise UserError(f"none of the {len(self.files)} clips can be read: {reason}")
+        return out
+
+    def cut(self, count: int, seconds: float) -> list[Audio]:
+        """The first few pieces, each cut to so many seconds."""
+        clips = self.few[:count]
+        return [Audio(c.samples[:, : max(1, round(seconds * c.sample_rate_hz))], c.sample_rate_hz) for c in clips]
+
+    def exactly(self, seconds: float) -> Audio:
+        """One piece of exactly this length: clips of one rate and channel count after each other, again from the first
+        where they do not suffice."""
+        first = self.few[0]
+        fitting = [c for c in self.few if (c.sample_rate_hz, c.channels) == (first.sample_rate_hz, first.channels)]
+        samples = np.concatenate([c.samples for c in fitting], axis=1)
+        length = max(1, round(seconds * first.sample_rate_hz))
+        samples = np.tile(samples, (1, -(-length // samples.shape[1])))
+        return Audio(fit_length(samples, length), first.sample_rate_hz)
+
+
+def _fill(window: list[tuple[str, Audio]], batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
+    batch: list[tuple[str, Audio]] = []
+    for entry in sorted(window, key=lambda e: -e[1].duration_s):
+        if batch and batch[0][1].duration_s * (len(batch) + 1) > batch_s:
+            yield batch
+            batch = []
+        batch.append(entry)
+    if batch:
+        yield batch
+
+
+def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
+    """Codes of a batch.
+
+    Raises:
+        CodecFault: another number of items, or codes out of range.
+    """
+    codes = codec.encode(list(pieces))
+    check_encoded(codec.info.name, codes, len(pieces))
+    return codes
+
+
+def decode(codec: Any, codes: Sequence[Codes], pieces: Sequence[Audio]) -> list[Audio]:
+    """Audio of a batch of codes, which must be as long as the pieces that they came from.
+
+    Raises:
+        CodecFault: another number of items, another length or rate, or samples that are not finite.
+    """
+    decoded = codec.decode(list(codes))
+    check_decoded(codec.info.name, decoded, pieces)
+    return decoded
+
+
+def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Codes], list[Audio]]:
+    """Codes of a batch, and what they decode to."""
+    codes = encode(codec, pieces)
+    return codes, decode(codec, codes, pieces)
+
+
+__all__ = ["CodecFault", "Material", "decode", "encode", "recode"]

@@ -1,0 +1,94 @@
+"""The engine's run over the profiled codecs, in a process that can be ended, with the hanging ones found out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.profiling.isolate import Ended, Hangs, converse
+from codec_bench.stats.summary import summarise
+from codec_bench.store.record import open_run
+
+BITRATE = "bitrate"
+_FOLDERS = 99
+
+
+def measure(
+    codecs: Sequence[str],
+    request: Mapping[str, Any],
+    folder: Path,
+    *,
+    limit_s: float,
+    log: Path,
+    tell: Callable[[str, int, int, int, float], None],
+) -> dict[str, dict[str, Any]]:
+    """Per codec `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and the `run` they are in.
+
+    All codecs are one run, which computes the reference's side once. Where that run says nothing for too long, the codecs
+    that it had not finished are run by themselves, and those that hang again are told apart.
+
+    Args:
+        codecs: names.
+        request: arguments of `evaluate` beside codecs and folder.
+        folder: where run folders are made: `quality`, or `quality-2` where that is another run's.
+        limit_s: how long the engine may say nothing.
+        log: the file that its output goes to.
+        tell: called as `Running.progress` is.
+
+    Raises:
+        UserError: an unknown metric and the like, which concerns all codecs.
+    """
+    try:
+        run_folder = _evaluate(codecs, request, folder, limit_s, log, tell)
+        return _entries(codecs, run_folder)
+    except (Hangs, Ended) as fault:
+        if len(codecs) == 1:
+            return {codecs[0]: {"state": "failed", "reason": str(fault)}}
+    found: dict[str, dict[str, Any]] = {}
+    for number, codec in enumerate(codecs, 1):
+        alone = folder / f"alone-{number}"
+        alone.mkdir(parents=True, exist_ok=True)
+        found.update(measure([codec], request, alone, limit_s=limit_s, log=log, tell=tell))
+    return found
+
+
+def _evaluate(
+    codecs: Sequence[str],
+    request: Mapping[str, Any],
+    folder: Path,
+    limit_s: float,
+    log: Path,
+    tell: Callable[..., None],
+) -> Path:
+    for number in range(1, _FOLDERS):
+        out = folder / ("quality" if number == 1 else f"quality-{number}")
+        message = ("quality", {**request, "codec": list(codecs), "out": str(out)})
+        mismatch = False
+        for said in converse(message, limit_s=limit_s, log=log):
+            if said[0] == "error":
+                mismatch = isinstance(said[1], RunMismatch)
+                if not mismatch:
+                    raise said[1]
+            elif said[0] == "alive":
+                tell(*said[1:])
+        if not mismatch:
+            return out
+    raise UserError(f"'{folder}' holds {_FOLDERS} other runs", hint="name another folder with --out")
+
+
+def _entries(codecs: Sequence[str], folder: Path) -> dict[str, dict[str, Any]]:
+    summary = summarise(open_run(folder))
+    found = {}
+    for codec in codecs:
+        reasons = [r for r in summary["failures"]["reasons"] if r["system"] == codec]
+        lost = sum(r["count"] for r in reasons if r["metric"] is None)
+        broken = [r for r in reasons if r["metric"] is None or r["status"] in ("failed", "unparsed", "not_scored")]
+        state, reason = (
+            ("ok", None) if not lost else ("failed", f"{lost} clips gave no estimate: {reasons[0]['reason']}")
+        )
+        found[codec] = {
+            "state": state, "reason": reason, "metrics": summary["systems"][codec]["metrics"], "failures": broken, "run": folder.name,
+        }  # fmt: skip
+    return found

@@ -1,0 +1,193 @@
+"""The measurements of one codec in their order, and what each step gives.
+
+A step gives one or more sections of the profile. A section is a dictionary with `state` (`ok`, `not applicable`, `failed`) and a
+`reason` for every state but ok; its numbers stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from codec_bench.audio.encode import write_flac
+from codec_bench.profiling import complexity, latency, sanity, speed, stability, streaming
+from codec_bench.profiling.material import Material, decode, encode, recode
+from codec_bench.profiling.rate import RateCounter
+from codec_bench.profiling.settings import Settings
+
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "load": ("info", "load"),
+    "contract": ("contract",),
+    "speed": ("speed",),
+    "corpus": ("rate", "batched", "findings"),
+    "complexity": ("complexity",),
+    "latency": ("latency",),
+    "streaming": ("streaming",),
+    "stability": ("stability",),
+    "probe": ("probe",),
+}
+"""Every step with the sections it gives. Speed comes before the corpus: its memory is that of one clip."""
+
+NEEDED = ("load", "contract")
+"""Without these nothing else is measured."""
+
+_CONTRACT_S = 2.0
+_LEAST_BATCH_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the process of one codec is asked for.
+
+    Args:
+        codec: its name. options: further arguments of its class.
+        files: (id, path) of every clip.
+        device: `cpu` or `cuda:N`.
+        settings: as for `profile`.
+        steps: those to do, in order. `load` is always done.
+        players: where to write what comes out of some clips, by their ids; empty for none.
+    """
+
+    codec: str
+    files: tuple[tuple[str, str], ...]
+    device: str
+    settings: Settings
+    steps: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    players: Mapping[str, str] = field(default_factory=dict)
+
+
+class Watched:
+    """A codec whose every call is announced, so that somebody notices when one does not return."""
+
+    def __init__(self, codec: Any, announce: Callable[[], None]) -> None:
+        self._codec, self._announce = codec, announce
+        self.info = codec.info
+
+    def encode(self, batch: Sequence[Any]) -> Any:
+        """As the codec's own."""
+        self._announce()
+        return self._codec.encode(batch)
+
+    def decode(self, codes: Sequence[Any]) -> Any:
+        """As the codec's own."""
+        self._announce()
+        return self._codec.decode(codes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codec, name)
+
+
+class Measuring:
+    """Does the steps of one codec.
+
+    Args:
+        request: what to do.
+        announce: called before every call of the codec.
+    """
+
+    def __init__(self, request: Request, announce: Callable[[], None]) -> None:
+        self._request, self._announce = request, announce
+        self._codec: Any = None
+        self._device = request.device
+        self._material: Material | None = None
+
+    def step(self, name: str) -> dict[str, dict[str, Any]]:
+        """The sections that a step gives.
+
+        Raises:
+            Exception: whatever the codec raises; `NotApplicable` where the step has no answer.
+        """
+        return getattr(self, f"_{name}")()
+
+    def _load(self) -> dict[str, dict[str, Any]]:
+        from codec_bench.codecs import load_codec
+
+        request = self._request
+        codec, took = speed.load(
+            lambda: load_codec(request.codec, device=request.device, **request.options), request.device
+        )
+        self._codec = Watched(codec, self._announce)
+        if getattr(codec, "where", "device") == "cpu":  # it always runs there, whatever was asked for
+            self._device = "cpu"
+        self._material = Material(request.files, codec)
+        return {"info": asdict(codec.info), "load": {**took, "threads": speed.threads()}}
+
+    def _contract(self) -> dict[str, dict[str, Any]]:
+        """The first two clips, cut to different lengths, as one batch."""
+        pieces = self._material.cut(2, _CONTRACT_S)
+        pieces = [
+            type(p)(p.samples[:, : max(1, p.num_samples * (3 - k) // 3)], p.sample_rate_hz)
+            for k, p in enumerate(pieces)
+        ]
+        recode(self._codec, pieces)
+        return {"contract": {"items": len(pieces)}}
+
+    def _speed(self) -> dict[str, dict[str, Any]]:
+        found = speed.single(self._codec, self._material, self._request.settings, self._device)
+        return {"speed": {**found, "threads": speed.threads(), "device": self._device}}
+
+    def _corpus(self) -> dict[str, dict[str, Any]]:
+        codec, material = self._codec, self._material
+        rate, looks = RateCounter(codec.info), sanity.SanityCounter()
+        clock = speed.BatchClock(self._device, float(getattr(codec, "batch_s", 60.0)))
+        split = 0
+        sample_rate_hz = material.few[0].sample_rate_hz
+        for batch in material.batches(clock.batch_s):
+            pieces, owners = [], []
+            for name, audio in batch:
+                ready = material.ready(audio)
+                split += len(ready) > 1
+                pieces += ready
+                owners += [name] * len(ready)
+            codes, decoded = self._coded(pieces, clock)
+            for name, item, piece, out in zip(owners, codes, pieces, decoded):
+                rate.add(item)
+                looks.add(name, piece, out)
+                if name in self._request.players and not Path(self._request.players[name]).exists():
+                    write_flac(self._request.players[name], out)
+        unreadable = [{"id": name, "reason": reason} for name, reason in material.unreadable.items()]
+        return {
+            "rate": {**rate.result(), "channel_by_channel": split, "unreadable": unreadable},
+            "batched": {**clock.result(), "threads": speed.threads(), "device": self._device},
+            "findings": {"findings": looks.findings(sample_rate_hz)},
+        }
+
+    def _coded(self, pieces: list[Any], clock: speed.BatchClock) -> tuple[list[Any], list[Any]]:
+        """A batch, in halves where memory does not suffice."""
+        from codec_bench.engine.worker import out_of_memory
+
+        clock.begin()
+        try:
+            start = perf_counter()
+            codes = encode(self._codec, pieces)
+            middle = perf_counter()
+            decoded = decode(self._codec, codes, pieces)
+            end = perf_counter()
+        except Exception as error:
+            if not out_of_memory(error) or len(pieces) == 1:
+                raise
+            clock.batch_s = max(_LEAST_BATCH_S, clock.batch_s / 2)
+            half = len(pieces) // 2
+            first, second = self._coded(pieces[:half], clock), self._coded(pieces[half:], clock)
+            return first[0] + second[0], first[1] + second[1]
+        clock.add(sum(p.duration_s for p in pieces), len(pieces), middle - start, end - middle)
+        return list(codes), list(decoded)
+
+    def _complexity(self) -> dict[str, dict[str, Any]]:
+        return {"complexity": complexity.measure(self._codec, self._material, self._request.settings)}
+
+    def _latency(self) -> dict[str, dict[str, Any]]:
+        return {"latency": latency.measure(self._codec, self._material, self._request.settings)}
+
+    def _streaming(self) -> dict[str, dict[str, Any]]:
+        return {"streaming": streaming.measure(self._codec, self._material, self._request.settings)}
+
+    def _stability(self) -> dict[str, dict[str, Any]]:
+        return {"stability": stability.measure(self._codec, self._material, self._request.settings)}
+
+    def _probe(self) -> dict[str, dict[str, Any]]:
+        return {"probe": {"findings": sanity.probe(self._codec, self._material)}}

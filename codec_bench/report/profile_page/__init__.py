@@ -1,0 +1,110 @@
+"""One self-contained HTML file of a profile: tables, rate-distortion curves, codebook histograms, players.
+
+Conventions
+    The file opens from disk and loads nothing, under the same content security policy as a run's page, whose style, plots and
+    player it uses. All text from data is hostile: the template escapes it, the script sets it as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from codec_bench.report import numbers
+from codec_bench.report.page import as_json, policy_hash
+from codec_bench.report.page.sound import is_sound
+from codec_bench.report.profile_page.collect import collect
+
+_RUN_PAGE = "codec_bench.report.page"
+_SCRIPTS = ((_RUN_PAGE, "core.js"), (_RUN_PAGE, "plots.js"), (_RUN_PAGE, "player.js"), (__package__, "codebooks.js"), (__package__, "listen.js"), (__package__, "profile.js"))  # fmt: skip
+_STYLES = ((_RUN_PAGE, "style.css"), (__package__, "profile.css"))
+
+
+def write_profile_page(
+    profile: Mapping[str, Any],
+    path: str | os.PathLike[str],
+    *,
+    references: Mapping[str, str | os.PathLike[str]] | None = None,
+    audio_mb: float = 25.0,
+) -> None:
+    """Writes the page of a profile.
+
+    Args:
+        profile: what `profile.json` holds.
+        path: the HTML file; it appears whole or not at all. The codecs' audio is looked for beside it.
+        references: the sound files that were coded, by id; without them the players hold the codecs alone.
+        audio_mb: how many megabytes of the page may be sound (base64 included); clips that do not fit are left out.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    target = Path(path)
+    sounds = _Sounds(int(audio_mb * 1e6))
+    clips = []
+    for sample in (entry["id"] for entry in profile["players"]):
+        tracks = [(-1, Path(references[sample]))] if references and sample in references else []
+        for place, codec in enumerate(profile["codecs"].values()):
+            if sample in codec["players"]:
+                tracks.append((place, target.parent / codec["players"][sample]))
+        clips.append((sample, sounds.take(tracks)))
+    page, data = collect(profile, clips)
+    partial = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        partial.write_text(_render(page, data, sounds.files), encoding="utf-8", errors="replace")
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+class _Sounds:
+    """The files that go into the page, each once, while they fit."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        self._left = budget_bytes
+        self.files: list[Path] = []
+
+    def take(self, tracks: list[tuple[int, Path]]) -> list[tuple[int, int]]:
+        """(codec's place or -1, number of the sound) of one clip's tracks; all of them or none."""
+        tracks = [(place, path) for place, path in tracks if is_sound(path)]
+        size = sum(4 * -(-path.stat().st_size // 3) for _, path in tracks)
+        if size > self._left:
+            return []
+        self._left -= size
+        out = []
+        for place, path in tracks:
+            out.append((place, len(self.files)))
+            self.files.append(path)
+        return out
+
+
+def _render(page: Mapping[str, Any], data: Mapping[str, Any], sounds: list[Path]) -> str:
+    from jinja2 import FunctionLoader, StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+    from markupsafe import Markup
+
+    room = files(__package__)
+    environment = SandboxedEnvironment(
+        loader=FunctionLoader(lambda name: (room / name).read_text("utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(duration=numbers.duration, thousands=lambda count: f"{count:,}")
+    style = "\n".join((files(where) / name).read_text("utf-8") for where, name in _STYLES)
+    script = "\n".join((files(where) / name).read_text("utf-8") for where, name in _SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
+    return environment.get_template("profile.html.j2").render(
+        **page,
+        data=Markup(as_json(data)),
+        sounds=sounds,
+        base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=policy_hash(style),
+        script_hash=policy_hash(script),
+    )

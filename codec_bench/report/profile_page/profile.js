@@ -1,0 +1,10 @@
+// Cells without a number say why, on hover and on focus.
+function startReasons() {
+  for (const cell of document.querySelectorAll("[data-why]")) explain(cell, () => [cell.dataset.head, cell.dataset.why]);
+}
+
+if (qualityColumns.length) startPlots();
+startReasons();
+startCodebooks();
+startListening();
+document.documentElement.dataset.ready = "true";

@@ -1,0 +1,352 @@
+"""A codec of two programs; the programs here are small scripts whose output a law gives."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from codec_bench.codecs import has_codec, load_codec
+from codec_bench.codecs.adapt import reconstruct
+from codec_bench.codecs.command import Command
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+RATE_HZ = 16000
+
+# Keeps the upper byte of every sample, so that what comes back is known to the bit. The encoder writes a header and,
+# before each frame, two bytes; the decoder may be late and may leave things undone.
+SCRIPT = """
+import array, json, sys, wave
+
+how, source, target, options = sys.argv[1], sys.argv[2], sys.argv[3], json.loads(sys.argv[4])
+frame = options.get("frame", 0)
+if how == "encode":
+    with wave.open(source) as file:
+        rate, channels = file.getframerate(), file.getnchannels()
+        assert file.getsampwidth() == 2
+        samples = array.array("h", file.readframes(file.getnframes()))
+    codes = bytes((sample >> 8) + 128 for sample in samples)
+    with open(target, "wb") as file:
+        file.write(bytes([0x43, channels]) + rate.to_bytes(4, "big"))
+        if not frame:
+            file.write(codes)
+        else:
+            assert len(codes) % (frame * channels) == 0, "not whole frames"
+            for start in range(0, len(codes), frame * channels):
+                file.write(b"##" + codes[start : start + frame * channels])
+else:
+    content = open(source, "rb").read()
+    assert content[0] == 0x43
+    channels, rate, codes = content[1], int.from_bytes(content[2:6], "big"), content[6:]
+    if frame:
+        step = frame * channels + 2
+        assert all(codes[start : start + 2] == b"##" for start in range(0, len(codes), step))
+        codes = b"".join(codes[start + 2 : start + step] for start in range(0, len(codes), step))
+    samples = array.array("h", [(code - 128) * 256 for code in codes])
+    samples = array.array("h", [0] * (channels * options.get("late", 0))) + samples
+    with wave.open(target, "wb") as file:
+        file.setparams((options.get("channels", channels), 2, options.get("rate", rate), 0, "NONE", ""))
+        file.writeframes(samples[: len(samples) - channels * options.get("cut", 0)].tobytes())
+"""
+
+
+def coarse(samples):
+    """What the script's codec gives back."""
+    pcm = np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int64)
+    return ((pcm >> 8) * 256 / 32768.0).astype(np.float32)
+
+
+@pytest.fixture
+def declare(tmp_path):
+    """Writes a file whose programs are the script above, with changes, and returns its path."""
+    (tmp_path / "coarse.py").write_text(SCRIPT)
+
+    def write(options="{}", **changes):
+        line = [sys.executable, "{folder}/coarse.py"]
+        document = {
+            "version": 1,
+            "encoder": [*line, "encode", "{input}", "{output}", options],
+            "decoder": [*line, "decode", "{input}", "{output}", options],
+            "sample_rates_hz": [8000, RATE_HZ],
+            "channels": [1, 2],
+            "delay_samples": 0,
+            "header_bytes": 6,
+            **changes,
+        }
+        path = tmp_path / "coarse.yaml"
+        path.write_text(yaml.safe_dump({k: v for k, v in document.items() if v is not None}))
+        return path
+
+    return write
+
+
+def program(folder, name, code):
+    """A Python script as program and first argument."""
+    (folder / name).write_text(textwrap.dedent(code))
+    return [sys.executable, f"{{folder}}/{name}", "{input}", "{output}"]
+
+
+def noise(rng, channels=1, length=1000, rate_hz=RATE_HZ):
+    return Audio(0.2 * rng.standard_normal((channels, length)), rate_hz)
+
+
+def test_what_comes_back_is_what_the_programs_make_of_it(declare, rng):
+    codec = Command(declare())
+    batch = [noise(rng, c, n, r) for c, n, r in ((1, 1, 8000), (2, 7, 8000), (1, 1000, RATE_HZ), (2, 333, RATE_HZ))]
+    codes = codec.encode(batch)
+    for audio, item, out in zip(batch, codes, codec.decode(codes), strict=True):
+        np.testing.assert_array_equal(out.samples, coarse(audio.samples))
+        assert out.sample_rate_hz == audio.sample_rate_hz
+        assert item.bits == 8 * audio.samples.size  # one byte a sample; the header does not count
+    loud = Audio(np.array([[1.5, -1.5, 1.0, -1.0]]), RATE_HZ)
+    (out,) = codec.decode(codec.encode([loud]))
+    np.testing.assert_array_equal(out.samples, [[127 / 128, -1, 127 / 128, -1]])
+
+
+def test_frames_are_whole_and_their_headers_do_not_count(declare, rng):
+    codec = Command(declare('{"frame": 160}', sample_rates_hz=[RATE_HZ], frame_s=0.01, frame_header_bytes=2))
+    assert codec.info.frame_rate_hz == 100
+    for length in (1, 159, 160, 161, 1000):
+        audio = noise(rng, 2, length)
+        (codes,) = codec.encode([audio])
+        assert codes.bits == 8 * 2 * 160 * -(-length // 160)
+        assert codes.nominal_bitrate_bps == pytest.approx(codes.bits / audio.duration_s)
+        (out,) = codec.decode([codes])
+        np.testing.assert_array_equal(out.samples, coarse(audio.samples))
+
+
+@pytest.mark.parametrize("delay", [37, {8000: 37, RATE_HZ: 37}, "measure"])
+def test_a_delay_is_cut_off_whether_declared_or_measured(delay, declare, rng):
+    codec = Command(declare('{"late": 37}', delay_samples=delay))
+    for audio in (noise(rng, 1, 1), noise(rng, 2, 500), noise(rng, 1, 500, 8000)):
+        (out,) = codec.decode(codec.encode([audio]))
+        np.testing.assert_array_equal(out.samples, coarse(audio.samples))
+
+
+def test_a_delay_that_speech_does_not_show_is_not_guessed(declare, tmp_path, rng):
+    decoder = program(
+        tmp_path,
+        "noise.py",
+        """
+        import random, sys, wave
+
+        random.seed(0)
+        with wave.open(sys.argv[2], "wb") as file:
+            file.setparams((1, 2, 16000, 0, "NONE", ""))
+            file.writeframes(random.randbytes(2 * 200000))
+        """,
+    )
+    codec = Command(declare(decoder=decoder, delay_samples="measure"))
+    with pytest.raises(UserError, match=r"delay at 16000 Hz cannot be measured.*0\.0\d.*declare delay_samples"):
+        codec.encode([noise(rng)])
+
+
+def test_samples_without_a_header(declare, tmp_path, rng):
+    copy = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
+    line = program(tmp_path, "copy.py", copy)
+    codec = Command(declare(encoder=line, decoder=line, audio="raw", header_bytes=0))
+    audio = Audio(np.round(noise(rng, 2).samples * 32768) / 32768, RATE_HZ)
+    (codes,) = codec.encode([audio])
+    assert np.array_equal(np.frombuffer(codes.packets[0], "<i2").reshape(-1, 2).T / 32768, audio.samples)
+    (out,) = codec.decode([codes])
+    np.testing.assert_array_equal(out.samples, audio.samples)
+    odd = program(tmp_path, "odd.py", "import sys; open(sys.argv[2], 'wb').write(bytes(7))")
+    with pytest.raises(UserError, match="7 bytes are no whole number of samples in 2 channels"):
+        Command(declare(encoder=line, decoder=odd, audio="raw", header_bytes=0)).decode([codes])
+
+
+@pytest.mark.skipif(shutil.which("cp") is None, reason="there is no cp")
+def test_a_program_on_the_path_is_found(declare, rng):
+    line = ["cp", "{input}", "{output}"]
+    codec = Command(declare(encoder=line, decoder=line, header_bytes=44))
+    audio = Audio(np.round(noise(rng).samples * 32768) / 32768, RATE_HZ)
+    (codes,) = codec.encode([audio])
+    assert codes.bits / codes.duration_s == 16 * RATE_HZ  # a WAV file's header has 44 bytes
+    (out,) = codec.decode([codes])
+    np.testing.assert_array_equal(out.samples, audio.samples)
+
+
+def test_any_rate_and_channels_pass_through_the_adaptor(declare, rng):
+    codec = Command(declare(channels=[1]))
+    (item,) = reconstruct(codec, [noise(rng, 2, 24000, 48000)]).items
+    assert item.estimate.samples.shape == (2, 8000) and item.bits == 8 * 2 * 8000
+
+
+def test_placeholders_are_filled_in_and_nothing_goes_through_a_shell(declare, tmp_path, rng):
+    encoder = program(
+        tmp_path,
+        "arguments.py",
+        """
+        import json, os, sys
+
+        json.dump([sys.argv[3:], os.listdir(".")], open(sys.argv[2], "w"))
+        """,
+    )
+    texts = ["{bitrate}", "{kbps}/{rate}/{rate_khz}", "{channels}", "; touch made", "$HOME", "*", "{}", 7]
+    path = declare(encoder=[*encoder, *texts], header_bytes=0, bitrate_bps=13200, points=[9.6])
+    for codec, rate_kbps in ((Command(path), "13.2"), (Command(path, bitrate_bps=9600), "9.6")):
+        (codes,) = codec.encode([noise(rng, 2)])
+        arguments, files = yaml.safe_load(codes.packets[0])
+        bitrate = str(round(1000 * float(rate_kbps)))
+        assert arguments == [bitrate, f"{rate_kbps}/16000/16", "2", "; touch made", "$HOME", "*", "{}", "7"]
+        assert "made" not in files and "input.wav" in files
+        assert codec.info.nominal_bitrate_bps == float(bitrate)
+
+
+def test_a_program_that_hangs_is_stopped_with_what_it_started(declare, tmp_path, rng):
+    note = tmp_path / "child.pid"
+    encoder = program(
+        tmp_path,
+        "hang.py",
+        f"""
+        import subprocess, sys, time
+
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        open({str(note)!r}, "w").write(str(child.pid))
+        time.sleep(60)
+        """,
+    )
+    codec = Command(declare(encoder=encoder, timeout_s=1.5))
+    start = time.monotonic()
+    with pytest.raises(UserError, match=r"the encoder '.*' was stopped after 1.5 s") as caught:
+        codec.encode([noise(rng)])
+    assert 1.5 <= time.monotonic() - start < 10
+    assert "timeout_s" in caught.value.hint
+    for _ in range(100):
+        if _ended(int(note.read_text())):
+            return
+        time.sleep(0.05)
+    pytest.fail("the program's child is still running")
+
+
+def _ended(pid):
+    """Whether a process is gone, or only waits for its parent to notice."""
+    stat = Path(f"/proc/{pid}/stat")
+    if stat.parent.parent.joinpath("self").exists():
+        try:
+            return stat.read_text().rpartition(")")[2].split()[0] in "ZX"
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; print('first'); sys.exit('no such mode: \\x1b[31m9')", r"ended with 1: no such mode:  \[31m9$"),
+        ("raise SystemExit(3)", r"ended with 3$"),
+        ("import os; os.kill(os.getpid(), 11)", r"was ended by SIGSEGV$"),
+        ("print('nothing to do')", r"wrote no file: nothing to do$"),
+        ("import sys; open(sys.argv[2], 'wb').write(b'')", r"wrote 0 bytes; expected more than the 6 bytes"),
+        ("import sys; open(sys.argv[2], 'wb').write(b'header')", r"wrote 6 bytes; expected more than the 6 bytes"),
+        ("print('x' * 100000); raise SystemExit(1)", r"ended with 1: x{300}$"),
+    ],
+)
+def test_what_an_encoder_does_wrong_is_told_in_a_sentence(code, said, declare, tmp_path, rng):
+    codec = Command(declare(encoder=program(tmp_path, "wrong.py", code)))
+    with pytest.raises(UserError, match=said) as caught:
+        codec.encode([noise(rng)])
+    assert caught.value.message.startswith("coarse: the encoder") and "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ('{"cut": 1}', r"the decoder gave 999 of 1000 samples.*frame_s"),
+        ('{"rate": 48000}', r"the decoder gave 1 x 48000 Hz .*expected 1 x 16000 Hz"),
+        ('{"channels": 2}', r"the decoder gave 2 x 16000 Hz .*expected 1 x 16000 Hz"),
+    ],
+)
+def test_what_a_decoder_gives_is_checked(options, said, declare, rng):
+    codec = Command(declare(options))
+    with pytest.raises(UserError, match=said):
+        codec.decode(codec.encode([noise(rng)]))
+
+
+def test_what_is_not_sound_is_told(declare, tmp_path, rng):
+    for content, said in (("b'hello'", "not sound: its file is not"), ("b''", "the decoder wrote an empty file")):
+        wrong = program(tmp_path, "wrong.py", f"import sys; open(sys.argv[2], 'wb').write({content})")
+        codec = Command(declare(decoder=wrong))
+        with pytest.raises(UserError, match=said) as caught:
+            codec.decode(codec.encode([noise(rng)]))
+        assert "codec-bench-" not in str(caught.value)  # no path of a folder that is gone
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"encoder": ["no-such-program", "{input}", "{output}"]}, "no program 'no-such-program' to run as the encoder"),
+        ({"decoder": ["./none", "{input}", "{output}"]}, "no program './none' to run as the decoder"),
+        ({"encoder": ["cp", "{input}", "{out}"]}, r"unknown placeholder \{out\}"),
+        ({"decoder": ["cp", "{input}"]}, r"the decoder has no \{output\}"),
+        ({"encoder": ["cp", "{input}", "{output}", "{bitrate}"]}, "asks for a bitrate"),
+        ({"encoder": "cp {input} {output}"}, "encoder: Input should be a valid"),
+        ({"shell": True}, "shell: Extra inputs"),
+        ({"delay_samples": None}, "delay_samples: Field required"),
+        ({"delay_samples": -1}, "delay_samples"),
+        ({"delay_samples": {8000: 1}}, "no number for 16000 Hz"),
+        ({"frame_header_bytes": 2}, "frame_s"),
+        ({"frame_s": 0.01003}, "no whole number of samples at 8000 Hz"),
+        ({"extension": "/../x"}, "extension"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_when_it_is_read(changes, said, declare):
+    with pytest.raises(UserError, match=said) as caught:
+        Command(declare(**changes))
+    assert "coarse.yaml" in str(caught.value)
+
+
+def test_a_file_is_a_name(declare, tmp_path, monkeypatch, rng):
+    path = declare(bitrate_bps=128000, points=[64, 13.2], licence="MIT", paper="a script")
+    monkeypatch.chdir(tmp_path)
+    assert has_codec("./coarse.yaml") and has_codec(f"{path}@64") and not has_codec("coarse.txt")
+    plain, point = load_codec("./coarse.yaml"), load_codec(f"{path}@13.2", device="cpu")
+    assert (plain.info.name, point.info.name) == ("coarse", "coarse@13.2")
+    assert (plain.info.nominal_bitrate_bps, point.info.nominal_bitrate_bps) == (128000, 13200)
+    assert (plain.info.code_licence, plain.info.weights_licence, plain.info.paper) == ("MIT", None, "a script")
+    assert plain.info.weights == point.info.weights  # the same file
+    audio = noise(rng)
+    (out,) = plain.decode(plain.encode([audio]))
+    np.testing.assert_array_equal(out.samples, coarse(audio.samples))
+    for name, said in (
+        ("./coarse.yaml@32", "does not declare the point of 32 kbps"),
+        ("./coarse.yaml@fast", "not a bitrate in kbps"),
+        ("./none.yaml", "no file 'none.yaml'"),
+    ):
+        with pytest.raises(UserError, match=said):
+            load_codec(name)
+    with pytest.raises(UserError, match="does not take 'weights'"):
+        load_codec("./coarse.yaml", weights="here")
+    declare(bitrate_bps=128000, header_bytes=0)
+    assert load_codec("./coarse.yaml").info.weights != plain.info.weights  # another file: another codec
+
+
+def test_options_stand_above_the_file(declare, rng):
+    path = declare('{"late": 37}')
+    audio = noise(rng)
+    codec = load_codec(str(path), delay_samples=37, timeout_s=30)
+    (out,) = codec.decode(codec.encode([audio]))
+    np.testing.assert_array_equal(out.samples, coarse(audio.samples))
+
+
+def test_what_the_codec_does_not_take_is_refused_before_anything_runs(declare, rng):
+    codec = Command(declare(encoder=["false", "{input}", "{output}"]))
+    for audio, said in (
+        (noise(rng, 1, 10, 44100), "does not code 44100 Hz"),
+        (noise(rng, 3, 10), "does not code 3 channels"),
+        (Audio(np.zeros((1, 0)), RATE_HZ), "without samples"),
+    ):
+        with pytest.raises(UserError, match=said):
+            codec.encode([audio])

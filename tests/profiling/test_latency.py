@@ -1,0 +1,44 @@
+"""Look-ahead by perturbation: codecs whose answer is known by how they are made."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench import Audio
+from codec_bench.codecs import load_codec
+from codec_bench.profiling import NotApplicable, Settings, latency
+from codec_bench.profiling.material import Material
+
+
+@pytest.mark.parametrize(
+    ("name", "ahead", "beyond"),
+    [("Pcm", 0, 0), ("Late", -40, -40), ("LooksAhead", 40, 40), ("Averaging", 0, 0), ("Framed", 79, 0)],
+)
+def test_the_look_ahead_is_what_the_codec_is_made_to_have(measured, name, ahead, beyond):
+    found = measured(latency, name)
+    assert (found["lookahead_samples"], found["beyond_frame_samples"]) == (ahead, beyond)
+    assert found["lookahead_ms"] == pytest.approx(ahead / 16)
+    assert found["algorithmic_samples"] == (80 if name == "Framed" else 1 + max(0, beyond))
+    assert not found["whole_signal"]
+
+
+def test_a_codec_that_looks_at_everything_is_said_to(measured):
+    found = measured(latency, "Whole")
+    assert found["whole_signal"]
+    assert found["lookahead_samples"] > 0.6 * 2 * 16000
+
+
+def test_what_cannot_be_traced_has_no_number(files, odd):
+    codec = load_codec(odd("Pcm"))
+    rng = np.random.default_rng(0)
+
+    class Noisy(type(codec)):
+        def decode(self, codes):
+            return [Audio(rng.standard_normal((1, c.num_samples)), 16000) for c in codes]
+
+    with pytest.raises(NotApplicable, match="same input twice"):
+        latency.measure(Noisy(), Material(files, codec), Settings(latency_s=1.0))
+    with pytest.raises(NotApplicable, match="moved any output"):
+        silent = load_codec(odd("Silent"))
+        latency.measure(silent, Material(files, silent), Settings(latency_s=1.0))

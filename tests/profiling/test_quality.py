@@ -1,0 +1,34 @@
+"""Quality through the engine: curves of what it measured, and codecs that hang in its workers."""
+
+from __future__ import annotations
+
+import pytest
+
+import codec_bench
+
+EXAMPLE = "examples/small_codec.py"
+
+
+def test_quality_comes_from_the_engine_and_makes_curves(profiled):
+    names = [f"{EXAMPLE}:Small{kbps}" for kbps in (8, 24)]
+    found = profiled(*names, "opus-6k", metrics="si_sdr", anchor="small", limit=2)
+    assert not found.faults and found.facts["anchor"] == "small"
+    assert list(found.facts["families"]) == ["small", "opus"]
+    points = found.facts["curves"]["si_sdr"]["families"]["small"]
+    rates = [p["bitrate_bps"] for p in points]
+    assert rates == sorted(rates) and [round(r / 8000) for r in rates] == [1, 3]
+    values = [p["value"] for p in points]
+    assert values == sorted(values)
+    assert found.facts["bd_rate"]["si_sdr"]["opus"]["reason"].startswith("the anchor curve has 2 points")
+    run = codec_bench.open_run(found.folder / found.codecs[names[0]]["quality"]["run"])
+    of_run = [s.value for s in run.scores("opus-6k", "si_sdr")]
+    assert found.codecs["opus-6k"]["quality"]["metrics"]["si_sdr"]["value"] == pytest.approx(sum(of_run) / len(of_run))
+    # Again into the same folder with another choice: the engine's earlier run is left as it is.
+    again = profiled("opus-6k", metrics="si_sdr", limit=1)
+    assert again.codecs["opus-6k"]["quality"]["run"] == "quality-2"
+
+
+def test_a_codec_that_hangs_in_the_engine_does_not_take_the_others_with_it(profiled, odd):
+    found = profiled(odd("HangsOnSecondUse"), "g711-ulaw", metrics="si_sdr", settings={"time_limit_s": 6.0})
+    assert found.codecs[odd("HangsOnSecondUse")]["quality"]["reason"] == "it did not answer for 6 s and was ended"
+    assert found.codecs["g711-ulaw"]["quality"]["metrics"]["si_sdr"]["n"] == 3
