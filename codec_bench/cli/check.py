@@ -159,6 +159,7 @@ def print_doctor(as_json: bool) -> bool:
 def check_name(name: str) -> list[Finding]:
     """Checks a data set, a codec or a metric."""
     from codec_bench import metrics
+    from codec_bench.codecs import is_command_file
     from codec_bench.registry import Spec, is_own_code, load_attribute
     from codec_bench.store.record import DATABASE, open_run
 
@@ -173,6 +174,8 @@ def check_name(name: str) -> list[Finding]:
         if is_own_code(name):
             made = load_attribute(name)
             return _check_metric(name) if hasattr(made, "compute") else _check_codec(name)
+        if is_command_file(name):
+            return _check_codec(name)
         if name not in ("embedded",) and not os.path.exists(name):
             base = Spec.parse(name).name
             if base in metrics.REGISTRY.names() or base in metrics.GROUPS:

@@ -35,7 +35,8 @@ from codec_bench.types import Audio, Codes
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _LONGEST_DELAY_S = 0.5
 _EARLIEST_S = 0.05
-# Of the pre-emphasised signals, normalised; waveform coders reach more than 0.5 on speech, vocoders less than 0.2.
+# Of the pre-emphasised signals, normalised. Opus at 6 kbps reaches 0.45 on the clip that is used, AMR at 4.75 kbps 0.79;
+# another voice 0.05.
 _LEAST_CORRELATION = 0.3
 _EMPHASIS = 0.95
 _MESSAGE_BYTES = 4096

@@ -47,7 +47,7 @@ _CHUNK, _STRIDE = 48000, 47520  # 48 kHz: one second, of which 10 ms overlap
 _SCALE_BITS = 32  # the reference writes one float a chunk
 _SHORT_FRAMES = 6  # the padding of the widest convolution at the frame rate: up to here it reflects appended zeros
 _ITEMS_IN_LSTM = 16
-_PIECE_FRAMES = 300
+_PIECE_FRAMES = 300  # 4 s on a CPU: longer, and every layer asks the system for fresh memory; shorter costs overhead
 _CHUNKS_AT_ONCE = 32  # bounds memory on long files: one pass holds about 12 MB of activations a chunk and layer
 
 

@@ -274,3 +274,12 @@ def test_help_and_import_are_quick(cli):
 def test_a_name_in_brackets_is_shown_whole(cli):
     code, told, _ = cli("show", "wer[pocketsphinx]@seed-tts")
     assert code == 0 and "wer[pocketsphinx]@seed-tts" in told
+
+
+def test_programs_of_ones_own_are_validated_as_a_codec(cli, tmp_path):
+    (tmp_path / "copy.yaml").write_text(
+        "version: 1\nencoder: [cp, '{input}', '{output}']\ndecoder: [cp, '{input}', '{output}']\n"
+        "sample_rates_hz: [16000]\ndelay_samples: 0\nbitrate_bps: 256000\nheader_bytes: 44\n"
+    )
+    code, told, talk = cli("validate", "./copy.yaml")
+    assert code == 0, told + talk

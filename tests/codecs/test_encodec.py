@@ -120,6 +120,20 @@ def test_the_padded_passes_of_a_gpu_give_the_same_codes_and_waves(kbps):
         np.testing.assert_allclose(wave.samples, expected.samples, rtol=0, atol=1e-4)
 
 
+def test_pieces_of_a_long_item_make_no_difference(monkeypatch):
+    codec, net = built("24khz"), reference("24khz", 6)
+    for frames in (8, 11):
+        monkeypatch.setattr("codec_bench.codecs.encodec._PIECE_FRAMES", frames)
+        for length in (17 * 320 - 1, 24 * 320, 24001):
+            audio = sound("24khz", length)
+            (codes,) = codec.encode([audio])
+            with torch.inference_mode():
+                theirs = net.encode(torch.from_numpy(audio.samples)[None])
+                wave = net.decode(theirs)[0, :, :length].numpy()
+            assert np.array_equal(codes.streams[0].values, theirs[0][0][0].numpy())
+            np.testing.assert_allclose(codec.decode([codes])[0].samples, wave, rtol=0, atol=1e-4)
+
+
 def test_lengths_where_the_package_fails_are_decoded():
     codec, net = built("48khz"), reference("48khz", 6)
     audio = sound("48khz", 47520 + 300)
