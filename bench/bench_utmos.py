@@ -23,10 +23,10 @@ import numpy as np
 import torch
 from common import append_rows, interleaved, row
 
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
 from codec_bench.features.encoder import WAV2VEC2_BASE, EncoderConfig, padded
-from codec_bench.features.passes import passes
 from codec_bench.features.precision import computing
 from codec_bench.features.utmos import CONDITION, HIDDEN, PROJECTION, RATE_HZ, mean_opinions, network
 from codec_bench.types import Audio
@@ -135,7 +135,7 @@ def main() -> None:
 
     def batched() -> list[float]:
         found = np.zeros(len(signals))
-        for group in passes([x.size for x in signals], device):
+        for group in passes([x.size for x in signals], device, most_on_cpu=EIGHT_SECONDS):
             found[group] = score([signals[k] for k in group])
         return found.tolist()
 

@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from common import append_rows, interleaved, row
 
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.features.ecapa import SpeakerNet
 from codec_bench.features.encoder import (
     WAVLM_LARGE,
@@ -32,7 +33,6 @@ from codec_bench.features.encoder import (
     padded,
     standardised,
 )
-from codec_bench.features.passes import passes
 from codec_bench.features.precision import computing
 
 SMALL = EncoderConfig(
@@ -155,7 +155,9 @@ def main() -> None:
     signals = clips(options.clips or (256 if cuda else 12), 1.3 if cuda else 0.6, 35.0 if cuda else 12.0)
     groups = batches(signals, options.batch_s or (240.0 if cuda else 40.0))
     ours_groups = [
-        [group[k] for k in part] for group in groups for part in passes([signals[k].size for k in group], device)
+        [group[k] for k in part]
+        for group in groups
+        for part in passes([signals[k].size for k in group], device, most_on_cpu=EIGHT_SECONDS)
     ]
     net, upstream, theirs = (part.to(device) if part is not None else None for part in networks(config))
     encoder: SpeechEncoder = net.feature_extract["model"]

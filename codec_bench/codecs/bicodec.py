@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs import ragged
+from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import RANDOM, fill_with_noise, full_float32, seeded, stack
@@ -89,7 +89,7 @@ class BiCodec(Codec):
         waves = [prepared(audio.samples[0]) for audio in batch]
         out: list[Any] = [None] * len(batch)
         with full_float32(self._device):
-            for group in ragged.groups([len(wave) for wave in waves], self._device):
+            for group in passes([len(wave) for wave in waves], self._device):
                 stacked, lengths = padded([waves[k] for k in group], self._device)
                 features = speech_features(self._speech, stacked, lengths)
                 clips, _ = padded([reference_clip(waves[k]) for k in group], self._device)
@@ -109,7 +109,7 @@ class BiCodec(Codec):
             _check(item, self.info.name)
         waves: list[Any] = [None] * len(codes)
         with full_float32(self._device):
-            for group in ragged.groups([item.num_samples for item in codes], self._device):
+            for group in passes([item.num_samples for item in codes], self._device):
                 frames = [codes[k].streams[0].values.shape[1] for k in group]
                 said, speaker = (self._tensor([codes[k].streams[place].values for k in group]) for place in (0, 1))
                 decoded = self._net.decode(said, speaker, self._lengths(frames))

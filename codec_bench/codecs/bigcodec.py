@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs import ragged
+from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import (
@@ -91,7 +91,7 @@ class BigCodec(Codec):
             check_input(audio, self.info)
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
         with full_float32(self._device):
-            for group in ragged.groups([audio.num_samples for audio in batch], self._device):
+            for group in passes([audio.num_samples for audio in batch], self._device):
                 frames = [_frames(batch[k].num_samples) for k in group]
                 waves = self._tensor([batch[k].samples for k in group], _HOP * max(frames))
                 latents = self._encoder(waves, [_HOP * count for count in frames])
@@ -113,7 +113,7 @@ class BigCodec(Codec):
         values = [item.streams[0].values.astype(np.int64, copy=False) for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
         with full_float32(self._device):
-            for group in ragged.groups([value.shape[1] for value in values], self._device):
+            for group in passes([value.shape[1] for value in values], self._device):
                 frames = [values[k].shape[1] for k in group]
                 given = self._tensor([values[k] for k in group], max(frames))
                 decoded = self._decoder(dispatch.lookup(given, self._quantiser).value, frames).cpu().numpy()

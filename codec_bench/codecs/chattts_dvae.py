@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs import ragged
+from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import RANDOM, check_stream, fill_with_noise, full_float32, one_stream, seeded, stack
@@ -86,7 +86,7 @@ class ChatTtsDvae(Codec):
             check_input(audio, self.info)
         out: list[Any] = [None] * len(batch)
         with full_float32(self._device):
-            for group in ragged.groups([audio.num_samples for audio in batch], self._device):
+            for group in passes([audio.num_samples for audio in batch], self._device):
                 mels = [self._log_mel(batch[k].samples[0]) for k in group]
                 frames = [mel.shape[1] for mel in mels]
                 stacked = torch.nn.utils.rnn.pad_sequence([mel.T for mel in mels], batch_first=True).transpose(1, 2)
@@ -107,7 +107,7 @@ class ChatTtsDvae(Codec):
             check_stream(item, self.info, (_CODEBOOKS, _frames(item.num_samples)), _ENTRIES)
         waves: list[Any] = [None] * len(codes)
         with full_float32(self._device):
-            for group in ragged.groups([item.num_samples for item in codes], self._device):
+            for group in passes([item.num_samples for item in codes], self._device):
                 values = [codes[k].streams[0].values for k in group]
                 frames = [value.shape[1] for value in values]
                 stacked = torch.from_numpy(stack(values, max(frames)).astype(np.int64)).to(self._device)

@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import (
@@ -32,7 +33,6 @@ from codec_bench.codecs.network import (
     seeded,
     stack,
 )
-from codec_bench.codecs.ragged import groups
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
 
@@ -151,7 +151,7 @@ class Dac(Codec):
         frames = [self._frames(audio.num_samples) for audio in batch]
         out: list[Any] = [None] * len(batch)
         with full_float32(self._device):
-            for group in groups(frames, self._device):
+            for group in passes(frames, self._device):
                 samples = [frames[k] * self._facts.hop for k in group]
                 waves = self._tensor(stack([batch[k].samples for k in group], max(samples)))
                 latents = encode_waves(self._net.encoder, waves, self._tensor(np.asarray(samples)))
@@ -177,7 +177,7 @@ class Dac(Codec):
             check_stream(item, self.info, (self._codebooks, count), _CARDINALITY)
         out: list[Any] = [None] * len(codes)
         with full_float32(self._device):
-            for group in groups(frames, self._device):
+            for group in passes(frames, self._device):
                 values = stack([codes[k].streams[0].values for k in group], max(frames[k] for k in group))
                 latents = lookup(self._tensor(values), self._quantiser).value
                 own = self._tensor(np.asarray([frames[k] for k in group]))

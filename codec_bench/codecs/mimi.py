@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import (
@@ -32,7 +33,6 @@ from codec_bench.codecs.network import (
     seeded,
     stack,
 )
-from codec_bench.codecs.ragged import groups
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
 
@@ -133,7 +133,7 @@ class Mimi(Codec):
         frames = [_frames(audio.num_samples) for audio in batch]
         out: list[Any] = [None] * len(batch)
         with full_float32(self._device):
-            for group in groups(frames, self._device):
+            for group in passes(frames, self._device):
                 waves = stack([batch[k].samples for k in group], max(frames[k] for k in group) * _FRAME)
                 values = self._search(self._latents(self._tensor(waves)))
                 for k, item in zip(group, values):
@@ -151,7 +151,7 @@ class Mimi(Codec):
             check_stream(item, self.info, (self._codebooks, count), _CARDINALITY)
         out: list[Any] = [None] * len(codes)
         with full_float32(self._device):
-            for group in groups(frames, self._device):
+            for group in passes(frames, self._device):
                 values = stack([codes[k].streams[0].values for k in group], max(frames[k] for k in group))
                 waves = self._waves(self._lookup(values)).cpu().numpy()
                 for k, wave in zip(group, waves):

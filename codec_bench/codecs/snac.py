@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from codec_bench.audio.passes import passes
 from codec_bench.codecs import ragged
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
@@ -128,7 +129,7 @@ class Snac(Codec):
         lengths = [self._padded(audio.num_samples) for audio in batch]
         values: list[list[np.ndarray]] = [[]] * len(batch)
         with full_float32(self._device):
-            for group in ragged.groups(lengths, self._device, waste_on_cpu=None):
+            for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
                 waves = self._tensor([batch[k].samples for k in group], max(mine))
                 with self._batch.of(mine):
@@ -150,7 +151,7 @@ class Snac(Codec):
         lengths = [self._padded(item.num_samples) for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
         with full_float32(self._device):
-            for group in ragged.groups(lengths, self._device, waste_on_cpu=None):
+            for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
                 levels = [
                     self._tensor(

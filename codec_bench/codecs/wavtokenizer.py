@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.codecs import ragged
+from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import (
@@ -111,7 +111,7 @@ class WavTokenizer(Codec):
             check_input(audio, self.info)
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
         with full_float32(self._device):
-            for group in ragged.groups([audio.num_samples for audio in batch], self._device):
+            for group in passes([audio.num_samples for audio in batch], self._device):
                 lengths = [batch[k].num_samples for k in group]
                 latents = self._net.latents(self._tensor([batch[k].samples for k in group]), lengths)
                 codes = dispatch.search(latents, self._quantiser).value.cpu().numpy()
@@ -130,7 +130,7 @@ class WavTokenizer(Codec):
         values = [item.streams[0].values.astype(np.int64, copy=False) for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
         with full_float32(self._device):
-            for group in ragged.groups([value.shape[1] for value in values], self._device):
+            for group in passes([value.shape[1] for value in values], self._device):
                 frames = [values[k].shape[1] for k in group]
                 decoded = self._net.waves(self._tensor([values[k] for k in group])[:, 0], frames).cpu().numpy()
                 for k, wave in zip(group, decoded):

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import (
@@ -30,7 +31,6 @@ from codec_bench.codecs.network import (
     seeded,
     stack,
 )
-from codec_bench.codecs.ragged import groups
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes
 
@@ -160,7 +160,7 @@ class Xcodec(Codec):
         out: list[Any] = [None] * len(codes)
         net = self._net
         with full_float32(self._device):
-            for group in groups(frames, self._device):
+            for group in passes(frames, self._device):
                 values = self._tensor(stack([codes[k].streams[0].values for k in group], max(frames[k] for k in group)))
                 latents = net.fc2(net.quantizer.decode(values.transpose(0, 1)).transpose(1, 2)).transpose(1, 2)
                 own = self._tensor(np.asarray([frames[k] for k in group]))

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.errors import UnknownName, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.features.passes import passes
 from codec_bench.features.pocketsphinx import windows
 from codec_bench.features.precision import computing, parse_precision, suffix
 from codec_bench.weights import find
@@ -128,7 +128,9 @@ class Ctc(Feature):
         heard: dict[int, str] = {}
         longest = max((signal.size for signal in signals), default=0)
         budget = len(signals) * min(longest, round(WHOLE_S * RATE_HZ))
-        for indices in passes([piece.size for _, piece in pieces], self.device, budget):
+        for indices in passes(
+            [piece.size for _, piece in pieces], self.device, most=budget, most_on_cpu=min(budget, EIGHT_SECONDS)
+        ):
             heard.update(zip(indices, self._hear([pieces[index][1] for index in indices])))
         words: dict[int, list[str]] = {}
         for index, (place, _) in enumerate(pieces):

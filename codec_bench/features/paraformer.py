@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from codec_bench.audio.passes import passes
 from codec_bench.errors import UserError
 from codec_bench.features import funasr
 from codec_bench.features.base import Feature, Result, Unavailable
@@ -135,7 +136,10 @@ class Paraformer(Feature):
                     pieces.append(piece)
                     owners.append(place)
         heard: list[list[int]] = [[] for _ in pieces]
-        for group in funasr.groups([piece.size for piece in pieces], self.batch_s * self.rate_hz):
+        most = round(self.batch_s * self.rate_hz)
+        for group in passes(
+            [piece.size for piece in pieces], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
+        ):
             for place, tokens in zip(group, self._recognise([pieces[place] for place in group])):
                 heard[place] = tokens
         results: list[Result | Unavailable] = []

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from codec_bench.audio.passes import passes
 from codec_bench.errors import UserError
 from codec_bench.features import funasr
 from codec_bench.features.base import Feature, Result, Unavailable
@@ -109,7 +110,10 @@ class SenseVoice(Feature):
             None if reason is None else Unavailable(reason) for reason in map(funasr.why_not, signals)
         ]
         places = [place for place, result in enumerate(results) if result is None]
-        for group in funasr.groups([signals[place].size for place in places], self.batch_s * self.rate_hz):
+        most = round(self.batch_s * self.rate_hz)
+        for group in passes(
+            [signals[place].size for place in places], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
+        ):
             some = [places[n] for n in group]
             heard = self._recognise([signals[place] for place in some], [languages[place] for place in some])
             for place, tokens in zip(some, heard):

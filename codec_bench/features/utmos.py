@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.features.passes import passes
 from codec_bench.features.precision import computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
@@ -95,7 +95,7 @@ class Utmos(Feature):
             for signal in signals
         ]
         places = [place for place, signal in enumerate(signals) if signal.size >= config.receptive_field]
-        for group in passes([signals[place].size for place in places], self.device):
+        for group in passes([signals[place].size for place in places], self.device, most_on_cpu=EIGHT_SECONDS):
             some = [places[index] for index in group]
             with computing(self.device, self._precision):
                 waves, lengths = padded([signals[place] for place in some], self.device)

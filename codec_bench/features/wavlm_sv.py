@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.features.passes import passes
 from codec_bench.features.precision import computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
@@ -80,7 +80,7 @@ class WavlmSv(Feature):
 
         found: list[np.ndarray | None] = [None] * len(signals)
         with computing(self.device, self._precision):
-            for places in passes([signal.size for signal in signals], self.device):
+            for places in passes([signal.size for signal in signals], self.device, most_on_cpu=EIGHT_SECONDS):
                 waves, lengths = padded([signals[place] for place in places], self.device)
                 embeddings = self._net(self._prepared(waves, lengths), lengths).cpu().numpy()
                 for place, embedding in zip(places, embeddings, strict=True):

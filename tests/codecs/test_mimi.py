@@ -19,18 +19,10 @@ FRAME = 1920
 LENGTHS = (1, 7, 959, 960, 1919, 1920, 1921, 2880, 5000, 9601, 24000, 140 * FRAME + 77)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.fixture
 def all_together(monkeypatch):
     """One padded pass for the whole batch, as on a GPU, whatever the lengths are."""
-    monkeypatch.setattr("codec_bench.codecs.mimi.groups", lambda lengths, device: [list(range(len(lengths)))])
+    monkeypatch.setattr("codec_bench.codecs.mimi.passes", lambda lengths, device, **_: [list(range(len(lengths)))])
 
 
 @cache

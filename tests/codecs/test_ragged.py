@@ -1,30 +1,12 @@
-"""Which items share a padded pass, and that what lies beyond them is silenced."""
+"""What lies beyond an item is silenced, and nothing else."""
 
 from __future__ import annotations
 
 import pytest
 
-from codec_bench.codecs.ragged import groups, zero_beyond
+from codec_bench.codecs.ragged import zero_beyond
 
 torch = pytest.importorskip("torch")
-
-
-def test_on_a_cpu_items_of_like_lengths_share_a_pass():
-    lengths = [100, 500, 110, 116, 1, 520, 580]
-    found = groups(lengths, "cpu", waste_on_cpu=0.15)
-    assert sorted(k for group in found for k in group) == list(range(7))
-    assert sorted(map(sorted, found)) == [[0, 2], [1, 5], [3], [4], [6]]
-    for group in found:
-        longest = max(lengths[k] for k in group)
-        assert all(longest <= 1.15 * lengths[k] for k in group)
-
-
-def test_on_a_gpu_all_items_do():
-    assert groups([100, 5, 2000], "cuda:1", waste_on_cpu=None) == [[0, 1, 2]]
-
-
-def test_a_codec_may_ask_for_each_alone_on_a_cpu():
-    assert groups([7, 7, 7], "cpu", waste_on_cpu=None) == [[0], [1], [2]]
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])

@@ -24,7 +24,7 @@ MODELS = {"24khz": 24000, "32khz": 32000, "44khz": 44100}
 @pytest.fixture(autouse=True)
 def one_batch(monkeypatch):
     """All items in one padded pass, as on a GPU, however unlike their lengths are."""
-    monkeypatch.setattr("codec_bench.codecs.ragged.groups", lambda lengths, device, **_: [list(range(len(lengths)))])
+    monkeypatch.setattr("codec_bench.codecs.snac.passes", lambda lengths, device, **_: [list(range(len(lengths)))])
 
 
 @pytest.fixture(scope="module", params=["24khz", "44khz"])

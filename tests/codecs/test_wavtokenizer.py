@@ -28,7 +28,9 @@ LENGTHS = (1, 2, 100, 319, 320, 321, 599, 600, 601, 2399, 4801, 9600, 12345)
 @pytest.fixture(autouse=True)
 def one_batch(monkeypatch):
     """All items in one padded pass, as on a GPU, however unlike their lengths are."""
-    monkeypatch.setattr("codec_bench.codecs.ragged.groups", lambda lengths, device: [list(range(len(lengths)))])
+    monkeypatch.setattr(
+        "codec_bench.codecs.wavtokenizer.passes", lambda lengths, device, **_: [list(range(len(lengths)))]
+    )
 
 
 @cache

@@ -14,7 +14,6 @@ import tiny_funasr
 
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Unavailable
-from codec_bench.features.funasr import groups
 from codec_bench.features.paraformer import CHUNK_SAMPLES, Paraformer
 
 pytest.importorskip("funasr", reason="FunASR is not installed")
@@ -297,13 +296,3 @@ def test_loading_leaves_the_process_alone(folders, capsys):
     assert torch.get_num_threads() == threads and logging.root.handlers == handlers
     assert torch.equal(torch.random.get_rng_state(), state)
     assert capsys.readouterr() == ("", "")
-
-
-def test_groups_hold_every_signal_once(rng):
-    lengths = rng.integers(400, 300_000, 60).tolist()
-    found = list(groups(lengths, 600_000))
-    assert sorted(place for group in found for place in group) == list(range(60))
-    for group in found:
-        longest = max(lengths[place] for place in group)
-        assert len(group) == 1 or longest * len(group) <= 600_000
-        assert min(lengths[place] for place in group) >= 0.7 * longest

@@ -1,0 +1,33 @@
+"""Every signal goes through once; padding stays small on a CPU and within the budget on a GPU."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from codec_bench.audio.passes import SLACK, passes
+
+lengths_of = st.lists(st.integers(1, 1_000_000), max_size=40)
+most_of = st.none() | st.integers(1, 2_000_000)
+
+
+@given(lengths_of, st.sampled_from(["cpu", "cuda:0"]), most_of, most_of, st.none() | st.floats(1, 2))
+def test_every_signal_goes_through_once(lengths, device, most, most_on_cpu, slack):
+    found = [i for group in passes(lengths, device, most=most, most_on_cpu=most_on_cpu, slack=slack) for i in group]
+    assert sorted(found) == list(range(len(lengths)))
+
+
+@given(lengths_of, st.integers(1, 2_000_000))
+def test_a_cpu_pads_little(lengths, most):
+    for group in passes(lengths, "cpu", most_on_cpu=most):
+        own = [lengths[index] for index in group]
+        assert max(own) <= SLACK * min(own)
+        assert len(own) == 1 or len(own) * max(own) <= most
+    assert all(len(group) == 1 for group in passes(lengths, "cpu", slack=None))
+
+
+@given(lengths_of, st.integers(1, 2_000_000))
+def test_a_gpu_keeps_to_the_budget(lengths, most):
+    for group in passes(lengths, "cuda:0", most=most):
+        assert len(group) == 1 or len(group) * max(lengths[index] for index in group) <= most
+    assert len(list(passes(lengths, "cuda:0"))) == bool(lengths)
