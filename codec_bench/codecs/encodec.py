@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -24,6 +23,7 @@ import numpy as np
 
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
+from codec_bench.codecs.network import full_float32, stack
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream
 
@@ -122,7 +122,7 @@ class Encodec(Codec):
         """
         for audio in batch:
             check_input(audio, self.info)
-        with _exact(self._device):
+        with full_float32(self._device):
             if self._chunked:
                 return self._encode_chunked(batch)
             return self._encode_apart(batch) if self._device == "cpu" else self._encode_causal(batch)
@@ -135,7 +135,7 @@ class Encodec(Codec):
         """
         for item in codes:
             self._check(item)
-        with _exact(self._device):
+        with full_float32(self._device):
             if self._chunked:
                 return self._decode_chunked(codes)
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
@@ -149,7 +149,7 @@ class Encodec(Codec):
             if longest > _SHORT_FRAMES * _HOP:
                 longest = _frames(longest) * _HOP
             latents = self._latents(
-                self._tensor(_stack([waves[k] for k in group], longest)), [lengths[k] for k in group]
+                self._tensor(stack([waves[k] for k in group], longest)), [lengths[k] for k in group]
             )
             codes = self._net.quantizer.encode(latents, self._kbps).permute(1, 0, 2).cpu().numpy()
             for k, item in zip(group, codes):
@@ -176,7 +176,7 @@ class Encodec(Codec):
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
         lengths = [value.shape[1] for value in values]
         for group in _groups(lengths, short=_SHORT_FRAMES):
-            stacked = _stack([values[k] for k in group], max(lengths[k] for k in group))
+            stacked = stack([values[k] for k in group], max(lengths[k] for k in group))
             decoded = (
                 self._net.decoder(self._net.quantizer.decode(self._tensor(stacked).permute(1, 0, 2))).cpu().numpy()
             )
@@ -300,14 +300,6 @@ def _equal(lengths: Sequence[int], at_once: int) -> list[list[int]]:
     for index, length in enumerate(lengths):
         groups[length].append(index)
     return [group[k : k + at_once] for group in groups.values() for k in range(0, len(group), at_once)]
-
-
-def _stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
-    """Arrays `(rows, columns)` as one `(batch, rows, length)`, zeros after each item's end."""
-    out = np.zeros((len(items), items[0].shape[0], length), items[0].dtype)
-    for row, item in zip(out, items):
-        row[:, : item.shape[1]] = item
-    return out
 
 
 def _meeting_in_lstm(side: Any, items: Sequence[Any], step: int) -> list[Any]:
@@ -436,18 +428,6 @@ def _overlap_add(chunks: Sequence[Any]) -> Any:
         out[:, span] += weight[: chunk.shape[-1]] * chunk
         weights[span] += weight[: chunk.shape[-1]]
     return out / weights
-
-
-@contextmanager
-def _exact(device: str) -> Iterator[None]:
-    """Full float32: TensorFloat-32 convolutions would move codes with the batch."""
-    import torch
-
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode())
-        if str(device).startswith("cuda"):
-            stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
-        yield
 
 
 def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
