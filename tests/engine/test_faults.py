@@ -154,14 +154,19 @@ def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path):
-    process = start(tmp_path / "run")
-    deadline = time.monotonic() + 60
-    while not finished(tmp_path / "run") and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _out, err = process.communicate(timeout=60)
+    for attempt in range(5):
+        folder = tmp_path / f"run{attempt}"
+        process = start(folder)
+        deadline = time.monotonic() + 60
+        while not finished(folder) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _out, err = process.communicate(timeout=60)
+        assert "Traceback" not in err
+        if process.returncode != 0:
+            break
+        # On a busy machine this process may wake up when the run is over: then there was nothing to interrupt.
     assert process.returncode not in (0, 3)
-    assert "Traceback" not in err
-    assert finished(tmp_path / "run") > 0
-    assert start(tmp_path / "run").wait(300) == 0
-    whole(open_run(tmp_path / "run"))
+    assert finished(folder) > 0
+    assert start(folder).wait(300) == 0
+    whole(open_run(folder))
