@@ -42,7 +42,8 @@ def bd_rate(
     low = max(quality[0] for quality, _ in curves)
     high = min(quality[-1] for quality, _ in curves)
     if not low < high:
-        ranges = " and ".join(f"{quality[0]:g} to {quality[-1]:g}" for quality, _ in curves)
+        sign = 1 if higher_is_better else -1
+        ranges = " and ".join(f"{sign * quality[0]:g} to {sign * quality[-1]:g}" for quality, _ in curves)
         raise UserError(f"the curves reach no quality in common ({ranges}), and a delta rate would be extrapolated")
     means = [_mean_log_rate(quality, log_rate, low, high) for quality, log_rate in curves]
     return float(np.expm1(means[1] - means[0]))

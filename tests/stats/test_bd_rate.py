@@ -72,3 +72,9 @@ def test_against_a_sum_over_a_fine_grid():
 def test_what_cannot_be_compared_is_refused(test, says):
     with pytest.raises(UserError, match=says):
         bd_rate(anchor=CURVE, test=test)
+
+
+def test_a_refusal_names_the_qualities_as_they_were():
+    errors = [(rate, 5 - quality) for rate, quality in CURVE]
+    with pytest.raises(UserError, match=r"3 to 0.9 and 13 to 10.9"):
+        bd_rate(anchor=errors, test=[(r, e + 10) for r, e in errors], higher_is_better=False)
