@@ -74,7 +74,15 @@ def demo(
     preset = read_config("preset", "demo")
     running = _running(device, workers, None, cache, "all", False)
     _evaluate(
-        preset["codecs"], preset["data"], preset["metrics"], out or Path("runs/demo"), seed, limit, {}, running, as_json
+        preset["codecs"],
+        preset["data"],
+        preset["metrics"],
+        out or Path("runs/demo"),
+        seed,
+        limit or preset["limit"],
+        {},
+        running,
+        as_json,
     )
 
 
