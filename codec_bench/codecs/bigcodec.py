@@ -27,6 +27,7 @@ from codec_bench.codecs.network import (
     one_stream,
     seeded,
     stack,
+    weights_folder,
 )
 from codec_bench.types import Audio, Codes
 
@@ -74,10 +75,7 @@ class BigCodec(Codec):
     @classmethod
     def find_weights(cls, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        found = lookup("bigcodec")
-        return str(found.folder) if found else None
+        return weights_folder("bigcodec")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone.

@@ -32,6 +32,7 @@ from codec_bench.codecs.network import (
     one_stream,
     seeded,
     stack,
+    weights_folder,
 )
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
@@ -132,10 +133,7 @@ class Dac(Codec):
     @classmethod
     def find_weights(cls, model: str, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        found = lookup(f"dac-{model}")
-        return str(found.folder) if found else None
+        return weights_folder(f"dac-{model}")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as transformers gives them for that item alone, followed by zeros to a multiple of the hop.

@@ -23,7 +23,7 @@ import numpy as np
 
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
-from codec_bench.codecs.network import full_float32, stack
+from codec_bench.codecs.network import full_float32, stack, weights_folder
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream
 
@@ -109,10 +109,7 @@ class Encodec(Codec):
     @classmethod
     def find_weights(cls, model: str, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        found = lookup(f"encodec-{model}")
-        return str(found.folder) if found else None
+        return weights_folder(f"encodec-{model}")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the `encodec` package gives them for that item alone.

@@ -18,6 +18,14 @@ RANDOM = "random"
 RANDOM_FULL = "random-full"
 
 
+def weights_folder(name: str) -> str | None:
+    """The folder that holds a checkpoint of the catalogue on this machine, or None; what an adapter's `find_weights` answers."""
+    from codec_bench.weights import lookup
+
+    found = lookup(name)
+    return str(found.folder) if found else None
+
+
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
     """Arrays `(rows, columns)` as one `(batch, rows, length)`, zeros after each item's end."""
     out = np.zeros((len(items), items[0].shape[0], length), items[0].dtype)

@@ -25,7 +25,15 @@ from codec_bench.audio.passes import passes
 from codec_bench.codecs import ragged
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.codecs.bitstream import check_input
-from codec_bench.codecs.network import RANDOM, RANDOM_FULL, fill_with_noise, full_float32, seeded, stack
+from codec_bench.codecs.network import (
+    RANDOM,
+    RANDOM_FULL,
+    fill_with_noise,
+    full_float32,
+    seeded,
+    stack,
+    weights_folder,
+)
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 
@@ -113,10 +121,7 @@ class Snac(Codec):
     @classmethod
     def find_weights(cls, model: str, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        found = lookup(f"snac-{model}")
-        return str(found.folder) if found else None
+        return weights_folder(f"snac-{model}")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the package gives them for that item alone.

@@ -28,6 +28,7 @@ from codec_bench.codecs.network import (
     one_stream,
     seeded,
     stack,
+    weights_folder,
 )
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
@@ -93,10 +94,7 @@ class SpeechTokenizer(Codec):
     @classmethod
     def find_weights(cls, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        found = lookup("speechtokenizer")
-        return str(found.folder) if found else None
+        return weights_folder("speechtokenizer")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the package gives them for that item alone.

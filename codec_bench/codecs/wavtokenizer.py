@@ -27,6 +27,7 @@ from codec_bench.codecs.network import (
     one_stream,
     seeded,
     stack,
+    weights_folder,
 )
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
@@ -94,10 +95,7 @@ class WavTokenizer(Codec):
     @classmethod
     def find_weights(cls, checkpoint: str, **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        found = lookup(checkpoint)
-        return str(found.folder) if found else None
+        return weights_folder(checkpoint)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone.

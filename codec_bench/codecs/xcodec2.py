@@ -32,6 +32,7 @@ from codec_bench.codecs.network import (
     full_float32,
     one_stream,
     seeded,
+    weights_folder,
 )
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
@@ -131,10 +132,7 @@ class Xcodec2(Codec):
     @classmethod
     def find_weights(cls, model: str = "xcodec2", **_: Any) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        found = lookup(model)
-        return str(found.folder) if found else None
+        return weights_folder(model)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as transformers gives them for that item alone, filled up as said above.

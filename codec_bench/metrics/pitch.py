@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -71,9 +72,9 @@ class _Pitch(Metric):
             return Score.undefined(value, self.protocol)
         return Score.ok(value, self.protocol, detail={"frames": frames, "voiced_in_both": int(both.sum())})
 
+    @abstractmethod
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
         """The value, or why there is none, from pitches in Hz `(frames,)` and where both are voiced."""
-        raise NotImplementedError
 
     def _pitches(
         self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray
