@@ -17,6 +17,8 @@ import numpy as np
 if TYPE_CHECKING:
     import os
 
+    from codec_bench.audio.clip import Clip
+
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
 
 
@@ -158,6 +160,82 @@ class Sample:
     language: str | None = None
     estimate: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """One turn of a conversation.
+
+    Args:
+        role: `system`, `user` or `assistant`.
+        content: texts and sounds, in order.
+    """
+
+    role: Literal["system", "user", "assistant"]
+    content: tuple[str | Clip, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What a model is asked about one sample.
+
+    Args:
+        id: the sample's.
+        messages: the conversation; the last turn is the user's. Empty for a prompt that only fills fields.
+        fields: named inputs for models that are not asked in words (speech synthesis, transcription): `text`,
+            `instruction`, `audio`, `prompt_audio`, `prompt_text`, `language`; sounds are clips.
+        wants: what the benchmark needs back.
+        parameters: of the generation (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`), where the benchmark or the
+            caller sets them.
+    """
+
+    id: str
+    messages: tuple[Message, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    wants: Literal["text", "audio"] = "text"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Response:
+    """What a model gave back for one request. A failure is a status with a reason, never an empty answer.
+
+    Args:
+        status: ok; failed (the model or the way to it broke); refused (the model does not take this request).
+        reason: one sentence, for every status but ok.
+        text: what it wrote, or None.
+        audio: what it said, or None.
+        usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`.
+        latency_s: from the request to the whole answer; for a batch, its time over its items. None from a cache.
+        first_s: from the request to the first piece of a streamed answer, or None.
+        finish: why it ended as the model says it (`stop`, `length`, ...), or None.
+        cut_s: seconds of input audio that the model was not given, 0 where it heard all.
+        attempts: how often it was asked. cached: whether the answer came from the cache.
+        notes: things worth knowing that are not failures.
+    """
+
+    status: Status = "ok"
+    reason: str | None = None
+    text: str | None = None
+    audio: Audio | None = None
+    usage: Mapping[str, float] = field(default_factory=dict)
+    latency_s: float | None = None
+    first_s: float | None = None
+    finish: str | None = None
+    cut_s: float = 0.0
+    attempts: int = 1
+    cached: bool = False
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def failed(cls, reason: str, **more: Any) -> Response:
+        """The model, or the way to it, broke."""
+        return cls(status="failed", reason=reason, **more)
+
+    @classmethod
+    def refused(cls, reason: str, **more: Any) -> Response:
+        """The model does not take such a request, or declined it as a service."""
+        return cls(status="refused", reason=reason, **more)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.codecs.base import Codec, CodecInfo
+from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
 from codec_bench.codecs.bitstream import check_input
 from codec_bench.codecs.network import full_float32, stack, weights_folder
 from codec_bench.errors import UserError
@@ -74,9 +75,12 @@ class Encodec(Codec):
     ) -> None:
         info = self.describe(model, bitrate_bps)  # first: a wrong bitrate needs no weights to be found out
         self._chunked = model == "48khz"
-        self._kbps = bitrate_bps / 1000
+        self._codebooks = round(info.nominal_bitrate_bps / info.frame_rate_hz / _BITS_PER_CODE)
         self._device = device
         self._net, used = _load(model, weights, device)
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        self._quantiser = adopt(self._net.quantizer)
         self.info = replace(info, weights=used)
 
     @classmethod
@@ -137,6 +141,20 @@ class Encodec(Codec):
                 return self._decode_chunked(codes)
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
 
+    @contextmanager
+    def streaming(self) -> Iterator[CodecStream]:
+        """One signal coded 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240.
+
+        Raises:
+            UserError: the 48 kHz model normalises every layer over whole chunks of a second.
+        """
+        if self._chunked:
+            raise UserError(f"{self.info.name} normalises over whole chunks of a second: it cannot go frame by frame")
+        from codec_bench.codecs.encodec_stream import EncodecStream
+
+        codebooks = round(self.info.nominal_bitrate_bps / self.info.frame_rate_hz / _BITS_PER_CODE)
+        yield EncodecStream(self._net, self.info, codebooks, self._device)
+
     def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
         waves = [audio.samples for audio in batch]
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
@@ -148,7 +166,7 @@ class Encodec(Codec):
             latents = self._latents(
                 self._tensor(stack([waves[k] for k in group], longest)), [lengths[k] for k in group]
             )
-            codes = self._net.quantizer.encode(latents, self._kbps).permute(1, 0, 2).cpu().numpy()
+            codes = self._search(latents).cpu().numpy()
             for k, item in zip(group, codes):
                 values[k] = item[:, : _frames(lengths[k])]
         return [self._codes(item, audio) for item, audio in zip(values, batch)]
@@ -174,9 +192,7 @@ class Encodec(Codec):
         lengths = [value.shape[1] for value in values]
         for group in _groups(lengths, short=_SHORT_FRAMES):
             stacked = stack([values[k] for k in group], max(lengths[k] for k in group))
-            decoded = (
-                self._net.decoder(self._net.quantizer.decode(self._tensor(stacked).permute(1, 0, 2))).cpu().numpy()
-            )
+            decoded = self._net.decoder(self._lookup(stacked)).cpu().numpy()
             for k, wave in zip(group, decoded):
                 waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
@@ -189,17 +205,13 @@ class Encodec(Codec):
         latents = _meeting_in_lstm(
             self._net.encoder, [self._tensor(audio.samples)[None] for audio in batch], _PIECE_FRAMES * _HOP
         )
-        codes = self._net.quantizer.encode(torch.cat(latents, dim=-1), self._kbps)[:, 0]
-        values = codes.split([item.shape[-1] for item in latents], dim=-1)
+        values = self._search(torch.cat(latents, dim=-1))[0].split([item.shape[-1] for item in latents], dim=-1)
         return [self._codes(item.numpy(), audio) for item, audio in zip(values, batch)]
 
     def _decode_apart(self, codes: Sequence[Codes]) -> list[Audio]:
-        import torch
-
         if not codes:
             return []
-        values = torch.cat([self._tensor(item.streams[0].values) for item in codes], dim=-1)
-        latents = self._net.quantizer.decode(values[:, None])
+        latents = self._lookup(np.concatenate([item.streams[0].values for item in codes], axis=1)[None])
         apart = latents.split([item.streams[0].values.shape[1] for item in codes], dim=-1)
         waves = _meeting_in_lstm(self._net.decoder, apart, _PIECE_FRAMES)
         return [Audio(wave[0, :, : item.num_samples].numpy(), item.sample_rate_hz) for wave, item in zip(waves, codes)]
@@ -212,7 +224,7 @@ class Encodec(Codec):
             waves = self._tensor(np.stack([pieces[k] for k in group]))
             volume = waves.mean(dim=1, keepdim=True).pow(2).mean(dim=2, keepdim=True).sqrt() + 1e-8
             latents = self._net.encoder(waves / volume)
-            codes = self._net.quantizer.encode(latents, self._kbps).permute(1, 0, 2).cpu().numpy()
+            codes = self._search(latents).cpu().numpy()
             scales[group] = volume.flatten().cpu().numpy()
             for k, item in zip(group, codes):
                 values[k] = item
@@ -235,8 +247,7 @@ class Encodec(Codec):
         scales = np.concatenate([item.side["scales"] for item in codes])
         decoded: list[Any] = [None] * len(pieces)
         for group in _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE):
-            stacked = self._tensor(np.stack([pieces[k] for k in group])).permute(1, 0, 2)
-            waves = self._net.decoder(self._net.quantizer.decode(stacked))
+            waves = self._net.decoder(self._lookup(np.stack([pieces[k] for k in group])))
             waves = waves * torch.as_tensor(scales[group], device=waves.device)[:, None, None]
             for k, wave in zip(group, waves):
                 decoded[k] = wave
@@ -246,6 +257,18 @@ class Encodec(Codec):
             out.append(Audio(wave.cpu().numpy(), item.sample_rate_hz))
             start += len(counts)
         return out
+
+    def _search(self, latents: Any) -> Any:
+        """Codes `(items, codebooks, frames)` of latents `(items, 128, frames)`."""
+        from codec_bench.kernels.rvq.dispatch import search
+
+        return search(latents, self._quantiser, self._codebooks).value
+
+    def _lookup(self, values: np.ndarray) -> Any:
+        """Latents `(items, 128, frames)` of codes `(items, codebooks, frames)`."""
+        from codec_bench.kernels.rvq.dispatch import lookup
+
+        return lookup(self._tensor(values), self._quantiser).value
 
     def _tensor(self, values: np.ndarray) -> Any:
         import torch
@@ -260,8 +283,7 @@ class Encodec(Codec):
 
     def _check(self, item: Codes) -> None:
         counts = _chunk_frames(item.num_samples) if self._chunked else [_frames(item.num_samples)]
-        codebooks = round(self.info.nominal_bitrate_bps / self.info.frame_rate_hz / _BITS_PER_CODE)
-        expected = (codebooks, sum(counts))
+        expected = (self._codebooks, sum(counts))
         got = item.streams[0].values.shape if len(item.streams) == 1 else f"{len(item.streams)} streams"
         if got != expected:
             raise UserError(f"{self.info.name}: codes are {got}; {item.num_samples} samples have {expected}")

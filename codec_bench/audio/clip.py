@@ -1,0 +1,72 @@
+"""A sound that is named and not yet read: what a question carries until somebody needs it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from dataclasses import dataclass
+
+from codec_bench.audio.decode import check_samples, read_audio
+from codec_bench.audio.hash import content_hash
+from codec_bench.audio.resample import prepare
+from codec_bench.types import Audio
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clip:
+    """Sound in a file, in a row of a table, or in memory; nothing is decoded before it is asked for.
+
+    Args:
+        source: a path as `read_audio` takes it, or audio that is here already.
+    """
+
+    source: str | Audio
+
+    def read(self) -> Audio:
+        """All channels at the sound's own rate.
+
+        Raises:
+            AudioError: it cannot be read, or holds no samples or samples that are not finite.
+        """
+        if isinstance(self.source, Audio):
+            check_samples(self.source, "the audio in memory")
+            return self.source
+        return read_audio(self.source)
+
+    def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
+        """One channel at a rate, cut to a length.
+
+        Args:
+            rate_hz: the rate wanted.
+            limit_s: keep at most so many seconds from the start; None keeps all.
+
+        Returns:
+            (audio `(1, samples)`, seconds that were cut).
+        """
+        signal = prepare(self.read(), rate_hz)
+        keep = len(signal) if limit_s is None else min(len(signal), round(limit_s * rate_hz))
+        return Audio(signal[None, :keep], rate_hz), (len(signal) - keep) / rate_hz
+
+
+def wav_bytes(audio: Audio) -> bytes:
+    """Audio as a WAV file of 16 bits, which every endpoint takes; samples beyond full scale are cut."""
+    import soundfile
+
+    file = io.BytesIO()
+    soundfile.write(file, audio.samples.T, audio.sample_rate_hz, format="WAV", subtype="PCM_16")
+    return file.getvalue()
+
+
+def clip_digest(clip: Clip) -> str:
+    """160 bits over the samples and their rate, as hexadecimal: one sound has one digest, wherever it lies.
+
+    Raises:
+        AudioError: as `Clip.read`.
+    """
+    audio = clip.read()
+    return content_hash(audio.samples, audio.sample_rate_hz)
+
+
+def bytes_digest(data: bytes) -> str:
+    """160 bits over bytes, as hexadecimal."""
+    return hashlib.blake2b(data, digest_size=20).hexdigest()
