@@ -26,6 +26,7 @@ TABLE = {
     "sim": "codec_bench.metrics.sim:Sim",
     "stft_distance": "codec_bench.metrics.stft_distance:StftDistance",
     "stoi": "codec_bench.metrics.stoi:Stoi",
+    "transcript": "codec_bench.metrics.transcript:Transcript",
     "utmos": "codec_bench.metrics.utmos:Utmos",
     "vuv_error": "codec_bench.metrics.pitch:VuvError",
     "wer": "codec_bench.metrics.error_rate:Wer",

@@ -90,6 +90,11 @@ class Metric(ABC):
         """The features it reads of the estimate and of the reference, for an item of a language."""
         return self.estimate_features, self.reference_features
 
+    def worst(self, *, text: str | None, language: str | None) -> Score | None:
+        """What an item without an estimate adds where failures count as wrong; None where the metric knows no worst."""
+        end = self.range[0 if self.higher_is_better else 1]
+        return Score.ok(end, self.protocol) if end is not None and self.aggregate == "mean" else None
+
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item, in order. A score must not depend on the rest of the batch."""

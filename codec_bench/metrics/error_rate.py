@@ -47,7 +47,7 @@ class _RecognisedErrorRate(Metric):
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         from codec_bench.text.rules import get_rule
 
-        self._by_language, self._otherwise = _recognisers(self.stem, variant)
+        self._by_language, self._otherwise = recognisers(self.stem, variant)
         self._rule = get_rule(point or RULE)
         if self.unit_counted is not None and self._rule.fixed:
             raise UserError(
@@ -62,7 +62,7 @@ class _RecognisedErrorRate(Metric):
             self.languages = tuple(self._by_language)
         elif all(known):
             self.languages = tuple(dict.fromkeys([*self._by_language, *(code for codes in known for code in codes)]))
-        asr = "+".join(_protocol_of(name) for name in names)
+        asr = "+".join(protocol_of_recogniser(name) for name in names)
         self.protocol = f"{self.stem}/{asr}/{self._rule.name}"
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -88,6 +88,15 @@ class _RecognisedErrorRate(Metric):
         if known and base_language(language) not in known:
             return f"{name} knows {_some(known)} only, and the language is '{language}'"
         return None
+
+    def worst(self, *, text: str | None, language: str | None) -> Score | None:
+        """Every word missing: the score of silence."""
+        if text is None or self.refusal(text=text, language=language) is not None:
+            return None
+        spoken = base_language(language) if language is not None else None
+        compared = self._compare([(0, text, "", spoken)])[0]
+        score = compared if isinstance(compared, Score) else self._score(compared, {})
+        return score if score.status == "ok" else None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item; `detail` holds the counts, both texts as compared, and what the recogniser said of itself."""
@@ -235,7 +244,7 @@ class Dwer(_RecognisedErrorRate):
         return heard if isinstance(heard, Score) else (said, heard, item.estimate_features[name])
 
 
-def _recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
+def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
     """Recognisers by base language, and the one for every other language."""
     from codec_bench import features
     from codec_bench.config import config_names, read_config
@@ -265,7 +274,7 @@ def _languages_of(name: str) -> tuple[str, ...]:
     return tuple(getattr(features.REGISTRY.resolve(spec.name), "languages", ()))
 
 
-def _protocol_of(name: str) -> str:
+def protocol_of_recogniser(name: str) -> str:
     """The id of a recogniser, which needs neither its weights nor its package."""
     from codec_bench import features
 

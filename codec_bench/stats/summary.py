@@ -10,13 +10,11 @@ Conventions
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
-import numpy as np
-
-from codec_bench.stats.bootstrap import bootstrap_interval, cluster_codes
+from codec_bench.stats.breakdown import parts_of, subsets_of
+from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
 SCHEMA = 1
@@ -37,6 +35,9 @@ def summarise(run: Run) -> dict[str, Any]:
         `{"schema", "systems", "failures"}`. A system holds `metrics` (by name: `value` or None, `ci95` as `[low, high]`
         or None, `n`, `failed`, `missing` by status, `unit`, `higher_is_better`, `protocol`), `bitrate_bps` (the entry of
         the metric `bitrate` once more, where the run has it) and `timing` (where the run recorded it).
+        In a benchmark's run a metric also holds `counting_failures` (`value` where failures count as wrong, `n`, and how
+        many are `uncounted` because the metric knows no worst) and `subsets` (by column and value: `value`, `ci95`, `n`,
+        `failed`).
         `missing` may hold, beside the statuses of scores, `no_estimate` (the system gave nothing to score) and
         `not_scored` (the record holds no score).
         `failures` holds `items` (without an estimate), `scores` (of the other items, that broke or could not be read;
@@ -50,6 +51,7 @@ def summarise(run: Run) -> dict[str, Any]:
     reasons = _Reasons()
     systems: dict[str, Any] = {}
     failed_items = failed_scores = 0
+    answers, subsets = has_answers(run), subsets_of(run)
     for system in run.systems:
         finished, without = 0, set()
         for item in run.items(system):
@@ -60,7 +62,7 @@ def summarise(run: Run) -> dict[str, Any]:
         failed_items += len(without)
         entry: dict[str, Any] = {"metrics": {}}
         for metric, facts in metrics.items():
-            folded = _fold(run, system, metric, facts, seed, finished, without, reasons)
+            folded = _fold(run, system, metric, facts, seed, finished, without, reasons, answers, subsets)
             entry["metrics"][metric] = folded
             failed_scores += sum(folded["missing"].get(status, 0) for status in _BROKEN)
             if metric == "bitrate":
@@ -84,8 +86,11 @@ def _fold(
     finished: int,
     without: set[str],
     reasons: _Reasons,
+    answers: bool,
+    subsets: dict[str, dict[str, list[int]]],
 ) -> dict[str, Any]:
-    _, numerators, denominators, speakers, missing = run.columns(system, metric)
+    parts = parts_of(run, system, metric, facts.get("aggregate", "mean"))
+    missing = dict(parts.missing)
     if missing:
         missing = {}
         for score in run.scores(system, metric, without_value=True):
@@ -95,7 +100,8 @@ def _fold(
                 reasons.add(system, metric, score.status, score.reason, score.id)
     for flag, count, example in run.flags(system, metric):
         reasons.add(system, metric, "flagged", flag, example, count)
-    unrecorded = finished - len(numerators) - sum(missing.values())
+    scored = len(parts.numbers)
+    unrecorded = finished - scored - sum(missing.values())
     if unrecorded:
         no_estimate = min(unrecorded, len(without) - missing.get("no_estimate", 0))
         if no_estimate:
@@ -103,21 +109,22 @@ def _fold(
         if unrecorded > no_estimate:
             missing["not_scored"] = unrecorded - no_estimate
             reasons.add(system, metric, "not_scored", "the record holds no score", "", unrecorded - no_estimate)
-    below = math.fsum(denominators)
-    interval = None
-    if below:
-        clusters = cluster_codes([speaker or None for speaker in speakers])
-        interval = bootstrap_interval(np.asarray(numerators), np.asarray(denominators), clusters, seed=seed)
-    return {
-        "value": math.fsum(numerators) / below if below else None,
+    value = parts.value
+    interval = parts.interval(seed) if value is not None else None
+    entry = {
+        "value": value,
         "ci95": [interval.low, interval.high] if interval else None,
-        "n": len(numerators),
-        "failed": finished - len(numerators),
+        "n": scored,
+        "failed": finished - scored,
         "missing": dict(sorted(missing.items(), key=lambda kv: _ORDER.get(kv[0], 9))),
         "unit": facts.get("unit", ""),
         "higher_is_better": facts.get("higher_is_better"),
         "protocol": facts.get("protocol", ""),
     }
+    if answers:
+        entry["counting_failures"] = parts.counting_failures()
+        entry["subsets"] = parts.by_subset(subsets, seed)
+    return entry
 
 
 class _Reasons:

@@ -226,6 +226,23 @@ class Run:
         columns = list(zip(*rows)) or [(), (), (), ()]
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
 
+    def counted_parts(self, system: str, metric: str) -> Iterator[tuple[int, list[float]]]:
+        """What each score that is ok adds to a corpus metric, by sample number (`detail["counts"]`)."""
+        yield from self._parts(system, metric, "c.status = 'ok'", "counts")
+
+    def wrong_parts(self, system: str, metric: str) -> Iterator[tuple[int, list[float]]]:
+        """What each item without a score would add if failures counted as wrong, by sample number (`detail["wrong"]`)."""
+        yield from self._parts(system, metric, "c.status != 'ok'", "wrong")
+
+    def _parts(self, system: str, metric: str, which: str, name: str) -> Iterator[tuple[int, list[float]]]:
+        key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
+        for number, parts in self._db.execute(
+            f"SELECT c.sample, json_extract(c.detail, '$.{name}') AS parts FROM scores c WHERE c.system = ? AND c.metric = ? "
+            f"AND {which} AND c.detail LIKE '%\"{name}\"%' AND parts IS NOT NULL",
+            key,
+        ):
+            yield number, json.loads(parts)
+
     def flags(self, system: str, metric: str) -> list[tuple[str, int, str]]:
         """What was noted beside one system's scores that are ok: (flag, how many, the id of one such sample)."""
         return self._db.execute(
@@ -233,6 +250,14 @@ class Run:
             "WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' AND c.detail LIKE '%\"flag\"%' AND flag IS NOT NULL GROUP BY flag",
             (self._number("systems", "system", system), self._number("metrics", "metric", metric)),
         ).fetchall()
+
+    def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Rows of a question to the record, for the other modules of the store."""
+        return self._db.execute(sql, values).fetchall()
+
+    def query_lazily(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """As `query`, row by row, for tables that need not fit into memory."""
+        yield from self._db.execute(sql, values)
 
     def counts(self) -> dict[str, int]:
         """Samples, items asked for, items finished, items that failed, and scores that failed."""
@@ -263,6 +288,8 @@ class RunWriter:
     Args:
         folder: made where it is not there.
         fingerprint: everything that a continued run must share, by name; values are JSON.
+        replacing: names in the fingerprint that may differ from what the record was begun with and take its place; the
+            caller drops what rested on them.
 
     Raises:
         RunLocked: another process is writing it.
@@ -270,7 +297,9 @@ class RunWriter:
         UserError: the folder cannot be written.
     """
 
-    def __init__(self, folder: str | os.PathLike[str], fingerprint: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: str | os.PathLike[str], fingerprint: Mapping[str, Any], *, replacing: Sequence[str] = ()
+    ) -> None:
         self.folder = Path(folder)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -282,7 +311,7 @@ class RunWriter:
             self._execute("PRAGMA journal_mode = WAL")
             self._execute("PRAGMA synchronous = NORMAL")
             self._db.executescript(_TABLES)
-            self._check(json.loads(json.dumps(dict(fingerprint))))
+            self._check(json.loads(json.dumps(dict(fingerprint))), replacing)
         except sqlite3.Error as error:
             self.close()
             raise self._trouble(error) from error
@@ -292,12 +321,15 @@ class RunWriter:
         self._systems: dict[str, int] = {}
         self._metrics: dict[str, int] = {}
 
-    def _check(self, fingerprint: dict[str, Any]) -> None:
+    def _check(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
         row = self._db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
         if row is None:
             self.set_meta(schema=SCHEMA, fingerprint=fingerprint)
             return
         before = json.loads(row[0])
+        if any(before.get(name) != fingerprint.get(name) for name in replacing):
+            before |= {name: fingerprint[name] for name in replacing}
+            self.set_meta(fingerprint=before)
         if before != fingerprint:
             raise RunMismatch(
                 f"'{self.folder}' was begun differently: {'; '.join(_differences(before, fingerprint))}",

@@ -1,0 +1,210 @@
+"""The first phase of a benchmark: every question goes to the model, every answer into the record.
+
+Conventions
+    Questions are read as the model takes them: memory does not grow with the benchmark.
+    A question that cannot be asked (no audio in its row, a prompt that its row does not fill) is recorded as failed, with
+    the reason, and counts like every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from codec_bench.audio.clip import Clip
+from codec_bench.audio.encode import write_flac
+from codec_bench.benchmark.base import Question
+from codec_bench.errors import UserError
+from codec_bench.models.base import Model
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.types import Request, Response
+
+WRITE_ANSWERS = 64
+WRITE_S = 1.0
+SOUND = "<audio>"
+
+Render = Callable[[Question], Request]
+Asking = Callable[[Model, Iterable[Request]], AsyncIterator[tuple[Request, Response]]]
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of the questions of one phase."""
+
+    asked: int = 0
+    failed: int = 0
+    cached: int = 0
+    audio_s: float = 0.0
+    tokens: dict[str, float] = field(default_factory=dict)
+
+    def add(self, answer: AnswerRecord, audio_s: float) -> None:
+        """Counts one answer."""
+        self.asked += 1
+        self.failed += answer.status != "ok"
+        self.cached += answer.cached
+        self.audio_s += audio_s
+        for name, amount in answer.usage.items():
+            self.tokens[name] = self.tokens.get(name, 0.0) + amount
+
+
+class Answering:
+    """Asks one model every question that the record does not hold an answer to.
+
+    Args:
+        model: started.
+        render: the request of a question.
+        writer: the record.
+        keep_question: whether a question's sound, by the question's number, is copied into the run folder.
+        ask_all: sends requests to a model, as many at once as it takes (`codec_bench.models.asking`).
+        progress: called with (questions finished by this call, failed, seconds of answers).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        render: Render,
+        writer: AnswerWriter,
+        keep_question: Callable[[int], bool],
+        ask_all: Asking,
+        progress: Callable[[int, int, float], None],
+    ) -> None:
+        self._model, self._render, self._writer = model, render, writer
+        self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
+        self._waiting: dict[str, tuple[int, Question]] = {}
+        self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
+        self._last_write = perf_counter()
+        self.counts = Counts()
+
+    async def run(self, questions: Iterable[Question], answered: dict[int, str]) -> dict[str, Any]:
+        """Asks; returns timings for the record.
+
+        Raises:
+            UserError: the model cannot be used at all, or the record cannot be written. What was answered is kept.
+        """
+        start = perf_counter()
+        try:
+            async with aclosing(self._ask_all(self._model, self._requests(questions, answered))) as answers:
+                async for request, response in answers:
+                    number, question = self._waiting.pop(request.id)
+                    self._take(number, question, request, response)
+        finally:
+            self._write(force=True)
+        wall_s, counts = perf_counter() - start, self.counts
+        return {
+            "wall_s": wall_s, "asked": counts.asked, "failed": counts.failed, "cached": counts.cached, "usage": counts.tokens,
+            "per_s": counts.asked / wall_s if wall_s else None,
+        }  # fmt: skip
+
+    def _requests(self, questions: Iterable[Question], answered: dict[int, str]) -> Iterator[Request]:
+        for number, question in enumerate(questions):
+            if number in answered:
+                continue
+            if question.problem is not None:
+                self._take(number, question, None, Response.failed(question.problem))
+                continue
+            try:
+                request = self._render(question)
+            except UserError as error:
+                self._take(number, question, None, Response.failed(error.message))
+                continue
+            self._waiting[request.id] = (number, question)
+            yield request
+
+    def _take(self, number: int, question: Question, request: Request | None, response: Response) -> None:
+        audio, reason = None, response.reason
+        status = response.status
+        if status == "ok" and response.audio is not None:
+            audio, reason = self._keep(number, response)
+            status = "ok" if reason is None else "failed"
+        elif status == "ok" and request is not None and request.wants == "audio":
+            status, reason = "failed", "the model gave no audio, and the benchmark needs it"
+        elif status == "ok" and response.text is None:
+            status, reason = "failed", "the model gave neither text nor audio"
+        answer = AnswerRecord(
+            status=status, reason=reason, text=response.text, audio=audio, usage=dict(response.usage),
+            latency_s=response.latency_s, first_s=response.first_s, finish=response.finish, cut_s=response.cut_s,
+            attempts=response.attempts, cached=response.cached, notes=response.notes,
+        )  # fmt: skip
+        self._ready.append((self._question(number, question, request), answer))
+        self.counts.add(answer, response.audio.duration_s if response.audio is not None else 0.0)
+        self._write(force=False)
+
+    def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:
+        source = question.audio.source if question.audio is not None else None
+        kept, about = None, (None, None, None)
+        if question.audio is not None and (self._keep_question(number) or not isinstance(source, str)):
+            kept, about = _kept_question(self._writer.folder, number, question.audio)
+        return QuestionRecord(
+            number, question.id, plain_fields(question.fields), question.references, dict(question.subsets), question.language,
+            shown(request) if request is not None else None, source if isinstance(source, str) else None, kept, *about,
+        )  # fmt: skip
+
+    def _keep(self, number: int, response: Response) -> tuple[str | None, str | None]:
+        """Writes the sound of an answer: (its path in the run folder, None), or (None, why there is none)."""
+        audio = response.audio
+        if audio.samples.size == 0:
+            return None, "the model gave audio without samples"
+        if not (abs(audio.samples).max() < float("inf")):
+            return None, "the model gave audio with samples that are not finite"
+        name = f"audio/answers/{number:07d}.flac"
+        target = self._writer.folder / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_flac(target, audio)
+        except (OSError, RuntimeError) as error:
+            raise UserError(
+                f"the answer's audio cannot be written to '{target}': {error}",
+                hint="everything answered so far is kept; make room and run the same command again",
+            ) from error
+        return name, None
+
+    def _write(self, force: bool) -> None:
+        due = force or len(self._ready) >= WRITE_ANSWERS or perf_counter() - self._last_write >= WRITE_S
+        if self._ready and due:
+            self._writer.write_answers(self._ready)
+            self._ready = []
+            self._last_write = perf_counter()
+            self._progress(self.counts.asked, self.counts.failed, self.counts.audio_s)
+
+
+def _kept_question(folder: Path, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
+    """Copies a question's sound; one that cannot be read is the model's to complain about, not ours."""
+    try:
+        audio = clip.read()
+    except UserError:
+        return None, (None, None, None)
+    name = f"audio/questions/{number:07d}.flac"
+    target = folder / name
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_flac(target, audio)
+    except (OSError, RuntimeError) as error:
+        raise UserError(f"the question's audio cannot be written to '{target}': {error}") from error
+    return name, (audio.duration_s, audio.sample_rate_hz, audio.channels)
+
+
+def plain_fields(fields: Any) -> dict[str, Any]:
+    """The columns of a question that JSON can hold; sounds are left out."""
+    return {name: value for name, value in fields.items() if not _is_sound(value)}
+
+
+def _is_sound(value: Any) -> bool:
+    return isinstance(value, (Clip, bytes)) or (isinstance(value, (list, tuple)) and any(map(_is_sound, value)))
+
+
+def shown(request: Request) -> str:
+    """What the model was given, in words: one turn a paragraph, sounds as `<audio>`, named inputs by name."""
+    turns = [f"{m.role}: {' '.join(map(_shown_part, m.content))}" for m in request.messages]
+    turns += [f"{name}: {_shown_part(value)}" for name, value in request.fields.items()]
+    return "\n\n".join(turns)
+
+
+def _shown_part(part: Any) -> str:
+    return SOUND if _is_sound(part) else str(part)
+
+
+__all__ = ["SOUND", "Answering", "Counts", "plain_fields", "shown"]

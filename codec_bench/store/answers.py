@@ -1,0 +1,222 @@
+"""What a model was asked and what it answered: the part of a run record that a benchmark's first phase writes.
+
+Conventions
+    A run of a benchmark holds one system, the model, and one sample per question, numbered in the benchmark's order.
+    A question and its answer are written together in one transaction; an answer that is in the record is not asked for
+    again. Scores are made from these tables alone, so they can be made later, again, and on another machine.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codec_bench.store.record import Run, RunWriter
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS questions (
+    number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT);
+CREATE TABLE IF NOT EXISTS answers (
+    number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
+    first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT);
+CREATE TABLE IF NOT EXISTS readings (
+    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRecord:
+    """A question as the record keeps it.
+
+    Args:
+        number: its place in the benchmark. id: its name there.
+        fields: its columns, as JSON values (sounds are left out). expected: what is right; several where any is.
+        subsets: value by column. language: of the answer, or None.
+        prompt: what the model was given, in words, with sounds as `<audio>`; None where it was not asked.
+        source: the sound's path as the data named it, or None. audio: its copy in the run folder, relative, or None.
+        duration_s, sample_rate_hz, channels: the sound's, where it was decoded.
+    """
+
+    number: int
+    id: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    expected: tuple[str, ...] = ()
+    subsets: Mapping[str, str] = field(default_factory=dict)
+    language: str | None = None
+    prompt: str | None = None
+    source: str | None = None
+    audio: str | None = None
+    duration_s: float | None = None
+    sample_rate_hz: int | None = None
+    channels: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """An answer as the record keeps it; the fields are those of `types.Response`, the sound a path in the run folder."""
+
+    status: str
+    reason: str | None = None
+    text: str | None = None
+    audio: str | None = None
+    usage: Mapping[str, float] = field(default_factory=dict)
+    latency_s: float | None = None
+    first_s: float | None = None
+    finish: str | None = None
+    cut_s: float = 0.0
+    attempts: int = 1
+    cached: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What was made of an answer before it was scored.
+
+    Args:
+        transcript: what a recogniser heard in a spoken answer, or None.
+        parsed: the text after post-processing, or None where it could not be parsed; then `reason` says why.
+    """
+
+    transcript: str | None = None
+    parsed: str | None = None
+    reason: str | None = None
+
+
+class AnswerWriter(RunWriter):
+    """A run record with questions and answers; arguments as `RunWriter`."""
+
+    def __init__(self, folder: Any, fingerprint: Mapping[str, Any], *, replacing: Sequence[str] = ()) -> None:
+        super().__init__(folder, fingerprint, replacing=replacing)
+        try:
+            self._db.executescript(TABLES)
+        except sqlite3.Error as error:
+            self.close()
+            raise self._trouble(error) from error
+
+    def answered(self) -> dict[int, str]:
+        """Status of every answer that is in the record, by the question's number."""
+        return dict(self._db.execute("SELECT number, status FROM answers").fetchall())
+
+    def write_answers(self, pairs: Sequence[tuple[QuestionRecord, AnswerRecord]]) -> None:
+        """Writes questions with their answers, in one transaction; an answer that was there is replaced.
+
+        Raises:
+            UserError: the record cannot be written.
+        """
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            for question, answer in pairs:
+                self._write_pair(question, answer)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise self._trouble(error) from error
+
+    def _write_pair(self, q: QuestionRecord, a: AnswerRecord) -> None:
+        text = q.expected[0] if q.expected else None
+        self._db.execute(
+            "INSERT OR REPLACE INTO samples (number, id, audio, text, speaker, language, duration_s, sample_rate_hz, channels) "
+            "VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
+            (q.number, q.id, q.source, text, q.language, q.duration_s, q.sample_rate_hz, q.channels),
+        )
+        self._db.execute(
+            "INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)",
+            (q.number, _json(q.fields), _json(list(q.expected)), _json(q.subsets), q.prompt, q.audio),
+        )
+        self._db.execute(
+            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                q.number, a.status, a.reason, a.text, a.audio, _json(a.usage), a.latency_s, a.first_s, a.finish, a.cut_s,
+                a.attempts, a.cached, _json(list(a.notes)),
+            ),
+        )  # fmt: skip
+
+    def write_readings(self, readings: Mapping[int, Reading]) -> None:
+        """Writes what was made of answers, by the question's number."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany(
+                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
+                [(number, r.transcript, r.parsed, r.reason) for number, r in readings.items()],
+            )
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise self._trouble(error) from error
+
+    def forget_scores(self) -> None:
+        """Drops everything that was made from the answers, so that it is made again."""
+        try:
+            self._db.executescript("DELETE FROM readings; DELETE FROM scores; DELETE FROM items; DELETE FROM metrics;")
+        except sqlite3.Error as error:
+            raise self._trouble(error) from error
+
+    def forget_failed_answers(self) -> int:
+        """Drops failed answers and what was made from them, so that they are asked again; returns how many."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
+            for table, key in (
+                ("scores", "sample"),
+                ("items", "sample"),
+                ("readings", "number"),
+                ("answers", "number"),
+            ):
+                self._db.executemany(f"DELETE FROM {table} WHERE {key} = ?", bad)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._trouble(error) from error
+        return len(bad)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question, its answer, and what was made of it; `audio_path` and `answer_path` are absolute, or None."""
+
+    question: QuestionRecord
+    answer: AnswerRecord
+    reading: Reading | None
+    audio_path: Path | None
+    answer_path: Path | None
+
+
+def has_answers(run: Run) -> bool:
+    """Whether a run is one of a benchmark, with questions and answers in it."""
+    return run.query("SELECT COUNT(*) FROM sqlite_master WHERE name = 'answers'")[0][0] > 0
+
+
+def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:
+    """Questions and answers of a run in the benchmark's order, all or those of some numbers."""
+    chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
+    for row in run.query_lazily(
+        "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
+        "p.sample_rate_hz, p.channels, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
+        "a.cut_s, a.attempts, a.cached, a.notes, r.number, r.transcript, r.parsed, r.reason FROM answers a "
+        "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
+        f"LEFT JOIN readings r ON r.number = a.number {chosen} ORDER BY a.number"
+    ):
+        asked = QuestionRecord(
+            row[0], row[1], json.loads(row[2]), tuple(json.loads(row[3])), json.loads(row[4]), *row[5:12]
+        )
+        answer = AnswerRecord(
+            *row[12:16], json.loads(row[16]), *row[17:22], bool(row[22]), tuple(json.loads(row[23]))
+        )  # fmt: skip
+        reading = Reading(*row[25:28]) if row[24] is not None else None
+        yield Exchange(asked, answer, reading, _sound(run, asked), run.folder / answer.audio if answer.audio else None)
+
+
+def _sound(run: Run, question: QuestionRecord) -> Path | None:
+    if question.audio is not None:
+        return run.folder / question.audio
+    return Path(question.source) if question.source is not None else None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value if isinstance(value, list) else dict(value), ensure_ascii=False)
