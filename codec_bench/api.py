@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,39 +151,51 @@ def _execute(
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples")
     plan = build_plan(systems, metrics, options, {sample.language for sample in source})
-    folder = Path(out) if out is not None else _new_folder(request["command"])
+    folder = Path(out) if out is not None else new_folder(request["command"])
+    total = len(source) * len(plan.systems)
+    tell = running.progress
+    with working_engine(plan, running, folder, kept_numbers(running.save_audio, len(source))) as (engine, workers):
+        tell("loading", 0, total, 0, 0.0)
+        facts = engine.load_codecs()
+        writer = RunWriter(folder, _fingerprint(plan, facts, source, request, options))
+        try:
+            _run(engine, writer, plan, facts, source, request, options, running, workers)
+        finally:
+            writer.close()
+    run = Run(folder)
+    tell("writing the report", total, total, 0, 0.0)
+    write_results(run, page=running.page)
+    return run
+
+
+@contextmanager
+def working_engine(
+    plan: Plan, running: Running, folder: Path, keep: frozenset[int] = frozenset()
+) -> Iterator[tuple[Engine, int]]:
+    """Workers, cache and engine for one plan, closed at the end; gives (engine, number of workers).
+
+    Raises:
+        UserError: the run folder cannot be written.
+    """
     devices = tuple(resolve_devices(running.device))
     settings = Settings(
         batch_s=running.batch_s,
         look_ahead_s=LOOK_AHEAD_S if devices == ("cpu",) else _GPU_LOOK_AHEAD_S,
-        keep=_kept(running.save_audio, len(source)),
+        keep=keep,
     )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         log = open(folder / "workers.log", "ab")
     except OSError as error:
         raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
-    total = len(source) * len(plan.systems)
-    tell = running.progress
     cache = FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)
     with log:
         pool = Pool(devices, running.workers or cpu_count(), log)
         try:
-            tell("loading", 0, total, 0, 0.0)
-            engine = Engine(plan, settings, pool, cache, str(folder / "workers.log"))
-            facts = engine.load_codecs()
-            writer = RunWriter(folder, _fingerprint(plan, facts, source, request, options))
-            try:
-                _run(engine, writer, plan, facts, source, request, options, running, len(pool.workers))
-            finally:
-                writer.close()
+            yield Engine(plan, settings, pool, cache, str(folder / "workers.log")), len(pool.workers)
         finally:
             pool.close()
             cache.close()
-    run = Run(folder)
-    tell("writing the report", total, total, 0, 0.0)
-    write_results(run, page=running.page)
-    return run
 
 
 def _run(
@@ -202,9 +215,9 @@ def _run(
         "metrics": list(plan.metrics),
         "options": dict(options),
     }
-    finished = writer.begin({s.name: facts.get(s.name, {}) for s in plan.systems}, _metric_facts(plan), source)
+    finished = writer.begin({s.name: facts.get(s.name, {}) for s in plan.systems}, metric_facts(plan), source)
     if running.retry_failed and writer.forget_failures():
-        finished = writer.begin({s.name: facts.get(s.name, {}) for s in plan.systems}, _metric_facts(plan), source)
+        finished = writer.begin({s.name: facts.get(s.name, {}) for s in plan.systems}, metric_facts(plan), source)
     total = len(source) * len(plan.systems)
     how = {"device": running.device, "workers": workers, "batch_s": running.batch_s, "cache": running.cache}
     started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -221,7 +234,8 @@ def _run(
     writer.set_meta(finished=datetime.now(UTC).isoformat(timespec="seconds"), state="finished")
 
 
-def _metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
+def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
+    """What the record says of each metric of a plan."""
     return {
         name: {
             "protocol": m.protocol, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better, "range": list(m.range),
@@ -239,13 +253,13 @@ def _fingerprint(
     for system in plan.systems:
         codecs[system.name] = {k: v for k, v in facts.get(system.name, {}).items() if k not in ("where", "batch_s")}
         if is_own_code(system.name):
-            codecs[system.name]["code"] = _code_hash(system.name)
+            codecs[system.name]["code"] = code_hash(system.name)
     return {
         "data": source.fingerprint,
         "samples": len(source),
         "systems": codecs,
         "metrics": {
-            n: m.protocol if not is_own_code(n) else f"{m.protocol} {_code_hash(n)}" for n, m in plan.metrics.items()
+            n: m.protocol if not is_own_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()
         },
         "features": {n: f.cache_id or n for n, f in plan.features.items()},
         "options": {k: {a: str(b) for a, b in v.items()} for k, v in options.items()},
@@ -255,12 +269,18 @@ def _fingerprint(
     }
 
 
-def _code_hash(name: str) -> str:
+def code_hash(name: str) -> str:
+    """64 bits over the file of code of one's own, as hexadecimal; empty where there is none to read."""
     path = Path(name.rpartition(":")[0]).expanduser()
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
 
 
-def _kept(save_audio: str | int | None, samples: int) -> frozenset[int]:
+def kept_numbers(save_audio: str | int | None, samples: int) -> frozenset[int]:
+    """The samples whose audio is kept: all, none, or so many spread evenly.
+
+    Raises:
+        UserError: it is none of these.
+    """
     if save_audio is None:
         save_audio = "all" if samples <= KEEP_ALL_UP_TO else KEEP_OTHERWISE
     if save_audio == "all":
@@ -275,7 +295,8 @@ def _kept(save_audio: str | int | None, samples: int) -> frozenset[int]:
     return frozenset(round(k * (samples - 1) / max(1, count - 1)) for k in range(count))
 
 
-def _new_folder(command: str) -> Path:
+def new_folder(command: str) -> Path:
+    """Where a run goes that was given no folder."""
     return Path("runs") / f"{command}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
 
 
@@ -284,8 +305,8 @@ def write_results(run: Run, *, page: bool = True) -> dict[str, Any]:
     from codec_bench.stats.summary import summarise
 
     summary = summarise(run)
-    _write_json(run.folder / "summary.json", summary)
-    _write_json(run.folder / "run.json", run.meta)
+    write_json(run.folder / "summary.json", summary)
+    write_json(run.folder / "run.json", run.meta)
     if page:
         from codec_bench.report.page import write_page
 
@@ -293,7 +314,12 @@ def write_results(run: Run, *, page: bool = True) -> dict[str, Any]:
     return summary
 
 
-def _write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file whole or not at all.
+
+    Raises:
+        UserError: it cannot be written.
+    """
     temporary = path.with_suffix(".json.part")
     try:
         temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
