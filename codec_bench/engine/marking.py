@@ -8,19 +8,24 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
 from codec_bench.benchmark.process import Chain, Unparsed
+from codec_bench.engine.run import Engine
+from codec_bench.engine.scheme import Scheme
 from codec_bench.metrics.answers.base import Answer, AnswerMetric
 from codec_bench.metrics.base import Metric
-from codec_bench.store.answers import Exchange, Reading
-from codec_bench.store.record import ItemRecord
-from codec_bench.types import Score
+from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.types import Sample, Score
 
 WRONG = "wrong"
+TRANSCRIPT = "transcript"
 REASON_CHARACTERS = 300
+CHUNK = 1000
 
 
 class Marker:
@@ -99,9 +104,6 @@ class Marker:
         )  # fmt: skip
 
 
-TRANSCRIPT = "transcript"
-
-
 def text_of(exchange: Exchange) -> str | None:
     """What a spoken answer should say: the question's `text`, else what is expected."""
     text = exchange.question.fields.get("text")
@@ -165,3 +167,106 @@ def _counting_wrong(score: Score, worst: Score | None) -> Score:
     counts = worst.detail.get("counts")
     wrong = list(counts) if counts is not None else [worst.numerator, worst.denominator]
     return replace(score, detail={**score.detail, WRONG: [float(part) for part in wrong]})
+
+
+class _HeardAnswers:
+    """Takes what the engine says of spoken answers, in place of a run record, and completes it.
+
+    Args:
+        numbers: of the questions, in the order in which the engine was given the answers.
+    """
+
+    def __init__(self, run: Run, writer: AnswerWriter, marker: Marker, scheme: Scheme, numbers: Sequence[int]) -> None:
+        self._run, self._writer, self._marker, self._scheme, self._numbers = run, writer, marker, scheme, numbers
+        self.folder = writer.folder
+
+    def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
+        """Finished answers as the engine gives them: with the scores of their sound."""
+        heard: dict[int, dict[str, Score]] = {}
+        about: dict[int, ItemRecord] = {}
+        for index, record in records:
+            scores = dict(record.scores)
+            if self._scheme.transcript is not None:
+                scores[TRANSCRIPT] = scores.pop(self._scheme.transcript)
+            heard[self._numbers[index]], about[self._numbers[index]] = scores, record
+        items, readings = self._marker.mark(list(exchanges(self._run, list(heard))), heard)
+        whole = [(n, replace(item, notes=[*item.notes, *about[n].notes])) for n, item in items]
+        self._writer.write_marked(whole, readings)
+
+
+def mark_all(
+    run: Run,
+    writer: AnswerWriter,
+    scheme: Scheme,
+    todo: Sequence[int],
+    options: Mapping[str, Mapping[str, Any]],
+    opened: Callable[..., AbstractContextManager[tuple[Engine, int]]],
+    progress: Callable[[int, int, float], None],
+) -> dict[str, Any]:
+    """Scores the answers of some questions and writes them, those of whole sets and of judges left out.
+
+    Args:
+        run, writer: the record, for reading and for writing.
+        todo: numbers of the questions.
+        options: arguments of features by name.
+        opened: gives an engine for a plan; called only where the sound of answers is needed.
+        progress: called with (answers scored, failed, seconds of audio).
+
+    Returns:
+        Timings of the engine, or none.
+    """
+    marker = Marker(next(iter(run.systems)), scheme.chain, scheme.alone, scheme.spoken)
+    done = failed = 0
+    spoken: list[tuple[int, Sample]] = []
+    for chunk in _chunks(todo):
+        plain = []
+        for exchange in exchanges(run, chunk):
+            sample = _spoken_sample(exchange) if scheme.hears else None
+            if sample is None:
+                plain.append(exchange)
+            else:
+                spoken.append((exchange.question.number, sample))
+        items, readings = marker.mark(plain, {})
+        writer.write_marked(items, readings)
+        done += len(plain)
+        failed += sum(item.status != "ok" for _, item in items)
+        progress(done, failed, 0.0)
+    if not spoken:
+        return {}
+    taker = _HeardAnswers(run, writer, marker, scheme, [number for number, _ in spoken])
+    with opened(scheme.plan(options)) as (engine, _):
+        engine.load_codecs()
+        return engine.run(
+            [sample for _, sample in spoken], taker, set(),
+            lambda n, bad, audio_s: progress(done + n, failed + bad, audio_s),
+        )  # fmt: skip
+
+
+def _spoken_sample(exchange: Exchange) -> Sample | None:
+    """A spoken answer as the engine scores generated audio, or None where there is nothing to hear."""
+    if exchange.answer.status != "ok" or exchange.answer_path is None:
+        return None
+    question = exchange.question
+    return Sample(
+        id=question.id,
+        audio=str(exchange.audio_path) if exchange.audio_path is not None else None,
+        text=text_of(exchange),
+        language=question.language,
+        estimate=str(exchange.answer_path),
+    )
+
+
+def mark_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
+    """Scores every answer by the metrics that look at all of them; always anew, for one more answer changes the others."""
+    if not scheme.sets:
+        return
+    every = list(exchanges(run))
+    readings = {e.question.number: e.reading or Reading(None, None, "the answer was not read") for e in every}
+    system = next(iter(run.systems))
+    for name, metric in scheme.sets.items():
+        writer.write_scores(system, name, mark_answers(metric, every, readings))
+
+
+def _chunks(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(numbers), CHUNK):
+        yield numbers[start : start + CHUNK]

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codec_bench.store.record import Run, RunWriter
+from codec_bench.store.record import ItemRecord, Run, RunWriter
+from codec_bench.types import Score
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS questions (
@@ -137,14 +138,33 @@ class AnswerWriter(RunWriter):
             ),
         )  # fmt: skip
 
-    def write_readings(self, readings: Mapping[int, Reading]) -> None:
-        """Writes what was made of answers, by the question's number."""
+    def write_marked(self, items: Sequence[tuple[int, ItemRecord]], readings: Mapping[int, Reading]) -> None:
+        """Writes scored answers, and what was made of them, by the question's number; first the readings, so that an item
+        that is in the record has its own."""
+        if not items:
+            return
+        self._transact(
+            "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
+            [(number, r.transcript, r.parsed, r.reason) for number, r in readings.items()],
+        )
+        self.write(items)
+
+    def write_scores(self, system: str, metric: str, scores: Mapping[int, Score]) -> None:
+        """Writes one metric's scores by the question's number, in place of those that are there."""
+        self._transact(
+            "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [self._score_row(system, metric, number, score) for number, score in scores.items()],
+        )
+
+    def scored(self, metric: str) -> set[int]:
+        """Numbers of the questions that have a score of a metric, whatever its status."""
+        number = self._metrics[metric]
+        return {n for (n,) in self._db.execute("SELECT sample FROM scores WHERE metric = ?", (number,))}
+
+    def _transact(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
-                [(number, r.transcript, r.parsed, r.reason) for number, r in readings.items()],
-            )
+            self._db.executemany(sql, rows)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             if self._db.in_transaction:

@@ -384,21 +384,7 @@ class RunWriter:
             items.append(
                 (system, number, r.status, r.reason, r.bits, json.dumps(list(r.notes)) if r.notes else None, r.audio)
             )
-            for name, s in r.scores.items():
-                detail = json.dumps(dict(s.detail), ensure_ascii=False) if s.detail else None
-                scores.append(
-                    (
-                        system,
-                        self._metrics[name],
-                        number,
-                        s.value,
-                        s.status,
-                        s.reason,
-                        s.numerator,
-                        s.denominator,
-                        detail,
-                    )
-                )
+            scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
                 samples.append((r.duration_s, r.sample_rate_hz, r.channels, number))
         try:
@@ -413,6 +399,11 @@ class RunWriter:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             raise self._trouble(error) from error
+
+    def _score_row(self, system: str, metric: str, sample: int, s: Score) -> tuple[Any, ...]:
+        detail = json.dumps(dict(s.detail), ensure_ascii=False) if s.detail else None
+        numbers = (self._systems[system], self._metrics[metric], sample)
+        return (*numbers, s.value, s.status, s.reason, s.numerator, s.denominator, detail)
 
     def set_meta(self, **values: Any) -> None:
         """Sets entries of `Run.meta`; values are JSON."""
