@@ -28,6 +28,7 @@ from codec_bench.engine.marking import mark_all, mark_sets
 from codec_bench.engine.scheme import Scheme
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
+from codec_bench.judges.rating import is_rating
 from codec_bench.models import load_model
 from codec_bench.models.asking import ask_all
 from codec_bench.models.base import Model
@@ -122,6 +123,12 @@ def run_benchmark(
     models = names(model)
     if not models:
         raise UserError("no model was named", hint="see codec-bench list models")
+    rated = [one.name for one in wanted if any(map(is_rating, one.metrics))]
+    if rated and judge is None and phase != "answers":
+        raise UserError(
+            f"'{rated[0]}' is rated by a judge, and none was named",
+            hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
+        )
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, str]] = []
     for name in models:
@@ -188,7 +195,7 @@ async def _answers(wanted: Sequence[Benchmark], model: Model, folder: Path, requ
 async def _answer(one: Benchmark, model: Model, folder: Path, request: _Request, cache: ResponseCache | None) -> None:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     prompt = one.prompt_for(model.info)
-    scheme = Scheme.of([*prompt.answer, *one.process], one.metrics)
+    scheme = _scheme(one, prompt.process, request.judge)
     asked = {
         **one.asked, "prompt": prompt.identity, "model": dict(model.identity), "limit": request.limit, "seed": request.seed,
         "revision": questions.revision,
@@ -198,7 +205,7 @@ async def _answer(one: Benchmark, model: Model, folder: Path, request: _Request,
             writer.forget_failed_answers()
         answered = writer.answered()
         before, total = len(answered), questions.total or 0
-        _describe(writer, one, model, prompt.answer, scheme, request, questions)
+        _describe(writer, one, model, prompt.process, scheme, request, questions)
         tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
             f"{one.name}: asking", before + done, total, failed, audio_s
         )
@@ -256,12 +263,13 @@ def _writing(
         writer.close()
 
 
+def _scheme(one: Benchmark, answer_steps: Sequence[str], judge: str | None) -> Scheme:
+    """How a benchmark's answers are scored, where the prompt's format needs some steps first."""
+    return Scheme.of([*answer_steps, *one.process], one.own_steps, judge)
+
+
 def _scored(one: Benchmark, scheme: Scheme, judge: str | None) -> dict[str, Any]:
     """Everything that changes a score."""
-    if scheme.ratings and judge is None:
-        raise UserError(
-            f"'{one.name}' is rated by a judge, and none was named", hint="--judge NAME; see codec-bench list models"
-        )
     return {**one.scored, **scheme.identity(), "judge": judge if scheme.ratings else None}
 
 
@@ -304,7 +312,7 @@ def _score(one: Benchmark, folder: Path, request: _Request) -> None:
         )
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
-        scheme = Scheme.of([*meta.get("answer_steps", ()), *one.process], one.metrics)
+        scheme = _scheme(one, meta.get("answer_steps", ()), request.judge)
         scored = _scored(one, scheme, request.judge)
         with _writing(folder, meta["fingerprint"]["asked"], scored, rescore=request.rescore) as writer:
             if request.rescore:
@@ -333,7 +341,7 @@ async def _rate(run: Run, writer: AnswerWriter, scheme: Scheme, request: _Reques
     tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731
     try:
         await judge.start()
-        await rate_all(run, writer, scheme.ratings, judge, lambda m, r: ask_all(m, r, cache=cache), tell)
+        await rate_all(run, writer, scheme.ratings, judge, lambda m, r: ask_all(m, r, cache=cache), tell, request.seed)
     finally:
         await judge.close()
         if cache is not None:

@@ -15,9 +15,8 @@ from typing import Any
 
 from codec_bench.benchmark.process import Chain, Unparsed
 from codec_bench.engine.run import Engine
-from codec_bench.engine.scheme import Scheme
+from codec_bench.engine.scheme import Scheme, transcript_of
 from codec_bench.metrics.answers.base import Answer, AnswerMetric
-from codec_bench.metrics.base import Metric
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import ItemRecord, Run
 from codec_bench.types import Sample, Score
@@ -29,19 +28,14 @@ CHUNK = 1000
 
 
 class Marker:
-    """Reads and scores answers.
+    """Reads and scores answers, those metrics left out that look at all answers or ask a judge.
 
     Args:
-        system: the model's name in the record.
-        chain: the benchmark's post-processing.
-        metrics: metrics of answers that score one answer by itself, by name; those of whole sets and of judges come later.
-        spoken: metrics of generated audio, by name, for what a missing answer would add.
+        system: the model's name in the record. scheme: how.
     """
 
-    def __init__(
-        self, system: str, chain: Chain, metrics: Mapping[str, AnswerMetric], spoken: Mapping[str, Metric]
-    ) -> None:
-        self._system, self._chain, self._metrics, self._spoken = system, chain, metrics, spoken
+    def __init__(self, system: str, scheme: Scheme) -> None:
+        self._system, self._scheme = system, scheme
 
     def mark(
         self, exchanges: Sequence[Exchange], heard: Mapping[int, Mapping[str, Score]]
@@ -50,46 +44,38 @@ class Marker:
 
         Args:
             exchanges: questions with answers.
-            heard: scores of an answer's audio by the question's number and the metric's name; `transcript` holds what a
-                recogniser heard, where the post-processing begins with one.
+            heard: scores of an answer's sound by the question's number and the metric's name, transcripts included.
 
         Returns:
-            (the finished items with their numbers, what was made of each answer by its question's number).
+            (the finished items with their numbers, what the benchmark's post-processing made of each answer).
         """
-        readings = {e.question.number: self._read(e, heard.get(e.question.number, {})) for e in exchanges}
-        scores: dict[int, dict[str, Score]] = {number: {} for number in readings}
-        for exchange in exchanges:
-            scores[exchange.question.number].update(self._of_audio(exchange, heard))
-        for name, metric in self._metrics.items():
-            for number, score in mark_answers(metric, exchanges, readings).items():
-                scores[number][name] = score
-        return [(e.question.number, self._item(e, scores[e.question.number])) for e in exchanges], readings
+        scheme = self._scheme
+        read: dict[tuple[str, ...], dict[int, Reading]] = {}
 
-    def _read(self, exchange: Exchange, heard: Mapping[str, Score]) -> Reading:
-        if exchange.answer.status != "ok":
-            return Reading(None, None, exchange.answer.reason)
-        text, transcript = exchange.answer.text, None
-        if self._chain.recogniser is not None:
-            said = heard.get(TRANSCRIPT)
-            if said is None or said.status != "ok":
-                return Reading(None, None, (said.reason if said else None) or "the answer's audio was not transcribed")
-            text = transcript = said.detail["transcript"]
-        if text is None:
-            return Reading(transcript, None, "the model gave no text")
-        parsed = self._chain(text, exchange.question.fields)
-        if isinstance(parsed, Unparsed):
-            return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS])
-        return Reading(transcript, parsed.text)
+        def readings(chain: Chain) -> dict[int, Reading]:
+            if chain.names not in read:
+                read[chain.names] = {
+                    e.question.number: _read(e, chain, _transcript(chain, heard.get(e.question.number)))
+                    for e in exchanges
+                }
+            return read[chain.names]
+
+        scores: dict[int, dict[str, Score]] = {e.question.number: self._of_audio(e, heard) for e in exchanges}
+        for name, metric in scheme.alone.items():
+            for number, score in mark_answers(metric, exchanges, readings(scheme.chain_of(name))).items():
+                scores[number][name] = score
+        items = [(e.question.number, self._item(e, scores[e.question.number])) for e in exchanges]
+        return items, readings(scheme.chain)
 
     def _of_audio(self, exchange: Exchange, heard: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
         number, scores = exchange.question.number, {}
-        for name, metric in self._spoken.items():
+        for name, metric in self._scheme.spoken.items():
             score = heard.get(number, {}).get(name)
             if score is None:
                 score = Score.failed(exchange.answer.reason or "there is no audio to score", metric.protocol)
             if score.status != "ok":
                 worst = metric.worst(text=text_of(exchange), language=exchange.question.language)
-                score = _counting_wrong(score, worst)
+                score = counting_wrong(score, worst)
             scores[name] = score
         return scores
 
@@ -102,6 +88,28 @@ class Marker:
             system=self._system, sample=question.id, status="ok" if answer.status == "ok" else "failed", reason=answer.reason,
             scores=scores, audio=answer.audio, notes=notes,
         )  # fmt: skip
+
+
+def _transcript(chain: Chain, heard: Mapping[str, Score] | None) -> Score | None:
+    """What the chain's recogniser heard, or None where it was not asked."""
+    return (heard or {}).get(transcript_of(chain)) if chain.recogniser is not None else None
+
+
+def _read(exchange: Exchange, chain: Chain, said: Score | None) -> Reading:
+    """What a chain makes of an answer."""
+    if exchange.answer.status != "ok":
+        return Reading(None, None, exchange.answer.reason)
+    text, transcript = exchange.answer.text, None
+    if chain.recogniser is not None:
+        if said is None or said.status != "ok":
+            return Reading(None, None, (said.reason if said else None) or "there is no sound to transcribe")
+        text = transcript = said.detail["transcript"]
+    if text is None:
+        return Reading(None, None, "the model gave no text")
+    parsed = chain(text, exchange.question.fields)
+    if isinstance(parsed, Unparsed):
+        return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS])
+    return Reading(transcript, parsed.text)
 
 
 def text_of(exchange: Exchange) -> str | None:
@@ -134,7 +142,7 @@ def mark_answers(
         elif reading.parsed is None:
             status = "unparsed" if exchange.answer.status == "ok" else exchange.answer.status
             missing = Score(None, status, reading.reason, metric.protocol)
-            scores[number] = _counting_wrong(missing, _safely(metric.worst, answer))
+            scores[number] = counting_wrong(missing, _safely(metric.worst, answer))
         else:
             asked.append((number, answer))
     scores.update(zip((number for number, _ in asked), _compute(metric, [answer for _, answer in asked])))
@@ -161,7 +169,8 @@ def _safely(worst: Any, answer: Answer) -> Score | None:
         return None
 
 
-def _counting_wrong(score: Score, worst: Score | None) -> Score:
+def counting_wrong(score: Score, worst: Score | None) -> Score:
+    """A score without a value, with what it adds where failures count as wrong."""
     if worst is None or worst.status != "ok":
         return score
     counts = worst.detail.get("counts")
@@ -176,8 +185,8 @@ class _HeardAnswers:
         numbers: of the questions, in the order in which the engine was given the answers.
     """
 
-    def __init__(self, run: Run, writer: AnswerWriter, marker: Marker, scheme: Scheme, numbers: Sequence[int]) -> None:
-        self._run, self._writer, self._marker, self._scheme, self._numbers = run, writer, marker, scheme, numbers
+    def __init__(self, run: Run, writer: AnswerWriter, marker: Marker, numbers: Sequence[int]) -> None:
+        self._run, self._writer, self._marker, self._numbers = run, writer, marker, numbers
         self.folder = writer.folder
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
@@ -185,10 +194,7 @@ class _HeardAnswers:
         heard: dict[int, dict[str, Score]] = {}
         about: dict[int, ItemRecord] = {}
         for index, record in records:
-            scores = dict(record.scores)
-            if self._scheme.transcript is not None:
-                scores[TRANSCRIPT] = scores.pop(self._scheme.transcript)
-            heard[self._numbers[index]], about[self._numbers[index]] = scores, record
+            heard[self._numbers[index]], about[self._numbers[index]] = record.scores, record
         items, readings = self._marker.mark(list(exchanges(self._run, list(heard))), heard)
         whole = [(n, replace(item, notes=[*item.notes, *about[n].notes])) for n, item in items]
         self._writer.write_marked(whole, readings)
@@ -215,7 +221,7 @@ def mark_all(
     Returns:
         Timings of the engine, or none.
     """
-    marker = Marker(next(iter(run.systems)), scheme.chain, scheme.alone, scheme.spoken)
+    marker = Marker(next(iter(run.systems)), scheme)
     done = failed = 0
     spoken: list[tuple[int, Sample]] = []
     for chunk in _chunks(todo):
@@ -233,7 +239,7 @@ def mark_all(
         progress(done, failed, 0.0)
     if not spoken:
         return {}
-    taker = _HeardAnswers(run, writer, marker, scheme, [number for number, _ in spoken])
+    taker = _HeardAnswers(run, writer, marker, [number for number, _ in spoken])
     with opened(scheme.plan(options)) as (engine, _):
         engine.load_codecs()
         return engine.run(
@@ -261,10 +267,22 @@ def mark_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
     if not scheme.sets:
         return
     every = list(exchanges(run))
-    readings = {e.question.number: e.reading or Reading(None, None, "the answer was not read") for e in every}
     system = next(iter(run.systems))
     for name, metric in scheme.sets.items():
+        readings = {e.question.number: _reading_again(e, scheme, name) for e in every}
         writer.write_scores(system, name, mark_answers(metric, every, readings))
+
+
+def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
+    """An answer as a metric reads it, from what the record holds."""
+    kept = exchange.reading or Reading(None, None, "the answer was not read")
+    chain = scheme.chains.get(metric)
+    if chain is None:
+        return kept
+    said = None
+    if kept.transcript is not None:
+        said = Score.ok(0.0, TRANSCRIPT, detail={"transcript": kept.transcript})
+    return _read(exchange, chain, said)
 
 
 def _chunks(numbers: Sequence[int]) -> Iterator[Sequence[int]]:

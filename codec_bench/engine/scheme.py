@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.benchmark.process import Chain, load_steps
-from codec_bench.engine.plan import GENERATED, Plan, build_plan
+from codec_bench.engine.plan import GENERATED, Plan, build_plan, features_read
 from codec_bench.judges.rating import Rating, is_rating, load_rating
-from codec_bench.metrics import build_metric, expand
+from codec_bench.metrics import build_metric
 from codec_bench.metrics.answers import is_answer_metric, load_answer_metric
 from codec_bench.metrics.answers.base import AnswerMetric
 from codec_bench.metrics.base import Metric
-from codec_bench.registry import Spec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,76 +20,99 @@ class Scheme:
     """Everything that turns recorded answers into scores.
 
     Args:
-        chain: the post-processing.
+        chain: the benchmark's post-processing. chains: that of metrics which read the answer in a way of their own.
         alone: metrics that score one answer by itself. sets: metrics that look at all answers. ratings: what a judge says.
-        spoken: metrics of generated audio. transcript: the metric that hears spoken answers, where they are read.
+        spoken: metrics of generated audio. order: the names of all metrics, as the benchmark names them.
     """
 
     chain: Chain
+    chains: Mapping[str, Chain]
     alone: Mapping[str, AnswerMetric]
     sets: Mapping[str, AnswerMetric]
     ratings: Mapping[str, Rating]
     spoken: Mapping[str, Metric]
-    transcript: str | None
+    order: tuple[str, ...]
 
     @classmethod
-    def of(cls, process: Sequence[str], metrics: Sequence[str]) -> Scheme:
-        """The scheme of a benchmark's post-processing and metrics.
+    def of(
+        cls, process: Sequence[str], metrics: Mapping[str, Sequence[str] | None], judge: str | None = None
+    ) -> Scheme:
+        """The scheme of a benchmark.
+
+        Args:
+            process: the steps of its post-processing.
+            metrics: by name the steps of those that have their own, None for the others. Groups are taken apart.
+            judge: the model that gives verdicts, where there are ratings.
 
         Raises:
             UserError: an unknown step or metric, or a package that one needs is missing.
         """
-        chain = load_steps(process)
-        answers: dict[str, AnswerMetric] = {}
-        ratings: dict[str, Rating] = {}
-        spoken: list[str] = []
-        for name in metrics:
-            if is_rating(name):
-                ratings[name] = load_rating(name)
-            elif is_answer_metric(name):
-                answers[name] = load_answer_metric(name)
-            else:
-                spoken.append(name)
+        answers = {n: load_answer_metric(n) for n in metrics if not is_rating(n) and is_answer_metric(n)}
+        ratings = {n: load_rating(n, judge) for n in metrics if is_rating(n)}
         return cls(
-            chain,
-            {n: m for n, m in answers.items() if not m.whole_set},
-            {n: m for n, m in answers.items() if m.whole_set},
-            ratings,
-            {n: build_metric(n) for n in expand(spoken)},
-            f"transcript[{chain.recogniser}]" if chain.recogniser is not None else None,
+            chain=load_steps(process),
+            chains={n: load_steps(own) for n, own in metrics.items() if own is not None},
+            alone={n: m for n, m in answers.items() if not m.whole_set},
+            sets={n: m for n, m in answers.items() if m.whole_set},
+            ratings=ratings,
+            spoken={n: build_metric(n) for n in metrics if n not in answers and n not in ratings},
+            order=tuple(metrics),
         )
+
+    def chain_of(self, metric: str) -> Chain:
+        """The post-processing between an answer and a metric."""
+        return self.chains.get(metric, self.chain)
+
+    @property
+    def transcripts(self) -> tuple[str, ...]:
+        """The metrics that hear what is read of spoken answers, each once."""
+        chains = [self.chain, *self.chains.values()]
+        return tuple(dict.fromkeys(transcript_of(c) for c in chains if c.recogniser is not None))
 
     @property
     def hears(self) -> bool:
-        """Whether the audio of answers is needed."""
-        return bool(self.spoken) or self.transcript is not None
+        """Whether the sound of answers is needed."""
+        return bool(self.spoken or self.transcripts)
 
     @property
     def compares(self) -> bool:
-        """Whether an answer's audio is compared with the question's."""
+        """Whether an answer's sound is compared with the question's."""
         return any(metric.kind == "pair" for metric in self.spoken.values())
 
     def plan(self, options: Mapping[str, Mapping[str, Any]]) -> Plan:
-        """What the engine computes of the answers' audio; only where `hears`."""
-        asked = [*self.spoken, *([self.transcript] if self.transcript else [])]
-        read = {Spec.parse(f).text for n in asked for f in build_metric(n).estimate_features}
+        """What the engine computes of the answers' sound; only where `hears`."""
+        asked = [*self.spoken, *self.transcripts]
+        read = {feature for name in asked for feature in features_read(build_metric(name))}
         return build_plan([GENERATED], asked, {name: given for name, given in options.items() if name in read})
 
     def facts(self) -> dict[str, dict[str, Any]]:
-        """What the record says of each metric, in the benchmark's order of kinds."""
-        metrics: dict[str, Any] = {**self.alone, **self.sets, **self.ratings, **self.spoken}
-        return {
-            name: {
-                "protocol": m.protocol, "kind": getattr(m, "kind", "answer"), "unit": m.unit,
-                "higher_is_better": m.higher_is_better, "range": list(m.range), "aggregate": m.aggregate, "paper": m.paper,
-                "source": m.source, "summary": (m.summary if isinstance(m, Rating) else (type(m).__doc__ or "")).strip().split("\n")[0],
-            }
-            for name, m in metrics.items()
-        }  # fmt: skip
+        """What the record says of each metric, in the benchmark's order."""
+        made: dict[str, Any] = {**self.alone, **self.sets, **self.ratings, **self.spoken}
+        return {name: _facts(made[name]) for name in self.order}
 
     def identity(self) -> dict[str, Any]:
         """Everything that changes a score, as JSON values."""
         protocols = {name: facts["protocol"] for name, facts in self.facts().items()}
-        if self.transcript is not None:
-            protocols[self.transcript] = build_metric(self.transcript).protocol
-        return {"process": list(self.chain.names), "metrics": protocols}
+        protocols |= {name: build_metric(name).protocol for name in self.transcripts}
+        chains = {name: list(chain.names) for name, chain in self.chains.items()}
+        return {"process": list(self.chain.names), "chains": chains, "metrics": protocols}
+
+
+def transcript_of(chain: Chain) -> str:
+    """The metric that hears what a chain reads of spoken answers."""
+    return f"transcript[{chain.recogniser}]"
+
+
+def _facts(metric: Any) -> dict[str, Any]:
+    summary = metric.summary if isinstance(metric, Rating) else type(metric).__doc__ or ""
+    return {
+        "protocol": metric.protocol,
+        "kind": getattr(metric, "kind", "answer"),
+        "unit": metric.unit,
+        "higher_is_better": metric.higher_is_better,
+        "range": list(metric.range),
+        "aggregate": metric.aggregate,
+        "paper": metric.paper,
+        "source": metric.source,
+        "summary": summary.strip().split("\n")[0],
+    }

@@ -99,6 +99,11 @@ class AnswerWriter(RunWriter):
             self.close()
             raise self._trouble(error) from error
 
+    def _check(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
+        # Until the first score is there, nothing rests on the rules of scoring.
+        free = () if self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() else ("scored",)
+        super()._check(fingerprint, (*replacing, *free))
+
     def answered(self) -> dict[int, str]:
         """Status of every answer that is in the record, by the question's number."""
         return dict(self._db.execute("SELECT number, status FROM answers").fetchall())

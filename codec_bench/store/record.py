@@ -182,9 +182,10 @@ class Run:
         row = self._db.execute("SELECT number, audio FROM samples WHERE id = ?", (sample,)).fetchone()
         if row is None:
             raise UnknownName("sample", sample, [])
-        kept = self.folder / "audio" / "reference" / f"{row[0]:07d}.flac"
-        if kept.is_file():
-            return kept
+        for folder in ("reference", "questions"):
+            kept = self.folder / "audio" / folder / f"{row[0]:07d}.flac"
+            if kept.is_file():
+                return kept
         return Path(row[1]) if row[1] and Path(row[1]).is_file() else None
 
     def scores(

@@ -26,7 +26,17 @@ from codec_bench.store.record import Run
 
 MAX_ROWS = 20_000
 _WEB_ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
-_SCRIPTS = ("core.js", "summary.js", "plots.js", "spectrogram.js", "player.js", "samples.js", "detail.js", "main.js")
+_SCRIPTS = (
+    "core.js",
+    "summary.js",
+    "plots.js",
+    "spectrogram.js",
+    "player.js",
+    "samples.js",
+    "exchange.js",
+    "detail.js",
+    "main.js",
+)
 
 
 def write_page(

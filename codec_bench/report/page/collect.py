@@ -18,6 +18,7 @@ from urllib.parse import quote
 import numpy as np
 
 from codec_bench.report import numbers
+from codec_bench.report.page.exchanges import collect_exchanges, counting_rows, published_rows, subset_rows
 from codec_bench.report.page.sound import Clip, choose_clips
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run, SampleRow
@@ -92,6 +93,7 @@ def collect(
     }
     missing, data["details"] = _scores(runs, systems, columns, places, position)
     data["missing"] = [*lost.values(), *(row for row in missing if (row[0], row[1]) not in lost)]
+    data["exchanges"] = collect_exchanges(runs, systems, places, position)
     data["notes"] = [
         [system, position[sample], list(notes)]
         for system, sample, _, _, notes in item_trouble
@@ -471,6 +473,9 @@ def _page(
             for s, (system, row) in enumerate(zip(systems, entries))
             for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
         ],
+        "counting": counting_rows(systems, heads, entries),
+        "subsets": subset_rows(systems, heads, entries),
+        "published": published_rows(runs),
         "reasons": [_reason(row, systems, heads) for row in _reasons(runs, systems, summaries)],
         "samples": len(samples),
         "shown_samples": rows,

@@ -16,7 +16,7 @@ for (const [system, sample, column, content] of data.details) {
 const PLAY = "M2,1L11,6L2,11Z";
 const PAUSE = "M2,1H5V11H2ZM7,1H10V11H7Z";
 const icon = (path) => shape("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, shape("path", { d: path }));
-const nameOf = (track) => (track < 0 ? "reference" : data.systems[track].label);
+const nameOf = (track) => (track < 0 ? (data.exchanges.length ? "question" : "reference") : data.systems[track].label);
 
 function openSample(n, s) {
   player.clear();
@@ -57,7 +57,7 @@ function openSample(n, s) {
   );
   if (heard.length) body.append(trackOptions(), el("div", { class: "tracks" }, tracks.map((entry) => trackRow(n, entry))));
   else body.append(elsewhere(n, order));
-  body.append(...transcripts(n, order), scoreTable(n, order), ...remarks(n, order));
+  body.append(...exchange(n, order), ...transcripts(n, order), scoreTable(n, order), ...remarks(n, order));
   if (!detail.open) detail.showModal();
   detail.scrollTop = 0;
   load(n, heard, rate);
@@ -71,7 +71,7 @@ function transport() {
     el(
       "div",
       { class: "ab", role: "group", "aria-label": "A/B; key X changes, the position is kept", title: "Key X changes; the position is kept." },
-      el("button", { type: "button", class: "plain", id: "hear-a", disabled: true, "aria-pressed": "false", onclick: () => player.hear(-1) }, el("b", null, "A"), "reference"),
+      el("button", { type: "button", class: "plain", id: "hear-a", disabled: true, "aria-pressed": "false", onclick: () => player.hear(-1) }, el("b", null, "A"), nameOf(-1)),
       el("button", { type: "button", class: "plain", id: "hear-b", disabled: true, "aria-pressed": "false", onclick: () => player.hear(estimateToCompare()) }, el("b", null, "B"), el("span", { id: "name-b" })),
     ),
     el("input", { type: "range", id: "position", min: 0, max: 1, step: 0.001, value: 0, disabled: true, "aria-label": "Position in seconds", oninput: (event) => player.seek(Number(event.target.value)) }),

@@ -3,6 +3,7 @@ const PAGE = 50;
 const [ID, TEXT, SPEAKER, LANGUAGE, DURATION, RATE] = [0, 1, 2, 3, 4, 5];
 const view = { metric: firstColumn, system: -1, status: "all", text: "", sort: { key: firstColumn, worst: true }, page: 0, rows: [] };
 const searchable = data.samples.map((sample) => `${sample[ID]}\n${sample[TEXT]}\n${sample[SPEAKER]}`.toLocaleLowerCase());
+for (const [, sample, told] of data.exchanges) searchable[sample] += `\n${told.answer || ""}\n${told.transcript || ""}`.toLocaleLowerCase();
 const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${sample}`, notes]));
 const collator = new Intl.Collator("en", { numeric: true });
 

@@ -1,0 +1,151 @@
+"""`codec-bench run` and `codec-bench leaderboard`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from codec_bench.benchmarking import Outcome
+    from codec_bench.leaderboard import Board
+
+
+def run(
+    benchmark: Annotated[str | None, typer.Argument(help="Benchmarks with commas (see: list benchmarks), or ./folder of your own.")] = None,
+    model: Annotated[str, typer.Option("--model", help="Models with commas (see: list models), ./mine.yaml or ./mine.py:Class.")] = "",
+    suite: Annotated[str | None, typer.Option("--suite", help="A named list of benchmarks (see: list suites).")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the run. Default: runs/...")] = None,
+    phase: Annotated[str, typer.Option("--phase", help="both, answers (asks the model), or scores (from recorded answers).")] = "both",
+    judge: Annotated[str | None, typer.Option("--judge", help="The model that gives verdicts, for benchmarks that are rated.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="A folder with the data sets as OWNER/NAME, in place of the hub.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many questions of each benchmark.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap, of the part that --limit takes, and of what a model draws.")] = 0,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")] = "auto",
+    workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core.")] = None,
+    cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
+    save_audio: Annotated[str | None, typer.Option("--save-audio", help="all, none, or of how many questions to keep the sound.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.")] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
+    rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
+) -> None:  # fmt: skip
+    """Ask models the questions of benchmarks, and score their answers."""
+    from codec_bench.api import Running, names
+    from codec_bench.benchmark import suite as read_suite
+    from codec_bench.benchmarking import run_benchmark
+    from codec_bench.cli.app import parse_settings
+    from codec_bench.cli.progress import progress_line
+
+    wanted = names(benchmark or "") + (list(read_suite(suite)) if suite is not None else [])
+    if not wanted:
+        raise UserError(
+            "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
+        )
+    if not names(model):
+        raise UserError("no model was named", hint="--model NAME; see codec-bench list models")
+    with progress_line() as tell:
+        running = Running(
+            device=device, workers=workers, cache=cache, save_audio=save_audio, retry_failed=retry_failed, progress=tell
+        )
+        outcome = run_benchmark(
+            benchmark=list(dict.fromkeys(wanted)), model=model, out=out, phase=phase, data=data, judge=judge, seed=seed,
+            limit=limit, rescore=rescore, options=parse_settings(settings or []), running=running,
+        )  # fmt: skip
+    if _print_outcome(outcome, as_json):
+        raise typer.Exit(3)
+
+
+def _print_outcome(outcome: Outcome, as_json: bool) -> bool:
+    """Prints what came of it; whether anything failed."""
+    overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
+    if as_json:
+        sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
+    else:
+        _print_tables(outcome, overview)
+    failed = any(row["failures"]["items"] or row["failures"]["scores"] for row in overview["benchmarks"])
+    return failed or bool(outcome.left_out)
+
+
+def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
+    from codec_bench.cli.show import console, table, talk
+    from codec_bench.report.table import failures_table
+
+    out = console()
+    rows = []
+    for row in overview["benchmarks"]:
+        for name, entry in row["metrics"].items():
+            rows.append(_line(row, name, entry))
+    columns = ("benchmark", "model", "metric", "value", "95 %", "n", "failed", "counting failures")
+    out.print(table(columns, rows, numeric=columns[3:]))
+    for row in overview["benchmarks"]:
+        if row["failures"]["reasons"]:
+            out.print(failures_table({"failures": row["failures"]}))
+    for benchmark, model, reason in outcome.left_out:
+        talk(f"left out: {benchmark} with {model}: {reason}")
+    talk(f"folder: {outcome.folder}; pages: {outcome.folder}/BENCHMARK/MODEL/report.html")
+
+
+def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, ...]:
+    from codec_bench.report.numbers import decimals, number
+
+    places, interval = decimals([entry]), entry["ci95"]
+    counting = (entry.get("counting_failures") or {}).get("value")
+    return (
+        row["benchmark"],
+        row["model"],
+        f"{name} *" if name == row["primary"] else name,
+        number(entry["value"], places),
+        f"{number(interval[0], places)} to {number(interval[1], places)}" if interval else "",
+        entry["n"],
+        entry["failed"],
+        number(counting, places) if counting is not None and entry["failed"] else "",
+    )
+
+
+def leaderboard(
+    name: Annotated[str, typer.Argument(help="ultraeval-understanding, ultraeval-generation or ultraeval-codec.")],
+    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders of ours, or folders that hold them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
+) -> None:
+    """Show a published leaderboard with our runs between its rows."""
+    from codec_bench.leaderboard import leaderboard as read_board
+
+    board = read_board(name, runs or [])
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(board), ensure_ascii=False) + "\n")
+    else:
+        _print_board(board)
+
+
+def _plain(board: Board) -> dict[str, Any]:
+    rows = [
+        {
+            "name": row.name, "published": row.published, "complete": row.complete, "folders": list(row.folders),
+            "average": float(row.average) if row.average is not None else None,
+            "cells": {column: float(value) for column, value in row.cells.items()},
+        }
+        for row in board.rows
+    ]  # fmt: skip
+    return {"name": board.name, "summary": board.summary, "source": board.source, "rows": rows}
+
+
+def _print_board(board: Board) -> None:
+    from codec_bench.cli.show import console, table, talk
+
+    columns = ("", "average", *(column.name for column in board.columns))
+    rows = [
+        (
+            row.name if row.published else f"> {row.name}",
+            f"{row.average}{'' if row.complete else ' (part)'}" if row.average is not None else "",
+            *(row.cells.get(column.name) for column in board.columns),
+        )
+        for row in board.rows
+    ]
+    console().print(table(columns, rows, numeric=columns[1:]))
+    talk(f"published rows: {board.source}; rows that begin with > are of your runs, (part) means over fewer cells")

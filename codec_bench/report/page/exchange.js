@@ -1,0 +1,40 @@
+// A question and its answers: what the model was given, what was right, what it said and how that was read.
+const exchangeOf = new Map(data.exchanges.map(([system, sample, told]) => [`${system} ${sample}`, told]));
+
+function told(label, text, kind) {
+  if (text === undefined || text === null) return null;
+  return el("div", { class: "told" }, el("span", { class: "told-label" }, label), el("pre", { class: kind }, text));
+}
+
+function exchange(n, order) {
+  const found = order.map((s) => [s, exchangeOf.get(`${s} ${n}`)]).filter(([, content]) => content);
+  if (!found.length) return [];
+  const [, first] = found[0];
+  const shared = found.every(([, content]) => content.prompt === first.prompt);
+  const expected = (first.expected || []).join("\n");
+  const asked = el(
+    "div",
+    { class: "exchange" },
+    shared && told("asked", first.prompt, "asked"),
+    told("expected", expected || null, "expected"),
+    first.subsets && el("small", null, first.subsets),
+  );
+  const answers = found.map(([s, content]) => {
+    const facts = [
+      content.latency_s !== undefined && `${content.latency_s.toFixed(2)} s`,
+      content.finish && `ended: ${content.finish}`,
+      content.cut_s && `${content.cut_s.toFixed(1)} s of the sound not heard`,
+      content.cached && "from the cache",
+    ].filter(Boolean);
+    return el(
+      "div",
+      { class: "exchange" },
+      el("h4", null, nameOf(s), facts.length > 0 && el("small", null, ` ${facts.join(", ")}`)),
+      !shared && told("asked", content.prompt, "asked"),
+      content.status === "ok" ? told("answered", content.answer, "answered") : told(content.status, content.reason, "bad"),
+      told("heard", content.transcript, "answered"),
+      content.unread ? told("unparsed", content.unread, "bad") : content.read !== content.answer && told("read as", content.read, "read"),
+    );
+  });
+  return [el("h3", null, "Question and answer"), asked, ...answers];
+}
