@@ -20,8 +20,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from codec_bench.api import Running, kept_numbers, names, new_folder, working_engine, write_json, write_results
-from codec_bench.benchmark import Benchmark, load_benchmark
+from codec_bench.api import Running, execute, kept_numbers, names, new_folder, working_engine, write_json, write_results
+from codec_bench.benchmark import Benchmark, Question, load_benchmark
+from codec_bench.data import open_source
+from codec_bench.data.source import with_problem
 from codec_bench.engine.answering import Answering
 from codec_bench.engine.judging import rate_all
 from codec_bench.engine.marking import mark_all, mark_sets
@@ -35,6 +37,7 @@ from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.record import DATABASE, Run
+from codec_bench.types import Sample
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.questions import QuestionStream
@@ -145,6 +148,67 @@ def run_benchmark(
     return outcome
 
 
+def run_codecs(
+    *,
+    benchmark: str | Sequence[str],
+    codec: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    running: Running | None = None,
+    **how: Any,
+) -> Outcome:
+    """Runs benchmarks of codecs: `evaluate` with the data and the metrics of their definitions.
+
+    Args:
+        benchmark: names such as `codec-librispeech-test-clean`. codec: as `evaluate`.
+        out, data, seed, limit, options, running: as `run_benchmark`.
+
+    Returns:
+        One run for each benchmark, `OUT/BENCHMARK`, with the codecs as its systems.
+
+    Raises:
+        UserError: whatever the caller can mend.
+    """
+    folder = Path(out) if out is not None else new_folder("run")
+    given = {name: dict(values) for name, values in (options or {}).items()}
+    running = running or Running(**how)
+    runs: dict[tuple[str, str], Run] = {}
+    for name in names(benchmark):
+        one = load_benchmark(name, given.pop(name, None))
+        if one.kind != "codec":
+            raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
+        questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
+        source = open_source([_sample(question) for question in questions])
+        request = {
+            "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
+        }  # fmt: skip
+        run = execute(
+            names(codec), list(one.metrics), source, folder / _safe(one.name), request, given, running,
+            {"benchmark": one.described},
+        )  # fmt: skip
+        runs.update({(one.name, system): run for system in run.systems})
+    outcome = Outcome(folder, runs)
+    _write_overview(outcome)
+    return outcome
+
+
+def _sample(question: Question) -> Sample:
+    """A question of a codec's benchmark as the engine takes it."""
+    sound = question.audio.source if question.audio is not None else None
+    text = question.fields.get("text")
+    sample = Sample(
+        question.id,
+        sound if isinstance(sound, str) else None,
+        str(text) if text is not None else next(iter(question.references), None),
+        question.fields.get("speaker"),
+        question.language,
+    )
+    return with_problem(sample, question.problem) if question.problem is not None else sample
+
+
 def _fitting(
     wanted: Sequence[Benchmark], name: str, request: _Request
 ) -> tuple[list[Benchmark], list[tuple[str, str, str]]]:
@@ -153,7 +217,7 @@ def _fitting(
         if one.kind == "codec":
             raise UserError(
                 f"'{one.name}' is a benchmark of codecs, and '{name}' is asked for as a model",
-                hint=f"codec-bench eval --codec NAME --benchmark {one.name}",
+                hint=f"codec-bench run {one.name} --codec NAME",
             )
     if request.phase == "scores":
         return list(wanted), []
@@ -180,7 +244,7 @@ def _safe(name: str) -> str:
 async def _answers(wanted: Sequence[Benchmark], model: Model, folder: Path, request: _Request) -> None:
     """The first phase of every benchmark, with the model loaded once."""
     tell = request.running.progress
-    cache = ResponseCache.open() if request.running.cache else None
+    cache = ResponseCache.of_user() if request.running.cache else None
     tell("loading", 0, 0, 0, 0.0)
     try:
         await model.start()
@@ -337,7 +401,7 @@ def _score(one: Benchmark, folder: Path, request: _Request) -> None:
 async def _rate(run: Run, writer: AnswerWriter, scheme: Scheme, request: _Request, name: str) -> None:
     """Asks the judge for every verdict that the record does not hold."""
     judge = load_model(request.judge, request.options.get(request.judge))
-    cache = ResponseCache.open() if request.running.cache else None
+    cache = ResponseCache.of_user() if request.running.cache else None
     tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731
     try:
         await judge.start()

@@ -17,8 +17,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from codec_bench.errors import UserError
-
 Counting = Literal["score", "error", "mos", "rating"]
 _CENT = Decimal("0.01")
 
@@ -137,6 +135,8 @@ def _published(file: str, columns: Sequence[Column]) -> list[Row]:
 
 def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> list[Row]:
     """A row for every system of the runs that has a value for some column; later runs replace earlier ones."""
+    from codec_bench.store.record import run_folders
+
     cells: dict[str, dict[str, Decimal]] = {}
     folders: dict[str, list[str]] = {}
     for folder in runs:
@@ -148,20 +148,6 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> l
     return [
         _row(system, row, columns, published=False, folders=tuple(folders[system])) for system, row in cells.items()
     ]
-
-
-def run_folders(folder: str | os.PathLike[str]) -> list[Path]:
-    """The run folders at or under a folder.
-
-    Raises:
-        UserError: there is none.
-    """
-    from codec_bench.store.record import DATABASE
-
-    found = sorted(path.parent for path in Path(folder).rglob(DATABASE))
-    if not found:
-        raise UserError(f"'{folder}' holds no run folder", hint="name the folder that a command was given as --out")
-    return found
 
 
 def _values(folder: Path, columns: Sequence[Column]) -> Iterable[tuple[str, Column, float]]:

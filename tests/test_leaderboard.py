@@ -75,7 +75,7 @@ def test_columns_of_a_group_count_as_one():
 
 def test_a_folder_without_runs_is_refused(tmp_path):
     (tmp_path / "notes.json").write_text(json.dumps({}))
-    with pytest.raises(UserError, match="holds no run folder"):
+    with pytest.raises(UserError, match="is not a run folder and holds none"):
         leaderboard("ultraeval-codec", [tmp_path])
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def run(
     benchmark: Annotated[str | None, typer.Argument(help="Benchmarks with commas (see: list benchmarks), or ./folder of your own.")] = None,
     model: Annotated[str, typer.Option("--model", help="Models with commas (see: list models), ./mine.yaml or ./mine.py:Class.")] = "",
+    codec: Annotated[str | None, typer.Option("--codec", help="In place of models: codecs with commas, for benchmarks of codecs.")] = None,
     suite: Annotated[str | None, typer.Option("--suite", help="A named list of benchmarks (see: list suites).")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the run. Default: runs/...")] = None,
     phase: Annotated[str, typer.Option("--phase", help="both, answers (asks the model), or scores (from recorded answers).")] = "both",
@@ -35,10 +36,10 @@ def run(
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
-    """Ask models the questions of benchmarks, and score their answers."""
+    """Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs."""
     from codec_bench.api import Running, names
     from codec_bench.benchmark import suite as read_suite
-    from codec_bench.benchmarking import run_benchmark
+    from codec_bench.benchmarking import run_benchmark, run_codecs
     from codec_bench.cli.app import parse_settings
     from codec_bench.cli.progress import progress_line
 
@@ -47,16 +48,24 @@ def run(
         raise UserError(
             "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
         )
-    if not names(model):
-        raise UserError("no model was named", hint="--model NAME; see codec-bench list models")
+    if bool(names(model)) == bool(codec):
+        raise UserError(
+            "expected either models or codecs",
+            hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
+        )
+    options = parse_settings(settings or [])
     with progress_line() as tell:
         running = Running(
             device=device, workers=workers, cache=cache, save_audio=save_audio, retry_failed=retry_failed, progress=tell
         )
-        outcome = run_benchmark(
-            benchmark=list(dict.fromkeys(wanted)), model=model, out=out, phase=phase, data=data, judge=judge, seed=seed,
-            limit=limit, rescore=rescore, options=parse_settings(settings or []), running=running,
-        )  # fmt: skip
+        common: dict[str, Any] = {
+            "benchmark": list(dict.fromkeys(wanted)), "out": out, "data": data, "seed": seed, "limit": limit, "options": options,
+            "running": running,
+        }  # fmt: skip
+        if codec:
+            outcome = run_codecs(codec=codec, **common)
+        else:
+            outcome = run_benchmark(model=model, phase=phase, judge=judge, rescore=rescore, **common)
     if _print_outcome(outcome, as_json):
         raise typer.Exit(3)
 

@@ -127,10 +127,13 @@ def print_verdict(verdict: Verdict) -> None:
 
 def _listing(what: str) -> list[dict[str, Any]]:
     from codec_bench import codecs, features, metrics, registry
+    from codec_bench.cli import benchmarks
     from codec_bench.config import config_names, read_config
     from codec_bench.data import REGISTERED, open_source
     from codec_bench.text.rules import get_rule, rule_names
 
+    if what in benchmarks.KINDS:
+        return benchmarks.listing(what)
     if what == "codecs":
         return [_codec_row(row) for row in codecs.list_codecs()]
     if what == "metrics":
@@ -157,7 +160,8 @@ def _listing(what: str) -> list[dict[str, Any]]:
             }
             for p in registry.plugins()
         ]
-    raise UnknownName("list", what, ["codecs", "metrics", "features", "rules", "data", "presets", "plugins"])
+    kinds = ["codecs", "metrics", "features", "rules", "data", "presets", "plugins", *benchmarks.KINDS]
+    raise UnknownName("list", what, kinds)
 
 
 def _codec_row(row: Any) -> dict[str, Any]:
@@ -256,8 +260,11 @@ def describe_name(name: str) -> dict[str, Any]:
         UnknownName: nothing has it.
     """
     from codec_bench import codecs, features, metrics
+    from codec_bench.benchmark import benchmark_names
+    from codec_bench.cli import benchmarks
     from codec_bench.config import config_names, read_config
     from codec_bench.data import REGISTERED
+    from codec_bench.models import model_names
     from codec_bench.registry import Spec, is_own_code
     from codec_bench.store.record import DATABASE, open_run
 
@@ -295,7 +302,12 @@ def describe_name(name: str) -> dict[str, Any]:
         from dataclasses import asdict
 
         return {"codec": name, **asdict(codecs.load_codec(name).info)}
+    found = benchmarks.describe(name)
+    if found is not None:
+        return found
     known = [
+        *benchmark_names(),
+        *model_names(),
         *codecs.codec_names(),
         *metrics.REGISTRY.names(),
         *metrics.GROUPS,
@@ -303,7 +315,7 @@ def describe_name(name: str) -> dict[str, Any]:
         *REGISTERED,
         *config_names("preset"),
     ]
-    raise UnknownName("codec, metric, feature, data set, preset or run", name, known)
+    raise UnknownName("codec, metric, feature, benchmark, model, suite, data set, preset or run", name, known)
 
 
 def _metric_facts(name: str) -> dict[str, Any]:

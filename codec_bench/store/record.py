@@ -478,3 +478,17 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
         UserError: it holds no run record.
     """
     return Run(folder)
+
+
+def run_folders(folder: str | os.PathLike[str]) -> list[Path]:
+    """The run folders at or under a folder.
+
+    Raises:
+        UserError: there is none.
+    """
+    found = sorted(path.parent for path in Path(folder).rglob(DATABASE))
+    if not found:
+        raise UserError(
+            f"'{folder}' is not a run folder and holds none", hint="name the folder that a command was given as --out"
+        )
+    return found

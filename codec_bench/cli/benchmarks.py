@@ -1,0 +1,127 @@
+"""What `list` and `show` say about benchmarks, models, prompts, suites and rubrics."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from codec_bench.errors import UserError
+
+KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
+
+
+def listing(what: str) -> list[dict[str, Any]]:
+    """The rows of one kind of thing; `what` is one of `KINDS`."""
+    return {
+        "benchmarks": _benchmarks, "models": _models, "suites": _suites, "prompts": _prompts, "rubrics": _rubrics,
+        "steps": _steps,
+    }[what]()  # fmt: skip
+
+
+def _benchmarks() -> list[dict[str, Any]]:
+    from codec_bench.benchmark import benchmark_names, load_benchmark
+
+    rows = []
+    for name in benchmark_names():
+        one = load_benchmark(name)
+        rows.append(
+            {
+                "name": name, "category": one.category, "kind": one.kind, "language": one.language or "",
+                "questions": one.size if one.size is not None else "unknown", "licence": one.licence or "unknown",
+                "gives": one.wants, "primary": one.primary,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _models() -> list[dict[str, Any]]:
+    from codec_bench.models import list_models
+
+    rows = []
+    for row in list_models():
+        facts = {} if row.info is None else {
+            "takes": list(row.info.inputs), "gives": list(row.info.outputs), "weights": row.info.licence or "",
+        }  # fmt: skip
+        rows.append({"name": row.name, "reached by": row.kind or "", **facts, "what": row.summary})
+    return rows
+
+
+def _suites() -> list[dict[str, Any]]:
+    from codec_bench.benchmark import suite, suite_names
+    from codec_bench.config import read_config
+
+    return [
+        {"name": n, "benchmarks": len(suite(n)), "what": read_config("suite", n).get("summary", "")}
+        for n in suite_names()
+    ]
+
+
+def _prompts() -> list[dict[str, Any]]:
+    from codec_bench.benchmark.prompt import load_prompt, prompt_names
+
+    return [
+        {"name": n, "variants": ", ".join(load_prompt(n).variants), "what": load_prompt(n).summary}
+        for n in prompt_names()
+    ]
+
+
+def _rubrics() -> list[dict[str, Any]]:
+    from codec_bench.judges.rubric import load_rubric, rubric_names
+
+    return [
+        {"name": n, "range": "{:g} to {:g}".format(*load_rubric(n).range), "what": load_rubric(n).summary}
+        for n in rubric_names()
+    ]
+
+
+def _steps() -> list[dict[str, Any]]:
+    from codec_bench.benchmark.process import step_names
+
+    return [{"name": n} for n in step_names()]
+
+
+def describe(name: str) -> dict[str, Any] | None:
+    """Everything about a benchmark, model, suite or prompt of this name, or None where there is none."""
+    from dataclasses import asdict
+
+    from codec_bench.benchmark import has_benchmark, load_benchmark, suite, suite_names
+    from codec_bench.models import is_own_file, load_model, model_names
+
+    if has_benchmark(name):
+        one = load_benchmark(name)
+        return {"benchmark": one.name, **one.described, "data": one.data.model_dump(exclude_none=True),
+                "prompt": str(one.spec.prompt), "postprocess": list(one.process), "defined in": one.entry.file}  # fmt: skip
+    if name in suite_names():
+        return {"suite": name, "benchmarks": list(suite(name))}
+    if name in model_names() or is_own_file(name):
+        model = load_model(name)
+        return {"model": name, **asdict(model.info), "identity": dict(model.identity)}
+    return None
+
+
+def print_prompt(benchmark: str, model: str, *, data: str | None) -> None:
+    """Prints the prompt that the first questions of a benchmark would get from a model.
+
+    Raises:
+        UserError: unknown names, or the data is not here.
+    """
+    from codec_bench.benchmark import load_benchmark
+    from codec_bench.cli.show import talk
+    from codec_bench.engine.answering import shown
+    from codec_bench.models import model_info
+
+    one = load_benchmark(benchmark)
+    prompt = one.prompt_for(model_info(model))
+    talk(f"prompt: {prompt.name}; read back through: {', '.join([*prompt.process, *one.process]) or 'nothing'}")
+    try:
+        question = next((q for q in one.questions(limit=3, mirror=data) if q.problem is None), None)
+    except UserError as error:
+        talk(f"the data is not here ({error}); the template:")
+        question = None
+    sys.stdout.write((shown(prompt.render(question)) if question is not None else _template(prompt)) + "\n")
+
+
+def _template(prompt: Any) -> str:
+    import json
+
+    return json.dumps(prompt.identity, ensure_ascii=False, indent=2)
