@@ -20,6 +20,7 @@ TABLE = {
     "chattts-dvae": "codec_bench.codecs.chattts_dvae:ChatTtsDvae",
     "dac": "codec_bench.codecs.dac:Dac",
     "encodec": "codec_bench.codecs.encodec:Encodec",
+    "funcodec": "codec_bench.codecs.funcodec:FunCodec",
     "g711": "codec_bench.codecs.g711:G711",
     "g722": "codec_bench.codecs.g722:G722",
     "g723-1": "codec_bench.codecs.g723_1:G7231",

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -141,8 +141,7 @@ class Encodec(Codec):
                 return self._decode_chunked(codes)
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
 
-    @contextmanager
-    def streaming(self) -> Iterator[CodecStream]:
+    def streaming(self) -> AbstractContextManager[CodecStream]:
         """One signal coded 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240.
 
         Raises:
@@ -153,7 +152,7 @@ class Encodec(Codec):
         from codec_bench.codecs.encodec_stream import EncodecStream
 
         codebooks = round(self.info.nominal_bitrate_bps / self.info.frame_rate_hz / _BITS_PER_CODE)
-        yield EncodecStream(self._net, self.info, codebooks, self._device)
+        return nullcontext(EncodecStream(self._net, self.info, codebooks, self._device))
 
     def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
         waves = [audio.samples for audio in batch]

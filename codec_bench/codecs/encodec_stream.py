@@ -58,23 +58,27 @@ class EncodecStream(CodecStream):
         """The codes that this piece completes, for `num_samples` samples; none while the first 2240 samples come in.
 
         Args:
-            piece: a multiple of 320 samples; any other number of them, none included, ends the signal.
+            piece: a multiple of 320 samples; any other number of them, or a piece without samples, ends the signal.
 
         Raises:
-            UserError: a rate or channel count that the model does not take, a piece after the last, or an end without any
-                samples before it.
+            UserError: a rate or channel count that the model does not take, a piece after the last, or an end before
+                any samples.
         """
         import torch
 
         from codec_bench.kernels.rvq.dispatch import search
 
-        if piece.num_samples or not self._held.shape[1]:
+        begun = self._encoder.started or self._held.shape[1] > 0
+        if piece.num_samples or not begun:
             check_input(piece, self._info)
         self._encoder.refuse_more(self._info.name)
         last = piece.num_samples % _HOP > 0 or piece.num_samples == 0
         wave = np.concatenate([self._held, piece.samples], axis=1)
         if not last and not self._encoder.started and wave.shape[1] < _FIRST_FRAMES * _HOP:
             self._held = wave
+            return self._codes(np.zeros((self._codebooks, 0), np.int64), 0)
+        if wave.shape[1] == 0:
+            self._encoder.ended = True
             return self._codes(np.zeros((self._codebooks, 0), np.int64), 0)
         self._held = wave[:, :0]
         with full_float32(self._device):
@@ -116,25 +120,54 @@ class _Half:
     """An encoder or decoder with what its layers keep from one piece to the next."""
 
     def __init__(self, side: Any) -> None:
-        from torch.nn.utils import parametrize
-
-        side = copy.deepcopy(side)
-        for module in side.modules():  # a step of one frame must not form 15 million normalised weights again
-            if parametrize.is_parametrized(module):
-                parametrize.remove_parametrizations(module, "weight")
-        layers = list(side.layers)
+        layers = list(_plain(side).layers)
         at = next(k for k, layer in enumerate(layers) if hasattr(layer, "lstm"))
         self._before, self._lstm, self._behind = layers[:at], layers[at].lstm, layers[at + 1 :]
         self._ends: dict[Any, Any] = {}
-        self._state: Any = None
-        self.started = self._ended = False
+        self._states: list[Any] = []
+        self.started = self.ended = False
 
     def step(self, hidden: Any, *, last: bool) -> Any:
-        self.started, self._ended = True, last
-        hidden = _piece(self._before, hidden, self._ends, last=last).permute(2, 0, 1)
-        out, self._state = self._lstm(hidden, self._state)
-        return _piece(self._behind, (out + hidden).permute(1, 2, 0), self._ends, last=last)
+        self.started, self.ended = True, last
+        hidden = _piece(self._before, hidden, self._ends, last=last)
+        return _piece(self._behind, hidden + self._remember(hidden), self._ends, last=last)
+
+    def _remember(self, hidden: Any) -> Any:
+        """The LSTM, cell by cell: on a CPU torch's LSTM rearranges its 17 MB of weights at every call, for 7 ms a frame."""
+        import torch
+
+        if not self._states:
+            nothing = hidden.new_zeros(1, self._lstm.hidden_size)
+            self._states = [(nothing, nothing)] * self._lstm.num_layers
+        out = []
+        for frame in hidden.permute(2, 0, 1):
+            for k, weights in enumerate(self._lstm.all_weights):
+                self._states[k] = torch.lstm_cell(frame, self._states[k], *weights)
+                frame = self._states[k][0]
+            out.append(frame)
+        return torch.stack(out, dim=-1)
 
     def refuse_more(self, name: str) -> None:
-        if self._ended:
-            raise UserError(f"{name}: the stream has ended with what came before, of which its last frame was completed")
+        if self.ended:
+            raise UserError(
+                f"{name}: the stream has ended with what came before, of which its last frame was completed"
+            )
+
+
+def _plain(side: Any) -> Any:
+    """A copy whose weights are normalised once: a step of one frame must not form millions of them again."""
+    import torch
+    from torch.nn.utils import parametrize
+
+    instead: dict[int, Any] = {id(lstm): lstm for lstm in side.modules() if isinstance(lstm, torch.nn.LSTM)}
+    for conv in side.modules():
+        if parametrize.is_parametrized(conv):  # torch's own removal would undo the original with the copy
+            kind = torch.nn.ConvTranspose1d if conv.transposed else torch.nn.Conv1d
+            sizes = conv.in_channels, conv.out_channels, conv.kernel_size, conv.stride
+            plain = kind(*sizes, dilation=conv.dilation, device="meta")
+            weight = conv.weight.detach()
+            if conv.transposed:  # as `_upsample` reads it: otherwise it would be rearranged at every step
+                weight = weight.permute(1, 2, 0).contiguous().permute(2, 0, 1)
+            plain.weight, plain.bias = torch.nn.Parameter(weight), conv.bias
+            instead[id(conv)] = plain
+    return copy.deepcopy(side, instead)

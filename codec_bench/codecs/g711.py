@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
 import numpy as np
 
-from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.base import CodecInfo, CodecStream
 from codec_bench.codecs.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
 from codec_bench.errors import UserError
+from codec_bench.types import Audio, Codes
 
 _RATE_HZ = 8000
 _FRAME = 160
@@ -37,6 +39,10 @@ class G711(BitstreamCodec):
         )
         self._codec = {"ulaw": "pcm_mulaw", "alaw": "pcm_alaw"}[law]
 
+    def streaming(self) -> AbstractContextManager[CodecStream]:
+        """One signal coded a packet of 20 ms at a time; every sample is coded by itself, and nothing is carried."""
+        return nullcontext(_G711Stream(self))
+
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """One byte a sample; the last packet is cut after the last sample."""
         count = packets_for(samples.shape[1], _FRAME)
@@ -47,3 +53,22 @@ class G711(BitstreamCodec):
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal."""
         return decode_packets(self._codec, packets, rate_hz=rate_hz, channels=channels)
+
+
+class _G711Stream(CodecStream):
+    """Both ends of one stream."""
+
+    step_samples = _FRAME
+
+    def __init__(self, codec: G711) -> None:
+        self._codec = codec
+
+    def encode(self, piece: Audio) -> Codes:
+        """The packets of this piece."""
+        (codes,) = self._codec.encode([piece])
+        return codes
+
+    def decode(self, codes: Codes) -> Audio:
+        """The samples of these packets."""
+        (audio,) = self._codec.decode([codes])
+        return audio
