@@ -76,7 +76,8 @@ class _Rounds:
                     responses[request.id] = response
                     if len(responses) == expected:
                         del self._waiting[exchange.question.id]
-                        self._take(exchange, self._rating.score(expected, responses))
+                        answer = answer_of(exchange, exchange.reading)
+                        self._take(exchange, self._rating.score(answer, expected, responses))
         finally:
             self._write(force=True)
 

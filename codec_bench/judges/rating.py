@@ -8,13 +8,14 @@ Conventions
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
-from codec_bench.judges.replies import Verdict, load_reply
+from codec_bench.judges import replies
+from codec_bench.judges.replies import Verdict
 from codec_bench.judges.rubric import load_rubric
 from codec_bench.metrics.answers.base import Answer
 from codec_bench.registry import Spec
@@ -22,6 +23,7 @@ from codec_bench.types import Message, Request, Response, Score
 
 STEM = "rating"
 _SEPARATOR = "#"
+_SWAPPED = "s"
 
 
 def is_rating(name: str) -> bool:
@@ -61,7 +63,6 @@ class Rating:
         self.unit, self.range = self.rubric.unit, self.rubric.range
         self.higher_is_better = self.rubric.higher_is_better
         self.paper, self.source, self.summary = self.rubric.paper, self.rubric.source, self.rubric.summary
-        self._read = load_reply(self.rubric.reply)
 
     def requests(self, answer: Answer, sound: Clip | None, seed: int) -> list[Request] | Score:
         """What the judge is asked about one answer, or the score where it cannot be asked.
@@ -85,31 +86,52 @@ class Rating:
                 if parameters.get("temperature"):
                     parameters["seed"] = _drawn(seed, answer.id, time)
                 messages = self._messages(answer, sound if rubric.hears else None, swapped)
-                key = f"{answer.id}{_SEPARATOR}{time}{'s' if swapped else ''}"
+                key = f"{answer.id}{_SEPARATOR}{time}{_SWAPPED if swapped else ''}"
                 made.append(Request(key, messages, {}, "text", parameters))
         return made
 
-    def score(self, answers: int, responses: Mapping[str, Response]) -> Score:
-        """The score from all replies about one answer, by the request's id.
+    def score(self, answer: Answer, asked: int, responses: Mapping[str, Response]) -> Score:
+        """The score of an answer from the judge's replies, by the request's id.
 
         Args:
-            answers: how many replies were asked for.
+            asked: how many replies were asked for.
         """
-        verdicts: list[Verdict] = []
-        for key, response in sorted(responses.items()):
+        told = sorted(responses.items())
+        for _, response in told:
             if response.status != "ok" or response.text is None:
                 return Score.failed(f"the judge: {response.reason or 'gave no text'}", self.protocol)
-            read = self._read(response.text)
-            if not isinstance(read, Verdict):
-                return Score(None, "unparsed", f"the judge's reply: {read.reason}", self.protocol)
-            verdicts.append(read if not key.endswith("s") else Verdict(tuple(reversed(read.values))))
-        if len(verdicts) != answers:
-            return Score.failed(f"{len(verdicts)} of {answers} verdicts came", self.protocol)
-        own = [verdict.values[-1] for verdict in verdicts]
-        detail: dict[str, Any] = {"verdicts": own, "replies": [r.text for _, r in sorted(responses.items())]}
+        if len(told) != asked:
+            return Score.failed(f"{len(told)} of {asked} verdicts came", self.protocol)
+        texts = [response.text for _, response in told]
+        detail: dict[str, Any] = {"replies": texts}
+        if self.rubric.reply.startswith("official/"):
+            verdicts = [replies.read_official(self.rubric.reply, texts)]
+        else:
+            verdicts = [self._read(text, answer) for text in texts]
+        unread = next((verdict.reason for verdict in verdicts if verdict.reason is not None), None)
+        if unread is not None:
+            return Score(None, "unparsed", f"the judge's reply: {unread}", self.protocol, detail=detail)
         if self.rubric.compares:
-            detail["of_reference"] = fmean(verdict.values[0] for verdict in verdicts)
-        return Score.ok(_combined(own, self.rubric.combine), self.protocol, detail=detail)
+            pairs = [_ordered(verdict, key) for (key, _), verdict in zip(told, verdicts)]
+            detail["of_reference"] = fmean(reference for reference, _ in pairs)
+            own = [answered for _, answered in pairs]
+        else:
+            own = [next(iter(verdict.values.values())) for verdict in verdicts]
+        detail["verdicts"] = own
+        if self.rubric.combine == "mean":
+            return Score.ok(fmean(own), self.protocol, detail=detail)
+        agreed = replies.majority(verdicts)
+        if agreed.reason is not None:
+            return Score(None, "unparsed", f"the judge: {agreed.reason}", self.protocol, detail=detail)
+        return Score.ok(agreed.values["score"], self.protocol, detail=detail)
+
+    def _read(self, reply: str, answer: Answer) -> Verdict:
+        low, high = self.rubric.range
+        if self.rubric.reply == "yes-no":
+            return replies.read_yes_no(reply, answer=answer.text)
+        if self.rubric.reply == "pair":
+            return replies.read_pair(reply, low=low, high=high, answer=answer.text)
+        return replies.read_rating(reply, low=low, high=high, answer=answer.text)
 
     def worst(self, answer: Answer) -> Score:
         """The end of the scale: what an answer adds that was never given or never judged."""
@@ -147,10 +169,10 @@ def _fenced(what: str, text: str, mark: str) -> str:
     return f"<{what} {mark}>\n{text}\n</{what} {mark}>"
 
 
-def _combined(values: Sequence[float], how: str) -> float:
-    if how == "mean":
-        return fmean(values)
-    return float(sum(value > 0.5 for value in values) * 2 > len(values))
+def _ordered(verdict: Verdict, key: str) -> tuple[float, float]:
+    """(rating of the reference, rating of the answer), whichever stood first."""
+    first, second = verdict.values["first"], verdict.values["second"]
+    return (second, first) if key.endswith(_SWAPPED) else (first, second)
 
 
 def _drawn(seed: int, id: str, time: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -23,7 +23,8 @@ class Rubric(BaseModel):
         compares: whether the reference answer is rated beside the answer; the verdict is then a pair.
         swap: ask a second time with both answers in the other order, and take the mean.
         hears: whether the judge is given the sound of the answer.
-        reply: how a reply is read, by its name in `codec_bench.judges.replies`.
+        reply: how a reply is read: `rating` (one number of the range), `pair` (two), `yes-no`, or a published reader by its
+            name in `codec_bench.judges.replies`.
         times: how often each question is asked. combine: `mean` or `majority` of the verdicts.
         needs: columns without which nothing can be asked.
         parameters: of the judge's generation.
@@ -40,7 +41,7 @@ class Rubric(BaseModel):
     compares: bool = False
     swap: bool = False
     hears: bool = False
-    reply: str
+    reply: Literal["rating", "pair", "yes-no"] | Annotated[str, Field(pattern=r"^official/")]
     times: int = Field(1, ge=1, le=9)
     combine: Literal["mean", "majority"] = "mean"
     needs: list[str] = []
