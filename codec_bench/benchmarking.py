@@ -20,7 +20,17 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
-from codec_bench.api import Running, execute, kept_numbers, names, new_folder, working_engine, write_json, write_results
+from codec_bench.api import (
+    Running,
+    code_hash,
+    execute,
+    kept_numbers,
+    names,
+    new_folder,
+    working_engine,
+    write_json,
+    write_results,
+)
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.data import open_source
 from codec_bench.data.source import with_problem
@@ -31,10 +41,11 @@ from codec_bench.engine.scheme import Scheme
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
 from codec_bench.judges.rating import is_rating
-from codec_bench.models import load_model
+from codec_bench.models import load_model, own_name
 from codec_bench.models.asking import ask_all
-from codec_bench.models.base import Model
+from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.cache import ResponseCache
+from codec_bench.registry import is_own_code
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Sample
@@ -135,12 +146,13 @@ def run_benchmark(
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, str]] = []
     for name in models:
-        mine, why = _fitting(wanted, name, request)
+        info = _info(name, request)
+        mine, why = _fitting(wanted, info, phase)
         left_out += why
         if phase != "scores" and mine:
-            asyncio.run(_answers(mine, load_model(name, given.get(name)), folder, request))
+            asyncio.run(_answers(mine, name, folder, request))
         for one in mine:
-            runs[one.name, name] = _finished(one, name, folder, request)
+            runs[one.name, info.name] = _finished(one, info.name, folder, request)
     if not runs:
         raise UserError(f"none of it can run: {left_out[0][2]}")
     outcome = Outcome(folder, runs, tuple(left_out))
@@ -209,26 +221,33 @@ def _sample(question: Question) -> Sample:
     return with_problem(sample, question.problem) if question.problem is not None else sample
 
 
+def _info(name: str, request: _Request) -> ModelInfo:
+    """What a model is called in results, and what it takes and gives. Scores need no model, only its name."""
+    try:
+        return load_model(name, request.options.get(name)).info
+    except UserError:
+        if request.phase != "scores":
+            raise
+        return ModelInfo(own_name(name))
+
+
 def _fitting(
-    wanted: Sequence[Benchmark], name: str, request: _Request
+    wanted: Sequence[Benchmark], info: ModelInfo, phase: Phase
 ) -> tuple[list[Benchmark], list[tuple[str, str, str]]]:
     """The benchmarks that a model can answer, and why not the others."""
+    fitting, why = [], []
     for one in wanted:
         if one.kind == "codec":
             raise UserError(
-                f"'{one.name}' is a benchmark of codecs, and '{name}' is asked for as a model",
+                f"'{one.name}' is a benchmark of codecs, and '{info.name}' is asked for as a model",
                 hint=f"codec-bench run {one.name} --codec NAME",
             )
-    if request.phase == "scores":
-        return list(wanted), []
-    info = load_model(name, request.options.get(name)).info
-    fitting, why = [], []
-    for one in wanted:
-        if one.wants in info.outputs:
+        if phase == "scores" or one.wants in info.outputs:
             fitting.append(one)
         else:
-            reason = f"'{one.name}' needs {one.wants} back, and the model '{name}' gives {' and '.join(info.outputs)}"
-            why.append((one.name, name, reason))
+            gives = " and ".join(info.outputs)
+            reason = f"'{one.name}' needs {one.wants} back, and the model '{info.name}' gives {gives}"
+            why.append((one.name, info.name, reason))
     return fitting, why
 
 
@@ -241,27 +260,37 @@ def _safe(name: str) -> str:
     return _UNSAFE.sub("_", name).strip(".") or "_"
 
 
-async def _answers(wanted: Sequence[Benchmark], model: Model, folder: Path, request: _Request) -> None:
+async def _answers(wanted: Sequence[Benchmark], name: str, folder: Path, request: _Request) -> None:
     """The first phase of every benchmark, with the model loaded once."""
-    tell = request.running.progress
-    cache = ResponseCache.of_user() if request.running.cache else None
-    tell("loading", 0, 0, 0, 0.0)
+    model = load_model(name, request.options.get(name))
+    # What code of one's own does may change while its identity stays: its answers are not kept for other runs.
+    cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
+    identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
+    request.running.progress("loading", 0, 0, 0, 0.0)
     try:
         await model.start()
         for one in wanted:
-            await _answer(one, model, run_folder(folder, one.name, model.info.name), request, cache)
+            place = run_folder(folder, one.name, model.info.name)
+            await _answer(one, model, identity, place, request, cache)
     finally:
         await model.close()
         if cache is not None:
             cache.close()
 
 
-async def _answer(one: Benchmark, model: Model, folder: Path, request: _Request, cache: ResponseCache | None) -> None:
+async def _answer(
+    one: Benchmark,
+    model: Model,
+    identity: Mapping[str, Any],
+    folder: Path,
+    request: _Request,
+    cache: ResponseCache | None,
+) -> None:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     prompt = one.prompt_for(model.info)
     scheme = _scheme(one, prompt.process, request.judge)
     asked = {
-        **one.asked, "prompt": prompt.identity, "model": dict(model.identity), "limit": request.limit, "seed": request.seed,
+        **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
         "revision": questions.revision,
     }  # fmt: skip
     with _writing(folder, asked, _scored(one, scheme, request.judge)) as writer:

@@ -94,7 +94,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     out.print(table(columns, rows, numeric=columns[3:]))
     for row in overview["benchmarks"]:
         if row["failures"]["reasons"]:
-            out.print(failures_table({"failures": row["failures"]}))
+            out.print(failures_table({"systems": {row["model"]: {}}, "failures": row["failures"]}))
     for benchmark, model, reason in outcome.left_out:
         talk(f"left out: {benchmark} with {model}: {reason}")
     talk(f"folder: {outcome.folder}; pages: {outcome.folder}/BENCHMARK/MODEL/report.html")
