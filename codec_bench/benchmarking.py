@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import is_own_code
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.record import DATABASE, Run, run_folders
 from codec_bench.types import Sample
 
 if TYPE_CHECKING:
@@ -442,25 +443,28 @@ async def _rate(run: Run, writer: AnswerWriter, scheme: Scheme, request: _Reques
 
 
 def _write_overview(outcome: Outcome) -> None:
-    """`summary.json` over all runs of the folder: the primary metric of each benchmark and model, and where its run lies."""
-    from codec_bench.stats.summary import summarise
-
+    """`summary.json` over all runs of the folder, those of earlier commands included: a row per benchmark and system."""
     rows = []
-    for (benchmark, model), run in outcome.runs.items():
-        facts, summary = run.meta.get("benchmark") or {}, summarise(run)
-        metrics = summary["systems"][model]["metrics"]
-        primary = facts.get("primary")
-        rows.append(
-            {
-                "benchmark": benchmark,
-                "model": model,
-                "folder": os.path.relpath(run.folder, outcome.folder),
-                "category": facts.get("category"),
-                "primary": primary,
-                "metrics": metrics,
-                "failures": summary["failures"],
-                "published": facts.get("published", []),
-            }
-        )
+    for folder in run_folders(outcome.folder):
+        run = Run(folder)
+        facts = run.meta.get("benchmark")
+        written = folder / "summary.json"
+        if facts is None or not written.is_file():
+            continue
+        summary = json.loads(written.read_text("utf-8"))
+        for system, entry in summary["systems"].items():
+            mine = [reason for reason in summary["failures"]["reasons"] if reason["system"] == system]
+            rows.append(
+                {
+                    "benchmark": facts["name"],
+                    "model": system,
+                    "folder": os.path.relpath(folder, outcome.folder),
+                    "category": facts.get("category"),
+                    "primary": facts.get("primary"),
+                    "metrics": entry["metrics"],
+                    "failures": {**summary["failures"], "reasons": mine},
+                    "published": facts.get("published", []),
+                }
+            )
     left_out = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.left_out]
     write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": left_out})

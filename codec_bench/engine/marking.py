@@ -223,11 +223,12 @@ def mark_all(
     """
     marker = Marker(next(iter(run.systems)), scheme)
     done = failed = 0
+    hears = scheme.hears
     spoken: list[tuple[int, Sample]] = []
     for chunk in _chunks(todo):
         plain = []
         for exchange in exchanges(run, chunk):
-            sample = _spoken_sample(exchange) if scheme.hears else None
+            sample = _spoken_sample(exchange) if hears else None
             if sample is None:
                 plain.append(exchange)
             else:

@@ -114,62 +114,51 @@ class AnswerWriter(RunWriter):
         Raises:
             UserError: the record cannot be written.
         """
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for question, answer in pairs:
-                self._write_pair(question, answer)
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise self._trouble(error) from error
-
-    def _write_pair(self, q: QuestionRecord, a: AnswerRecord) -> None:
-        text = q.expected[0] if q.expected else None
-        self._db.execute(
-            "INSERT OR REPLACE INTO samples (number, id, audio, text, speaker, language, duration_s, sample_rate_hz, channels) "
-            "VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
-            (q.number, q.id, q.source, text, q.language, q.duration_s, q.sample_rate_hz, q.channels),
-        )
-        self._db.execute(
-            "INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)",
-            (q.number, _json(q.fields), _json(list(q.expected)), _json(q.subsets), q.prompt, q.audio),
-        )
-        self._db.execute(
-            "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        samples, questions, answers = [], [], []
+        for q, a in pairs:
+            text = q.expected[0] if q.expected else None
+            samples.append((q.number, q.id, q.source, text, q.language, q.duration_s, q.sample_rate_hz, q.channels))
+            questions.append((q.number, _json(q.fields), _json(q.expected), _json(q.subsets), q.prompt, q.audio))
+            answers.append(
+                (
+                    q.number, a.status, a.reason, a.text, a.audio, _json(a.usage), a.latency_s, a.first_s, a.finish, a.cut_s,
+                    a.attempts, a.cached, _json(a.notes),
+                )
+            )  # fmt: skip
+        self._transact(
             (
-                q.number, a.status, a.reason, a.text, a.audio, _json(a.usage), a.latency_s, a.first_s, a.finish, a.cut_s,
-                a.attempts, a.cached, _json(list(a.notes)),
+                "INSERT OR REPLACE INTO samples (number, id, audio, text, speaker, language, duration_s, sample_rate_hz, "
+                "channels) VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
+                samples,
             ),
-        )  # fmt: skip
+            ("INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)", questions),
+            ("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", answers),
+        )
 
     def write_marked(self, items: Sequence[tuple[int, ItemRecord]], readings: Mapping[int, Reading]) -> None:
         """Writes scored answers, and what was made of them, by the question's number; first the readings, so that an item
         that is in the record has its own."""
         if not items:
             return
-        self._transact(
-            "INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)",
-            [(number, r.transcript, r.parsed, r.reason) for number, r in readings.items()],
-        )
+        rows = [(number, r.transcript, r.parsed, r.reason) for number, r in readings.items()]
+        self._transact(("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)", rows))
         self.write(items)
 
     def write_scores(self, system: str, metric: str, scores: Mapping[int, Score]) -> None:
         """Writes one metric's scores by the question's number, in place of those that are there."""
-        self._transact(
-            "INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [self._score_row(system, metric, number, score) for number, score in scores.items()],
-        )
+        rows = [self._score_row(system, metric, number, score) for number, score in scores.items()]
+        self._transact(("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows))
 
     def scored(self, metric: str) -> set[int]:
         """Numbers of the questions that have a score of a metric, whatever its status."""
         number = self._metrics[metric]
         return {n for (n,) in self._db.execute("SELECT sample FROM scores WHERE metric = ?", (number,))}
 
-    def _transact(self, sql: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    def _transact(self, *writes: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
         try:
             self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(sql, rows)
+            for sql, rows in writes:
+                self._db.executemany(sql, rows)
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             if self._db.in_transaction:
@@ -243,5 +232,7 @@ def _sound(run: Run, question: QuestionRecord) -> Path | None:
     return Path(question.source) if question.source is not None else None
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value if isinstance(value, list) else dict(value), ensure_ascii=False)
+def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:
+    if not value:
+        return "{}" if isinstance(value, Mapping) else "[]"
+    return json.dumps(dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False)

@@ -21,6 +21,7 @@ from codec_bench.report import numbers
 from codec_bench.report.page.exchanges import collect_exchanges, counting_rows, published_rows, subset_rows
 from codec_bench.report.page.sound import Clip, choose_clips
 from codec_bench.stats.summary import summarise
+from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run, SampleRow
 
 _BROKEN = {"failed", "unparsed", "undefined", "no_estimate", "not_scored"}
@@ -115,9 +116,10 @@ def collect(
 
 
 def _run_names(runs: Sequence[Run]) -> list[str]:
-    """Folder names, with as many parents as it takes to tell them apart."""
+    """Folder names, with as many parents as it takes to tell them apart; a benchmark's lies in its parent's."""
     paths = [run.folder.resolve().parts for run in runs]
-    for depth in range(1, max(map(len, paths)) + 1):
+    least = 2 if any(map(has_answers, runs)) else 1
+    for depth in range(least, max(map(len, paths)) + 1):
         names = ["/".join(parts[-depth:]) for parts in paths]
         if len(set(names)) == len(names):
             return names
