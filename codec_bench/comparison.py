@@ -9,6 +9,8 @@ from typing import Any
 
 from codec_bench.api import names
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.stats.bootstrap import ratios
+from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.paired import Comparison, ScoreRow, compare_scores
 from codec_bench.store.record import Run, open_run
 
@@ -119,10 +121,11 @@ def _metrics(
             metric=name,
             higher_is_better=facts_a[name]["higher_is_better"],
             seed=seed,
+            fold=FOLDS.get(facts_a[name].get("aggregate"), ratios),
         )
 
 
 def _rows(run: Run, system: str, metric: str) -> Iterator[ScoreRow]:
     speakers = {s.id: s.speaker for s in run.samples()}
     for s in run.scores(system, metric):
-        yield ScoreRow(s.id, s.value, s.numerator, s.denominator, speakers[s.id])
+        yield ScoreRow(s.id, s.value, s.numerator, s.denominator, speakers[s.id], s.detail.get("counts"))

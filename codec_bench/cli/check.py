@@ -23,7 +23,8 @@ _EXTRAS = {
     "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",), "codecs": ("snac",),
     "asr": ("ctranslate2", "faster-whisper", "funasr"), "pitch": ("pyworld",),
     "text": ("OpenCC", "num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
-    "s3prl": ("s3prl",), "api": ("httpx",), "ray": ("ray",),
+    "s3prl": ("s3prl",), "api": ("httpx", "websockets"), "hub": ("datasets",), "isolated": ("uv",),
+    "ray": ("ray",),
 }  # fmt: skip
 
 

@@ -65,6 +65,15 @@ def cluster_table(numerators: np.ndarray, denominators: np.ndarray, clusters: np
         ValueError: lengths differ, or a number is not finite.
     """
     table = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
+    return cluster_sums(table, clusters)
+
+
+def cluster_sums(table: np.ndarray, clusters: np.ndarray | None) -> np.ndarray:
+    """Sums per unit of what items add, `(items, k)` to float64 `(units, k)`; the items themselves without clusters.
+
+    Raises:
+        ValueError: lengths differ, or a number is not finite.
+    """
     if not np.isfinite(table).all():
         raise ValueError("a numerator or denominator is not finite; only scored items may enter a statistic")
     if clusters is None:
@@ -90,6 +99,15 @@ def resampled_sums(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
     with ThreadPoolExecutor(parts) as pool:
         done = pool.map(lambda at: cpu.resampled_sums(table, at[0], at[1] - at[0], seed), pairwise(edges))
         return np.concatenate(list(done))
+
+
+def resampled_parts(table: np.ndarray, resamples: int, seed: int) -> np.ndarray:
+    """As `resampled_sums` for any number of columns, `(units, k)` to `(resamples, k)`: all columns of one draw are its own."""
+    width = table.shape[1]
+    pairs = [np.ascontiguousarray(table[:, k : k + 2]) for k in range(0, width - 1, 2)]
+    if width % 2:
+        pairs.append(np.ascontiguousarray(np.repeat(table[:, -1:], 2, axis=1)))
+    return np.concatenate([resampled_sums(pair, resamples, seed) for pair in pairs], axis=1)[:, :width]
 
 
 def ratios(sums: np.ndarray) -> np.ndarray:

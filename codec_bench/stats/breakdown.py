@@ -7,13 +7,21 @@ Conventions
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.bootstrap import Interval, cluster_codes, percentile_interval, ratios, resampled_sums
+from codec_bench.stats.bootstrap import (
+    Interval,
+    cluster_codes,
+    cluster_sums,
+    percentile_interval,
+    ratios,
+    resampled_parts,
+)
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.store.record import Run
 
@@ -97,33 +105,19 @@ def folded(fold: Fold, sums: np.ndarray) -> float | None:
     """The value of items together; None for none, or where it is not defined."""
     if not len(sums):
         return None
-    value = float(fold(np.asarray([[_exact_sum(column) for column in sums.T]]))[0])
+    # Exact sums, so that the order of the items does not matter.
+    value = float(fold(np.asarray([[math.fsum(column) for column in sums.T]]))[0])
     return value if np.isfinite(value) else None
-
-
-def _exact_sum(column: np.ndarray) -> float:
-    import math
-
-    return math.fsum(column)  # the order of the items does not matter
 
 
 def interval(fold: Fold, sums: np.ndarray, speakers: Sequence[str], seed: int) -> Interval | None:
     """A bootstrap interval; equal seeds draw equal units for every pair of columns."""
     if len(sums) < 2:
         return None
-    clusters = cluster_codes([speaker or None for speaker in speakers])
-    units = sums
-    if clusters is not None:
-        codes = np.unique(clusters, return_inverse=True)[1]
-        units = np.stack([np.bincount(codes, column) for column in sums.T], axis=1)
+    units = cluster_sums(sums, cluster_codes([speaker or None for speaker in speakers]))
     if len(units) < 2:
         return None
-    columns = [units[:, k : k + 2] for k in range(0, units.shape[1], 2)]
-    if columns[-1].shape[1] == 1:
-        columns[-1] = np.repeat(columns[-1], 2, axis=1)
-    drawn = [resampled_sums(np.ascontiguousarray(pair), RESAMPLES, seed) for pair in columns]
-    totals = np.concatenate(drawn, axis=1)[:, : units.shape[1]]
-    return percentile_interval(fold(totals), LEVEL, len(units))
+    return percentile_interval(fold(resampled_parts(units, RESAMPLES, seed)), LEVEL, len(units))
 
 
 def subsets_of(run: Run) -> dict[str, dict[str, list[int]]]:

@@ -9,8 +9,7 @@ Conventions
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,11 +18,12 @@ import numpy as np
 from codec_bench.stats.bootstrap import (
     Interval,
     cluster_codes,
-    cluster_table,
+    cluster_sums,
     percentile_interval,
     ratios,
-    resampled_sums,
+    resampled_parts,
 )
+from codec_bench.stats.breakdown import folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class ScoreRow(NamedTuple):
         value: the item's own score, or None where it failed.
         numerator, denominator: what it adds to the corpus value, or None where it failed.
         speaker: for clustering, or None.
+        parts: what it adds to a value that is no ratio of two sums (BLEU), in place of those two, or None.
     """
 
     id: str
@@ -70,6 +71,7 @@ class ScoreRow(NamedTuple):
     numerator: float | None
     denominator: float | None
     speaker: str | None = None
+    parts: Sequence[float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +131,40 @@ def paired_bootstrap(
     Raises:
         ValueError: lengths differ, a number is not finite, or the level is not between 0 and 1.
     """
-    if len(numerators_a) != len(numerators_b):
-        raise ValueError(f"A has {len(numerators_a)} items and B has {len(numerators_b)}; expected the same items")
-    value_a = _ratio(numerators_a, denominators_a)
-    value_b = _ratio(numerators_b, denominators_b)
+    tables = [
+        np.stack([np.asarray(n, np.float64), np.asarray(d, np.float64)], axis=1)
+        for n, d in ((numerators_a, denominators_a), (numerators_b, denominators_b))
+    ]
+    return paired_parts(*tables, clusters, seed=seed, resamples=resamples, level=level)
+
+
+def paired_parts(
+    a: np.ndarray,
+    b: np.ndarray,
+    clusters: np.ndarray | None = None,
+    *,
+    fold: Callable[[np.ndarray], np.ndarray] = ratios,
+    seed: int,
+    resamples: int = 2000,
+    level: float = 0.95,
+) -> PairedDifference:
+    """As `paired_bootstrap`, for values that any fold makes of summed parts.
+
+    Args:
+        a, b: what each item adds, `(items, k)`, sorted by id. fold: sums `(..., k)` to values.
+
+    Raises:
+        ValueError: lengths differ, a number is not finite, or the level is not between 0 and 1.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"A has {len(a)} items and B has {len(b)}; expected the same items")
+    value_a, value_b = folded(fold, a), folded(fold, b)
     difference = None if value_a is None or value_b is None else value_a - value_b
-    table_a = cluster_table(numerators_a, denominators_a, clusters)
-    table_b = cluster_table(numerators_b, denominators_b, clusters)
+    table_a, table_b = cluster_sums(a, clusters), cluster_sums(b, clusters)
     units = len(table_a)
     if units < 2:
         return PairedDifference(value_a, value_b, difference, None, None)
-    drawn = ratios(resampled_sums(table_a, resamples, seed)) - ratios(resampled_sums(table_b, resamples, seed))
+    drawn = fold(resampled_parts(table_a, resamples, seed)) - fold(resampled_parts(table_b, resamples, seed))
     drawn = drawn[np.isfinite(drawn)]
     interval = percentile_interval(drawn, level, units)
     if interval is None:
@@ -182,6 +207,7 @@ def compare_scores(
     seed: int,
     resamples: int = 2000,
     level: float = 0.95,
+    fold: Callable[[np.ndarray], np.ndarray] = ratios,
 ) -> Comparison:
     """Compares two systems on one metric over the items that both have a number for, whatever the order of the rows.
 
@@ -192,6 +218,7 @@ def compare_scores(
         seed: of the draws.
         resamples: how many.
         level: of the interval, such as 0.95.
+        fold: what makes the corpus value of the items' summed parts.
     """
     scored_a = {row.id: row for row in a_rows}
     scored_b = {row.id: row for row in b_rows}
@@ -202,12 +229,11 @@ def compare_scores(
     )
     dropped = len(scored_a.keys() | scored_b.keys()) - len(ids)
     a, b = [scored_a[id] for id in ids], [scored_b[id] for id in ids]
-    both = paired_bootstrap(
-        np.array([row.numerator for row in a], np.float64),
-        np.array([row.denominator for row in a], np.float64),
-        np.array([row.numerator for row in b], np.float64),
-        np.array([row.denominator for row in b], np.float64),
+    both = paired_parts(
+        _parts(a),
+        _parts(b),
         cluster_codes([row.speaker for row in a]),
+        fold=fold,
         seed=seed,
         resamples=resamples,
         level=level,
@@ -223,6 +249,7 @@ def compare_scores(
     )  # fmt: skip
 
 
-def _ratio(numerators: Sequence[float], denominators: Sequence[float]) -> float | None:
-    below = math.fsum(denominators)
-    return math.fsum(numerators) / below if below else None
+def _parts(rows: Sequence[ScoreRow]) -> np.ndarray:
+    """What rows add, float64 `(rows, k)`."""
+    parts = [(row.numerator, row.denominator) if row.parts is None else row.parts for row in rows]
+    return np.asarray(parts, np.float64).reshape(len(rows), -1 if rows else 2)
