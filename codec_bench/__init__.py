@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codec_bench.api import evaluate, score
+    from codec_bench.benchmarking import run_benchmark
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.base import Codec, CodecInfo
     from codec_bench.comparison import compare
     from codec_bench.exactness import verify_batching
+    from codec_bench.leaderboard import leaderboard
     from codec_bench.metrics.base import Inputs, Metric
     from codec_bench.profiling import profile
     from codec_bench.scoring import load_metric
@@ -34,20 +36,24 @@ __all__ = [
     "compare",
     "error_rate",
     "evaluate",
+    "leaderboard",
     "load_codec",
     "load_metric",
     "open_run",
     "profile",
+    "run_benchmark",
     "score",
     "verify_batching",
 ]
 
 _HOMES = {
     "codec_bench.api": ("evaluate", "score"),
+    "codec_bench.benchmarking": ("run_benchmark",),
     "codec_bench.codecs": ("load_codec",),
     "codec_bench.codecs.base": ("Codec", "CodecInfo"),
     "codec_bench.comparison": ("compare",),
     "codec_bench.exactness": ("verify_batching",),
+    "codec_bench.leaderboard": ("leaderboard",),
     "codec_bench.metrics.base": ("Inputs", "Metric"),
     "codec_bench.profiling": ("profile",),
     "codec_bench.scoring": ("load_metric",),

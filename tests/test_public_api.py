@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import re
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 
 import codec_bench
 from codec_bench.data import open_source
+from codec_bench.models import load_model
+from codec_bench.types import Message, Request
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -32,7 +35,7 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     shutil.copy(next(iter(open_source("embedded"))).audio, "a.flac")
     blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), flags=re.S)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     space: dict = {}
     exec(blocks[0], space)
     assert set(space["scores"][0]) == {"dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"}
@@ -49,6 +52,11 @@ def test_the_readmes_python_runs(tmp_path, monkeypatch):
     clip = codec_bench.Audio.read("a.flac")
     (back,) = codec.decode(codec.encode([clip]))
     assert np.abs(back.samples - clip.samples).max() < 2 / 1023
+    # The model of the third block is a sketch around one function.
+    Path("my_model.py").write_text("def answer(messages): return messages[-1].content[0].upper()\n" + blocks[2])
+    model = load_model("./my_model.py:MyModel")
+    request = Request("a", (Message("user", ("hello",)),))
+    assert asyncio.run(model.ask(request)).text == "HELLO"
 
 
 def test_load_metric_scores_pairs_and_says_why_not(rng):
