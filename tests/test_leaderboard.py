@@ -82,3 +82,13 @@ def test_a_folder_without_runs_is_refused(tmp_path):
 def test_an_unknown_board_suggests():
     with pytest.raises(UserError, match="did you mean ultraeval-codec"):
         leaderboard("ultraeval-codecs")
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_our_runs_have_what_a_board_shows(board):
+    from codec_bench.benchmark import load_benchmark
+
+    rows = leaderboard(board).rows
+    for column in leaderboard(board).columns:
+        if any(column.name in row.cells for row in rows):
+            assert column.metric in load_benchmark(column.benchmark).metrics

@@ -6,7 +6,7 @@ import hashlib
 import io
 from dataclasses import dataclass
 
-from codec_bench.audio.decode import check_samples, read_audio
+from codec_bench.audio.decode import check_samples, decode_bytes, read_audio
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import prepare
 from codec_bench.types import Audio
@@ -17,10 +17,12 @@ class Clip:
     """Sound in a file, in a row of a table, or in memory; nothing is decoded before it is asked for.
 
     Args:
-        source: a path as `read_audio` takes it, or audio that is here already.
+        source: a path as `read_audio` takes it, the bytes of a sound file, or audio that is here already.
+        name: what sound in memory is called in messages.
     """
 
-    source: str | Audio
+    source: str | bytes | Audio
+    name: str = "the audio in memory"
 
     def read(self) -> Audio:
         """All channels at the sound's own rate.
@@ -29,9 +31,9 @@ class Clip:
             AudioError: it cannot be read, or holds no samples or samples that are not finite.
         """
         if isinstance(self.source, Audio):
-            check_samples(self.source, "the audio in memory")
+            check_samples(self.source, self.name)
             return self.source
-        return read_audio(self.source)
+        return decode_bytes(self.source, self.name) if isinstance(self.source, bytes) else read_audio(self.source)
 
     def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
         """One channel at a rate, cut to a length.

@@ -6,6 +6,7 @@ scaled to [-1, 1) by their full scale; nothing is normalised.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 
@@ -17,27 +18,63 @@ from codec_bench.types import Audio
 SUFFIXES = frozenset(
     ".wav .flac .ogg .oga .opus .mp3 .m4a .mp4 .aac .amr .wma .aif .aiff .au .caf .w64 .webm .mka .sph".split()
 )
-_DECLARES_LENGTH = (".wav", ".flac", ".aif", ".aiff", ".w64", ".au")
+_DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _MENDED_SIZE = re.compile(r"^\s*data\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 
 
 def read_audio(path: str | os.PathLike[str]) -> Audio:
-    """Decodes a file, all channels, at its own rate.
+    """Decodes a file, or the sound of a row of a table, all channels, at its own rate.
+
+    Args:
+        path: of a file, or a locator such as `/data/test.parquet::audio::17` (see `codec_bench.audio.table`).
 
     Raises:
         AudioError: missing, empty, truncated, not audio, or holding no samples or samples that are not finite.
     """
     path = os.fspath(path)
+    if "::" in path:
+        from codec_bench.audio.table import find_locator, read_located
+
+        locator = find_locator(path)
+        if locator is not None:
+            return read_located(locator)
+    return read_file(path)
+
+
+def read_file(path: str) -> Audio:
+    """Decodes a file: `read_audio` of what can only be a path.
+
+    Raises:
+        AudioError: as `read_audio`.
+    """
     if not os.path.exists(path):
         raise AudioError(f"there is no file '{path}'")
     if os.path.isdir(path):
         raise AudioError(f"'{path}' is a folder; expected a sound file")
     if os.path.getsize(path) == 0:
         raise AudioError(f"'{path}' is empty (0 bytes)")
-    audio = _read_libsndfile(path)
+    return _decode(path, path)
+
+
+def decode_bytes(data: bytes, name: str) -> Audio:
+    """Decodes the bytes of a sound file.
+
+    Args:
+        name: what it is called in messages.
+
+    Raises:
+        AudioError: as `read_audio`.
+    """
+    if not data:
+        raise AudioError(f"'{name}' is empty (0 bytes)")
+    return _decode(data, name)
+
+
+def _decode(source: str | bytes, name: str) -> Audio:
+    audio = _read_libsndfile(source, name)
     if audio is None:
-        audio = _read_ffmpeg(path)
-    check_samples(audio, path)
+        audio = _read_ffmpeg(source, name)
+    check_samples(audio, name)
     return audio
 
 
@@ -61,35 +98,35 @@ def check_samples(audio: Audio, name: str) -> None:
         )
 
 
-def _read_libsndfile(path: str) -> Audio | None:
+def _read_libsndfile(source: str | bytes, name: str) -> Audio | None:
     import soundfile
 
     try:
-        with soundfile.SoundFile(path) as file:
-            expected, rate, log = file.frames, file.samplerate, file.extra_info
+        with soundfile.SoundFile(source if isinstance(source, str) else io.BytesIO(source)) as file:
+            expected, rate, log, kind = file.frames, file.samplerate, file.extra_info, file.format
             samples = file.read(dtype="float32", always_2d=True)
     except soundfile.LibsndfileError as error:
         if "flac" in str(error).lower() or "psf" in str(error).lower():
-            raise AudioError(f"'{path}' cannot be decoded: {error.error_string.strip()}") from error
+            raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
     # A compressed stream may declare no length (2**63 - 1); a declared one that is not reached is a cut file. Of a WAV
     # file libsndfile mends the declared size itself and only its log tells, as it does of one written to a pipe (size
     # 0 or 2**32 - 1), which is whole.
-    if len(samples) < expected < 2**62 and path.lower().endswith(_DECLARES_LENGTH):
-        raise AudioError(f"'{path}' is truncated: it declares {expected} samples and holds {len(samples)}")
+    if len(samples) < expected < 2**62 and kind in _DECLARES_LENGTH:
+        raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {len(samples)}")
     mended = _MENDED_SIZE.search(log)
     if mended and int(mended[2]) < int(mended[1]) < 2**32 - 256:
-        raise AudioError(f"'{path}' is truncated: it declares {mended[1]} bytes of sound and holds {mended[2]}")
+        raise AudioError(f"'{name}' is truncated: it declares {mended[1]} bytes of sound and holds {mended[2]}")
     return Audio(samples.T, rate)
 
 
-def _read_ffmpeg(path: str) -> Audio:
+def _read_ffmpeg(source: str | bytes, name: str) -> Audio:
     import av
 
     try:
-        with av.open(path) as container:
+        with av.open(source if isinstance(source, str) else io.BytesIO(source)) as container:
             if not container.streams.audio:
-                raise AudioError(f"'{path}' has no sound in it")
+                raise AudioError(f"'{name}' has no sound in it")
             stream = container.streams.audio[0]
             rate = stream.codec_context.sample_rate
             resampler = av.AudioResampler(format="fltp", rate=rate)
@@ -98,7 +135,7 @@ def _read_ffmpeg(path: str) -> Audio:
     except AudioError:
         raise
     except (av.error.FFmpegError, ValueError, IndexError) as error:
-        raise AudioError(f"'{path}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error
+        raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error
     if not parts:
-        raise AudioError(f"'{path}' holds no samples")
+        raise AudioError(f"'{name}' holds no samples")
     return Audio(np.concatenate(parts, axis=1), rate)

@@ -89,7 +89,11 @@ def describe(name: str) -> dict[str, Any] | None:
 
     if has_benchmark(name):
         one = load_benchmark(name)
-        return {"benchmark": one.name, **one.described, "data": one.data.model_dump(exclude_none=True),
+        published: dict[str, list[str]] = {}
+        for p in one.published:
+            published.setdefault(f"published {p.metric}", []).append(f"{p.model} {p.value:g}")
+        facts = {key: value for key, value in one.described.items() if key not in ("name", "published")}
+        return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True),
                 "prompt": str(one.spec.prompt), "postprocess": list(one.process), "defined in": one.entry.file}  # fmt: skip
     if name in suite_names():
         return {"suite": name, "benchmarks": list(suite(name))}

@@ -22,7 +22,7 @@ State = Literal["ok", "note", "wrong"]
 _EXTRAS = {
     "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",), "codecs": ("snac",),
     "asr": ("ctranslate2", "faster-whisper", "funasr"), "pitch": ("pyworld",),
-    "text": ("OpenCC", "num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
+    "text": ("OpenCC", "langdetect", "nltk", "num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
     "s3prl": ("s3prl",), "api": ("httpx", "websockets"), "hub": ("datasets",), "isolated": ("uv",),
     "ray": ("ray",),
 }  # fmt: skip
@@ -158,9 +158,12 @@ def print_doctor(as_json: bool) -> bool:
 
 
 def check_name(name: str) -> list[Finding]:
-    """Checks a data set, a codec or a metric."""
+    """Checks a data set, a codec, a metric, a benchmark or a model."""
     from codec_bench import metrics
+    from codec_bench.benchmark import benchmark_names, canonical
+    from codec_bench.benchmark.loader import is_path
     from codec_bench.codecs import is_command_file
+    from codec_bench.models import model_names
     from codec_bench.registry import Spec, is_own_code, load_attribute
     from codec_bench.store.record import DATABASE, open_run
 
@@ -172,8 +175,14 @@ def check_name(name: str) -> list[Finding]:
             return [
                 Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")
             ]
+        if canonical(name) in benchmark_names() or (is_path(name) and _defines_a_benchmark(name)):
+            return _check_benchmark(name)
+        if name in model_names() or _configures_a_model(name):
+            return _check_model(name)
         if is_own_code(name):
             made = load_attribute(name)
+            if hasattr(made, "ask"):
+                return _check_model(name)
             return _check_metric(name) if hasattr(made, "compute") else _check_codec(name)
         if is_command_file(name):
             return _check_codec(name)
@@ -185,6 +194,36 @@ def check_name(name: str) -> list[Finding]:
         return _check_data(name)
     except UserError as error:
         return [Finding(name, "wrong", error.message, error.hint or "")]
+
+
+def _defines_a_benchmark(path: str) -> bool:
+    return os.path.basename(path) == "benchmark.yaml" or os.path.isfile(os.path.join(path, "benchmark.yaml"))
+
+
+def _configures_a_model(path: str) -> bool:
+    from codec_bench.config import load_yaml
+    from codec_bench.models import KINDS, is_own_file
+
+    if not is_own_file(path) or not os.path.isfile(path):
+        return False
+    document = load_yaml(path)
+    return isinstance(document, dict) and document.get("kind") in KINDS
+
+
+def _check_benchmark(name: str) -> list[Finding]:
+    from codec_bench.benchmark.validate import validate_benchmark
+
+    found = validate_benchmark(name)
+    wrong = [Finding(name, "wrong", str(f), f.hint or "") for f in found]
+    return wrong or [Finding(name, "ok", "the definition, its prompts, steps and metrics fit together")]
+
+
+def _check_model(name: str) -> list[Finding]:
+    from codec_bench.models import load_model
+
+    info = load_model(name).info
+    facts = f"takes {' and '.join(info.inputs)}, gives {' and '.join(info.outputs)}; it was not started"
+    return [Finding(f"model {name}", "ok", facts)]
 
 
 def _check_data(name: str) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Samples from a registered name, a folder or a manifest: named, not yet decoded."""
+"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables: named, not yet decoded."""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
+from codec_bench.audio.table import Locator
 from codec_bench.data.rows import NOTHING, PROBLEM, Row
 from codec_bench.errors import UserError
 
@@ -35,7 +36,7 @@ _ROWS_AT_ONCE = 16_384
 _LAYOUTS_KEPT = 256
 
 
-class _Columns:
+class Columns:
     """Where the known fields stand among the columns of a row."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -52,6 +53,18 @@ class _Columns:
             for at, name in enumerate(names)
             if at not in known
         ]
+
+
+class Sound(NamedTuple):
+    """A cell that holds a sound, or names it elsewhere than beside the manifest.
+
+    Args:
+        path: as `read_audio` takes it.
+        name: what the file was called, or None; ids are made from it.
+    """
+
+    path: str
+    name: str | None
 
 
 class _BadCell(Exception):
@@ -74,15 +87,25 @@ def _text(value: Any, field: str) -> str | None:
     raise _BadCell(f"has a {type(value).__name__} as its {field}; expected text")
 
 
-def _row(
-    number: int, columns: _Columns, names: Sequence[str], values: Sequence[Any], folder: str, needed: Sequence[str]
+def make_row(
+    number: int, columns: Columns, names: Sequence[str], values: Sequence[Any], folder: str, needed: Sequence[str]
 ) -> Row:
-    """One row from its cells; what is wrong with it continues `line 7 of x.jsonl ...`."""
+    """One row from its cells; what is wrong with it continues `line 7 of x.jsonl ...`.
+
+    Args:
+        values: one a name; sounds as `Sound`.
+        folder: what paths are relative to. needed: fields of which a row must have one.
+    """
     problem = None
     cells: dict[str, str | None] = {}
+    stems: dict[str, str | None] = {}
     for field, at in columns.at.items():
+        value = values[at]
         try:
-            cells[field] = _text(values[at], field)
+            if isinstance(value, Sound) and field in ("audio", "estimate"):
+                cells[field], stems[field] = value
+            else:
+                cells[field] = stems[field] = _text(value, field)
         except _BadCell as bad:
             problem = problem or str(bad)
     if problem is None and all(not cells.get(field) for field in needed):
@@ -96,7 +119,7 @@ def _row(
     return Row(
         number,
         cells.get("id") or None,
-        None if problem else cells.get("audio") or cells.get("estimate") or None,
+        None if problem else stems.get("audio") or stems.get("estimate") or None,
         absolute(cells.get("audio")),
         cells.get("text"),
         sys.intern(speaker) if speaker else None,
@@ -122,15 +145,15 @@ def read_manifest(path: str, *, require_audio: bool) -> Iterator[Row]:
         raise UserError(f"'{path}' is neither a folder, a sound file nor a manifest ({', '.join(READERS)})")
     place, folder = os.path.basename(path), os.path.dirname(path)
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
-    layouts: dict[tuple[str, ...], _Columns] = {}
+    layouts: dict[tuple[str, ...], Columns] = {}
     try:
         for number, names, values, problem in READERS[kind](path, needed):
             if problem is None:
                 if names not in layouts:
                     if len(layouts) == _LAYOUTS_KEPT:  # JSON whose keys are data would grow it without end
                         layouts.clear()
-                    layouts[names] = _Columns(names)
-                row = _row(number, layouts[names], names, values, folder, needed)
+                    layouts[names] = Columns(names)
+                row = make_row(number, layouts[names], names, values, folder, needed)
                 problem = row.problem
             else:
                 row = Row(number, None)
@@ -149,7 +172,7 @@ def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> Non
     for name in plain:
         if plain.count(name) > 1:
             raise UserError(f"'{path}' has two columns called '{name}'")
-    if not any(alias in plain for field in needed for alias in ALIASES[field]):
+    if needed and not any(alias in plain for field in needed for alias in ALIASES[field]):
         wanted = ", ".join(alias for field in needed for alias in ALIASES[field])
         raise UserError(
             f"'{path}' has no column for {' or '.join(needed)}; it has {', '.join(names) or 'none'}",
@@ -242,9 +265,19 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
             yield number, names, cells, None
 
 
+def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any] | None]) -> list[Sound | None]:
+    """Where the sounds of some rows lie, from what was read of them."""
+    return [
+        None if cell is None else Sound(str(Locator(path, column, first + at)), cell.get("path"))
+        for at, cell in enumerate(cells)
+    ]
+
+
 def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
     import pyarrow
     import pyarrow.parquet
+
+    from codec_bench.data.parquet import batches_of, sound_leaves
 
     def plain(kind: pyarrow.DataType) -> bool:
         kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
@@ -265,16 +298,26 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
         with pyarrow.parquet.ParquetFile(path) as file:
             schema = file.schema_arrow
             _check_header(path, schema.names, needed)
-            for field, at in _Columns(schema.names).at.items():
-                if not plain(schema.types[at]):
+            sounds: dict[str, list[str]] = {}
+            for field, at in Columns(schema.names).at.items():
+                name = schema.names[at]
+                if field in ("audio", "estimate") and (leaves := sound_leaves(file, name)) is not None:
+                    sounds[name] = leaves
+                elif not plain(schema.types[at]):
                     raise UserError(
-                        f"the column '{schema.names[at]}' of '{path}' holds {schema.types[at]}; expected text as its {field}",
-                        hint="audio inside a table must be written out to files first" if field == "audio" else None,
+                        f"the column '{name}' of '{path}' holds {schema.types[at]}; expected text"
+                        f"{' or sound' if field in ('audio', 'estimate') else ''} as its {field}"
                     )
-            names = tuple(name for name, kind in zip(schema.names, schema.types) if plain(kind))
+            names = tuple(n for n, kind in zip(schema.names, schema.types) if plain(kind) or n in sounds)
+            leaves = [leaf for name in names for leaf in sounds.get(name, (name,))]
             number = 0
-            for batch in file.iter_batches(batch_size=_ROWS_AT_ONCE, columns=list(names)):
-                columns = [batch.column(name).to_pylist() for name in names]
+            for size, batch in batches_of(file, leaves, _ROWS_AT_ONCE):
+                columns = [
+                    _sounds(path, name, number, batch.column(name).to_pylist() if sounds[name] else [{}] * size)
+                    if name in sounds
+                    else batch.column(name).to_pylist()
+                    for name in names
+                ]
                 for values in zip(*columns):
                     number += 1
                     yield number, names, values, None

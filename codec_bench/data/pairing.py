@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from codec_bench.audio.table import find_locator
 from codec_bench.data.rows import stem
 from codec_bench.data.source import Source, open_source, problem_of, with_problem
 from codec_bench.errors import UserError
@@ -35,7 +36,7 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
         if sample.id in files:
             found[sample.id] = sample.id
     doubts: dict[str, str] = {}
-    for key in (lambda s: stem_of_id(s.id), lambda s: stem(s.audio) if s.audio else None):
+    for key in (lambda s: stem_of_id(s.id), lambda s: _file_stem(s.audio)):
         _match_stems([s for s in wanted if s.id not in found], files, key, found, doubts)
 
     samples = []
@@ -65,6 +66,11 @@ def stem_of_id(id: str) -> str:
     return id.rpartition("/")[2]
 
 
+def _file_stem(path: str | None) -> str | None:
+    """The stem of a sound file; None for a sound in a table, whose file holds others too."""
+    return None if path is None or find_locator(path) is not None else stem(path)
+
+
 def _match_stems(
     samples: list[Sample],
     files: dict[str, str],
@@ -77,7 +83,7 @@ def _match_stems(
     by_stem: dict[str, list[str]] = {}
     for id, path in files.items():
         if id not in taken:
-            by_stem.setdefault(stem(path), []).append(id)
+            by_stem.setdefault(_file_stem(path) or stem_of_id(id), []).append(id)
     askers: dict[str, list[str]] = {}
     for sample in samples:
         if (name := key(sample)) is not None and name in by_stem:

@@ -17,7 +17,9 @@ from functools import cached_property
 from pathlib import Path
 
 from codec_bench.audio.decode import SUFFIXES
+from codec_bench.audio.table import find_locator
 from codec_bench.data.folder import read_folder
+from codec_bench.data.hub import PREFIX
 from codec_bench.data.manifest import NAMES, read_manifest, unit_of
 from codec_bench.data.rows import PROBLEM, Row, to_samples
 from codec_bench.errors import UserError
@@ -84,11 +86,12 @@ class Source:
 
 
 def _size(path: str | None) -> int | None:
-    """Bytes of a file, -1 where it cannot be found."""
+    """Bytes of a file, or of the table that holds the sound; -1 where it cannot be found."""
     if path is None:
         return None
     try:
-        return os.stat(path).st_size
+        located = find_locator(path)
+        return os.stat(path if located is None else located.file).st_size
     except (OSError, ValueError):
         return -1
 
@@ -104,10 +107,12 @@ def open_source(
 
     Args:
         data: a registered name (`embedded`), a folder of sound files at any depth (or one that holds a `manifest.jsonl`,
-            `.csv`, `.tsv` or `.parquet`, which then counts), a manifest, one sound file, or samples.
+            `.csv`, `.tsv` or `.parquet`, which then counts), a manifest, one sound file, a data set of the Hugging Face hub
+            (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`) or a folder of Parquet files in its layout, or samples.
         limit: take at most this many.
         seed: None takes the first; a number takes a random part that depends on the ids and the seed alone, whatever
-            the order of the rows, and keeps their order.
+            the order of the rows, and keeps their order. Of the hub's data sets it depends on the rows' places in their
+            splits, and nothing else is fetched.
         require_audio: whether a row without reference audio is a problem. Scoring generated speech against texts does
             not need it.
 
@@ -120,7 +125,7 @@ def open_source(
     if isinstance(data, Source):
         source = Source(data.name, data.samples[:front], data.unmatched)
     elif isinstance(data, (str, os.PathLike)):
-        source = _open_path(os.fspath(data), front, require_audio)
+        source = _open_path(os.fspath(data), limit, seed, require_audio)
     else:
         rows = (_row_of(number, sample, require_audio) for number, sample in enumerate(data, 1))
         source = Source("samples", to_samples(rows, "the samples", unit="sample", limit=front))
@@ -137,12 +142,10 @@ def open_source(
     return source
 
 
-def _open_path(data: str, limit: int | None, require_audio: bool) -> Source:
-    if data.startswith("hf:"):
-        raise UserError(
-            f"'{data}' is a data set on the Hugging Face hub, which this version does not read",
-            hint="write its audio to files and name the folder or a manifest of it",
-        )
+def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:
+    if data.startswith(PREFIX):
+        return _open_table(data, limit, seed, require_audio)
+    front = limit if seed is None else None
     path = os.path.abspath(os.path.expanduser(REGISTERED.get(data, data)))
     name = os.path.basename(path) or "root"
     if not os.path.exists(path):
@@ -152,7 +155,9 @@ def _open_path(data: str, limit: int | None, require_audio: bool) -> Source:
     if os.path.isdir(path):
         manifest = next((found for held in NAMES if os.path.isfile(found := os.path.join(path, held))), None)
         if manifest is None:
-            samples = to_samples(read_folder(path), name, unit="file", limit=limit)
+            samples = to_samples(read_folder(path), name, unit="file", limit=front)
+            if not samples and _holds_tables(path):
+                return _open_table(path, limit, seed, require_audio)
             if not samples:
                 raise UserError(
                     f"the folder '{data}' holds no sound file and no {', '.join(NAMES)}",
@@ -162,11 +167,26 @@ def _open_path(data: str, limit: int | None, require_audio: bool) -> Source:
         path = manifest
     elif os.path.splitext(path)[1].lower() in SUFFIXES:
         row = Row(1, None, name, path)
-        return Source(name, to_samples([row], name, unit="file", limit=limit))
+        return Source(name, to_samples([row], name, unit="file", limit=front))
     elif os.path.splitext(name)[0] == "manifest":
         name = os.path.basename(os.path.dirname(path)) or name
     rows = read_manifest(path, require_audio=require_audio)
-    return Source(name, to_samples(rows, os.path.basename(path), unit=unit_of(path), limit=limit))
+    return Source(name, to_samples(rows, os.path.basename(path), unit=unit_of(path), limit=front))
+
+
+def _open_table(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:
+    """A data set in the hub's layout; the part that is wanted is chosen before anything of it is fetched."""
+    from codec_bench.data.samples import table_rows  # a folder of sounds need not wait for what reads tables
+    from codec_bench.data.table import open_table
+
+    table = open_table(data, limit=limit, seed=seed)
+    rows = table_rows(table, require_audio=require_audio)
+    return Source(table.name, to_samples(rows, table.name, unit="row", limit=None))
+
+
+def _holds_tables(folder: str) -> bool:
+    """Whether a folder holds a Parquet file at any depth."""
+    return any(name.endswith(".parquet") for _, _, names in os.walk(folder, followlinks=True) for name in names)
 
 
 def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:

@@ -170,9 +170,28 @@ def test_a_column_twice_is_refused(tmp_path):
         open_source(path)
 
 
-def test_sound_inside_parquet_is_refused_with_its_type(tmp_path):
-    pq.write_table(pa.table({"audio": [{"bytes": b"RIFF", "path": None}]}), tmp_path / "hub.parquet")
-    with pytest.raises(UserError, match=r"column 'audio' .* holds struct.*written out to files"):
+def test_sound_inside_parquet_is_named_by_its_row(tmp_path):
+    cells = [{"bytes": b"RIFF", "path": "deep/one.flac"}, None, {"bytes": b"RIFF", "path": None}]
+    path = tmp_path / "set.parquet"
+    pq.write_table(pa.table({"audio": cells, "text": ["a", "b", "c"]}), path, row_group_size=2)
+    source = open_source(path)
+    assert [(s.id, s.audio, s.text) for s in source] == [
+        ("one", f"{path}::audio::0", "a"), ("set.parquet:2", None, "b"), ("set.parquet:3", f"{path}::audio::2", "c"),
+    ]  # fmt: skip
+    assert source.problems == {"set.parquet:2": "row 2 of set.parquet has no audio (its columns are audio, text)"}
+
+
+def test_sound_inside_parquet_as_generated_audio(tmp_path):
+    path = tmp_path / "set.parquet"
+    pq.write_table(pa.table({"id": ["x"], "audio": ["a.wav"], "generated": [b"RIFF"]}), path)
+    (sample,) = open_source(path)
+    assert (sample.audio, sample.estimate) == (str(tmp_path / "a.wav"), f"{path}::generated::0")
+
+
+@pytest.mark.parametrize("held", [[1.5], {"x": 1}, [["a.wav"]]])
+def test_a_column_that_is_neither_text_nor_sound_is_refused_with_its_type(tmp_path, held):
+    pq.write_table(pa.table({"audio": [held]}), tmp_path / "hub.parquet")
+    with pytest.raises(UserError, match=r"column 'audio' .* holds (list|struct).*expected text or sound as its audio"):
         open_source(tmp_path / "hub.parquet")
 
 

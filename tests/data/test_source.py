@@ -164,7 +164,8 @@ def test_a_seeded_part_does_not_depend_on_the_order(tmp_path):
     [
         ("no/such/folder", "there is no data set, folder or manifest 'no/such/folder'"),
         ("embeded", "did you mean embedded"),
-        ("hf:org/set:config", "Hugging Face hub, which this version does not read"),
+        ("hf:org/set:config:split:more", "'hf:org/set:config:split:more' is not the name of a data set"),
+        ("hf:", "write hf:OWNER/NAME[:CONFIG][:SPLIT]"),
         ("notes.txt", "neither a folder, a sound file nor a manifest"),
         ("empty", "holds no sound file and no manifest.jsonl"),
         ("empty.jsonl", "'empty.jsonl' holds no samples"),

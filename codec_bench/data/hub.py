@@ -1,0 +1,329 @@
+"""Where a data set lies: on the Hugging Face hub, in the hub's cache, in a mirror, in a folder.
+
+Conventions
+    Nothing of a repository is ever executed. A repository that is a loading script is read from the hub's own conversion of
+    it to Parquet, or refused.
+    A path is relative to the repository's root, with `/`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+
+PREFIX = "hf:"
+MIRROR_VARIABLE = "CODEC_BENCH_DATA"
+"""A folder that holds data sets as OWNER/NAME; what lies there is not asked of the hub."""
+CONVERTED = "refs/convert/parquet"
+_CARD = "README.md"
+_CONVERTED_PATH = re.compile(r"[^/]+/[^/]+/\d{4}\.parquet")
+_COMMIT = re.compile("[0-9a-f]{40}")
+_LISTINGS = "codec-bench"  # in the hub's cache, beside the snapshots
+_CARD_COMMIT = ".cache/huggingface/download/README.md.metadata"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """Where the files of one data set are.
+
+    Args:
+        name: for messages and keys of a cache.
+        root: the folder that holds the files, or None on the hub.
+        repo: OWNER/NAME on the hub, or None.
+        revision: the commit, or None where that is not known.
+        partial: the folder is the hub's cache, which holds only what was fetched.
+        converted: the files lie as in the hub's own conversion of data sets to Parquet.
+        files: paths of a repository on the hub, and of one in its cache where they were noted; else empty.
+    """
+
+    name: str
+    root: str | None
+    repo: str | None = None
+    revision: str | None = None
+    partial: bool = False
+    converted: bool = False
+    files: frozenset[str] = frozenset()
+
+    def path_of(self, file: str) -> str:
+        """What `datasets` calls a file, as a path of the repository."""
+        if self.root is None:
+            return file.removeprefix(f"hf://datasets/{self.repo}@{self.revision}/")
+        return os.path.relpath(file, self.root).replace(os.sep, "/") if os.path.isabs(file) else file
+
+    def local(self, path: str) -> str:
+        """The file on this machine; from the hub it is fetched into the hub's cache, unless it is there.
+
+        Raises:
+            UserError: it is not there, or could not be fetched.
+        """
+        if self.root is not None:
+            file = os.path.join(self.root, path)
+            if not os.path.isfile(file):
+                cached = f"'{path}' of {self.name} is not in the hub's cache (commit {self.revision})"
+                raise UserError(
+                    cached if self.partial else f"there is no file '{file}'",
+                    hint="unset HF_HUB_OFFLINE, or run once with a network" if self.partial else None,
+                )
+            return file
+        from huggingface_hub import hf_hub_download
+
+        try:
+            return hf_hub_download(str(self.repo), path, repo_type="dataset", revision=self.revision)
+        except Exception as error:  # huggingface_hub's own and those of its HTTP library, which change their classes
+            raise hub_trouble(error, str(self.repo), self.revision, f"'{path}' of ") from error
+
+    def metadata(self, path: str) -> Any:
+        """The footer of a Parquet file; of one that is still on the hub only its last bytes are fetched.
+
+        Raises:
+            UserError: it is not there, could not be fetched, or is not Parquet.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            if self.root is not None:
+                return pq.read_metadata(self.local(path))
+            from huggingface_hub import HfFileSystem, try_to_load_from_cache
+
+            here = try_to_load_from_cache(str(self.repo), path, repo_type="dataset", revision=self.revision)
+            if isinstance(here, str):
+                return pq.read_metadata(here)
+            remote = f"datasets/{self.repo}@{self.revision}/{path}"
+            with HfFileSystem().open(remote, block_size=1 << 16, cache_type="readahead") as file:
+                return pq.read_metadata(file)
+        except pa.ArrowException as error:
+            raise UserError(f"'{path}' of {self.name} is not Parquet: {str(error).splitlines()[0]}") from error
+        except UserError:
+            raise
+        except Exception as error:
+            raise hub_trouble(error, str(self.repo), self.revision, f"the footer of '{path}' of ") from error
+
+    def sound(self, named: str, beside: str) -> str:
+        """The path of a sound file that a row names: beside the row's own file, or from the root.
+
+        Args:
+            named: as written. beside: path of the table that names it.
+        """
+        if os.path.isabs(named):
+            return named
+        folder = os.path.dirname(beside)
+        candidates = [os.path.normpath(os.path.join(above, named)).replace(os.sep, "/") for above in (folder, "")]
+        found = next((path for path in candidates if self.has(path)), None)
+        # What is not there is a path all the same: reading it fails, and with it that row alone.
+        return self.local(found) if found is not None else os.path.join(self.root or str(self.repo), candidates[0])
+
+    def has(self, path: str) -> bool:
+        """Whether the repository or the folder holds a file."""
+        if self.root is None:
+            return path in self.files
+        return os.path.isfile(os.path.join(self.root, path))
+
+
+# ------------------------------------------------------------------------------------------------------ where it lies
+
+
+def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
+    """`hf:REPO[@REVISION][:CONFIG][:SPLIT]` as (repository, revision, the names after it).
+
+    Raises:
+        UserError: it is written in another way.
+    """
+    repo, *names = where.removeprefix(PREFIX).split(":")
+    repo, _, revision = repo.partition("@")
+    parts = repo.split("/")
+    if len(parts) > 2 or len(names) > 2 or not all(parts) or not all(names) or {".", ".."} & set(parts):
+        raise UserError(f"'{where}' is not the name of a data set", hint="write hf:OWNER/NAME[:CONFIG][:SPLIT]")
+    return repo, revision or None, names
+
+
+def find_place(repo: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
+    """Where a repository's files are: the mirror, the hub, or the hub's cache where the hub is not to be or cannot be asked.
+
+    Raises:
+        UserError: there is no such repository or revision, it is gated, or it lies nowhere within reach.
+    """
+    from codec_bench.weights.download import offline  # reads a catalogue, which a folder of one's own need not wait for
+
+    named = os.environ.get(MIRROR_VARIABLE) if mirror is None else mirror
+    if named:
+        folder = os.path.join(os.path.expanduser(os.fspath(named)), repo)
+        if os.path.isdir(folder):
+            return folder_place(folder, repo, revision)
+        if mirror is not None:
+            raise UserError(
+                f"the mirror has no data set '{repo}': there is no folder '{folder}'",
+                hint=f"hf download {repo} --repo-type dataset --local-dir {folder}",
+            )
+    if (forbidden := offline()) is not None:
+        place = _cached(repo, revision)
+        if place is None:
+            raise UserError(
+                f"the data set '{repo}'{_at(revision)} is not in the hub's cache, and {forbidden} forbids fetching it",
+                hint=f"unset {forbidden}, or name a folder that holds {repo} with {MIRROR_VARIABLE}",
+            )
+        return place
+    return _on_hub(repo, revision)
+
+
+def folder_place(folder: str, name: str, revision: str | None) -> Place:
+    """A folder in the hub's layout.
+
+    Raises:
+        UserError: it was downloaded from another commit than the one asked for.
+    """
+    root = os.path.realpath(folder)
+    card = Path(root, _CARD_COMMIT)
+    commit = card.read_text("utf-8").split("\n")[0].strip() if card.is_file() else os.path.basename(root)
+    known = commit if _COMMIT.fullmatch(commit) else None
+    if known is not None and revision is not None and _COMMIT.fullmatch(revision) and revision != known:
+        raise UserError(f"'{folder}' holds commit {known} of '{name}'; expected {revision}")
+    converted = not os.path.isfile(os.path.join(root, _CARD)) and _is_converted(_files_in(root))
+    return Place(name, root, revision=known, converted=converted)
+
+
+def _at(revision: str | None) -> str:
+    return f" at '{revision}'" if revision else ""
+
+
+def _cache_folder(repo: str) -> str:
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return os.path.join(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo, repo_type="dataset"))
+
+
+def _cached(repo: str, revision: str | None) -> Place | None:
+    """What the hub's cache holds of a revision, its conversion to Parquet where it is a script."""
+    folder = _cache_folder(repo)
+
+    def snapshot(revision: str) -> tuple[str, str] | None:
+        ref = Path(folder, "refs", *revision.split("/"))
+        commit = ref.read_text("utf-8").strip() if ref.is_file() else revision
+        root = os.path.join(folder, "snapshots", commit)
+        return (os.path.realpath(root), commit) if _COMMIT.fullmatch(commit) and os.path.isdir(root) else None
+
+    found = snapshot(revision or "main")
+    if revision is None and (found is None or os.path.isfile(os.path.join(found[0], _script_of(repo)))):
+        found = snapshot(CONVERTED) or found
+    if found is None:
+        return None
+    root, commit = found
+    files = _listing(folder, commit)
+    return Place(repo, root, repo, commit, True, _is_converted(files or _files_in(root)), files)
+
+
+def _on_hub(repo: str, revision: str | None) -> Place:
+    from huggingface_hub import HfApi
+
+    from codec_bench.weights.download import TIMEOUT_S
+
+    api = HfApi()
+    try:
+        info = api.dataset_info(repo, revision=revision, timeout=TIMEOUT_S)
+        if info.gated:  # anybody may see what it holds, and not everybody may have it
+            api.auth_check(repo, repo_type="dataset")
+    except Exception as error:
+        place = _cached(repo, revision) if server_status(error) is None else None
+        if place is not None:
+            return place
+        raise hub_trouble(error, repo, revision) from error
+    script, asked = _script_of(repo), revision or "main"
+    if any(file.rfilename == script for file in info.siblings or ()):
+        what = f"the data set '{repo}' is a loading script ({script}), which is not run"
+        if revision not in (None, "main"):
+            raise UserError(
+                f"{what}{_at(revision)}", hint=f"the hub's conversion to Parquet is its revision {CONVERTED}"
+            )
+        asked = CONVERTED
+        try:
+            info = api.dataset_info(repo, revision=CONVERTED, timeout=TIMEOUT_S)
+        except Exception as error:
+            raise UserError(
+                f"{what}, and the hub has not converted it to Parquet",
+                hint=f"convert it yourself and name the folder that holds it as {repo} with {MIRROR_VARIABLE}",
+            ) from error
+    files = frozenset(file.rfilename for file in info.siblings or ())
+    _remember(repo, asked, info.sha, files)
+    return Place(repo, None, repo, info.sha, converted=_is_converted(files), files=files)
+
+
+def _script_of(repo: str) -> str:
+    return f"{repo.rpartition('/')[2]}.py"
+
+
+def _is_converted(files: Collection[str]) -> bool:
+    """Whether files lie as in the hub's conversion of a data set: CONFIG/SPLIT/0000.parquet and no card."""
+    tables = [path for path in files if path.endswith(".parquet")]
+    return bool(tables) and _CARD not in files and all(map(_CONVERTED_PATH.fullmatch, tables))
+
+
+def _files_in(root: str) -> list[str]:
+    return [path.relative_to(root).as_posix() for path in Path(root).rglob("*") if path.is_file()]
+
+
+def _remember(repo: str, revision: str, commit: str, files: frozenset[str]) -> None:
+    """Notes in the hub's cache which commit a revision is and which files it has, for when there is no network."""
+    folder = Path(_cache_folder(repo))
+    notes = {folder / _LISTINGS / f"{commit}.json": json.dumps(sorted(files))}
+    if not _COMMIT.fullmatch(revision):
+        notes[folder.joinpath("refs", *revision.split("/"))] = commit
+    try:
+        for note, text in notes.items():
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(text, "utf-8")
+    except OSError:  # a cache that cannot be written to is still read
+        pass
+
+
+def _listing(folder: str, commit: str) -> frozenset[str]:
+    """The files of a commit as they were noted, or none."""
+    try:
+        return frozenset(json.loads(Path(folder, _LISTINGS, f"{commit}.json").read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return frozenset()
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    chain = [error]
+    while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and below not in chain:
+        chain.append(below)
+    return chain
+
+
+def server_status(error: BaseException) -> int | None:
+    """What a server answered, or None where none did."""
+    return next((r.status_code for e in _chain(error) if (r := getattr(e, "response", None)) is not None), None)
+
+
+def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "") -> UserError:
+    """What went wrong with the hub as something to mend. what: the part that was wanted, such as `'a.parquet' of `."""
+    from huggingface_hub import constants, errors
+
+    page, status, chain = f"{constants.ENDPOINT}/datasets/{repo}", server_status(error), _chain(error)
+    mirror = f"a folder that holds it as {repo}: {MIRROR_VARIABLE}=FOLDER"
+    if any(isinstance(e, errors.GatedRepoError) for e in chain):
+        return UserError(
+            f"the data set '{repo}' is gated: its owners want their terms accepted first",
+            hint=f"accept them at {page}, then set HF_TOKEN to a token of that account (or: hf auth login); or {mirror}",
+        )
+    if any(isinstance(e, errors.RevisionNotFoundError) for e in chain):
+        return UserError(f"the data set '{repo}' has no revision '{revision}'", hint=f"see {page}")
+    if any(isinstance(e, errors.RepositoryNotFoundError) for e in chain) or status in (401, 403, 404):
+        return UserError(
+            f"{what}'{page}' is not there, or may not be seen: the server answered {status}",
+            hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
+        )
+    if status is not None:
+        return UserError(f"{what}'{page}' could not be fetched: the server answered {status}", hint="try again later")
+    if isinstance(error, OSError) and error.filename is not None:
+        return UserError(f"'{error.filename}' cannot be written: {error.strerror}")
+    reason = str(chain[-1]).split("\n")[0] or type(chain[-1]).__name__
+    return UserError(f"{what}'{page}' could not be reached: {reason}", hint=f"check the network; or {mirror}")

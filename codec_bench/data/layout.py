@@ -1,0 +1,179 @@
+"""What is in a data set: its configurations, splits, data files and declared types."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codec_bench.data.hub import CONVERTED, Place, hub_trouble, server_status
+from codec_bench.errors import MissingExtra, UserError
+
+_SHARD = re.compile(r"(?P<stem>.*)-(?P<number>\d{5})-of-(?P<of>\d{5})(?P<rest>.*)")
+_CARDS = ("README.md", ".huggingface.yaml")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """One configuration of a data set.
+
+    Args:
+        splits: the paths of the data files of every split, in order.
+        features: the types of the columns as the data set's card declares them, by name; empty where it does not.
+        sizes: rows by split as the card declares them.
+        builder: what reads files that are not Parquet, or None.
+    """
+
+    splits: Mapping[str, tuple[str, ...]]
+    features: Mapping[str, Any] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    builder: Any = None
+
+
+def read_layout(place: Place, config: str | None) -> Layout:
+    """The splits and data files of one configuration, found as the `datasets` library finds them.
+
+    Raises:
+        MissingExtra: the library is not installed.
+        UserError: there is no such configuration, or no data file.
+    """
+    if place.converted:
+        return _converted_layout(place, config)
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtra("a data set in the layout of the Hugging Face hub", "datasets", "hub") from error
+    from datasets.utils import logging
+
+    logging.set_verbosity_error()  # what is wrong is said once, by us
+    source = place.root if place.root is not None else f"hf://datasets/{place.repo}"
+    revision = {} if place.root is not None else {"revision": place.revision}
+
+    def build(source: str) -> Any:
+        try:
+            # Nothing is prepared on disk, but the library wants a folder for it.
+            with tempfile.TemporaryDirectory() as scratch:
+                return datasets.load_dataset_builder(source, config, cache_dir=scratch, **revision)
+        except Exception as error:
+            raise _not_laid_out(error, place, config, source, revision) from error
+
+    if place.partial:
+        with tempfile.TemporaryDirectory() as empty:
+            base = _as_if_whole(place, os.path.realpath(empty))
+            builder = build(base)
+            splits = {name: _with_missing(paths) for name, paths in _files_of(builder, Place("", base)).items()}
+        if not all(path.endswith(".parquet") for paths in splits.values() for path in paths):
+            builder = build(source)
+    else:
+        builder = build(source)
+        splits = _files_of(builder, place)
+    sizes = {str(name): info.num_examples for name, info in (builder.info.splits or {}).items() if info.num_examples}
+    return Layout(splits, dict(builder.info.features or {}), sizes, builder)
+
+
+def _files_of(builder: Any, place: Place) -> dict[str, tuple[str, ...]]:
+    files = builder.config.data_files or {}
+    return {str(split): tuple(map(place.path_of, paths)) for split, paths in files.items()}
+
+
+def _as_if_whole(place: Place, folder: str) -> str:
+    """Fills a folder with the card and an empty file for every file of a repository of which the cache holds a part.
+
+    Where the files were not noted they are those in the cache; a pattern of the card that none of them fits gets a file
+    that fits it, so that its split is known, and reading it says what is missing.
+    """
+    from datasets.utils.metadata import MetadataConfigs
+    from huggingface_hub import DatasetCard
+
+    root = Path(str(place.root))
+    names = set(place.files) or {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    if not place.files and (root / _CARDS[0]).is_file():
+        configs = MetadataConfigs.from_dataset_card_data(DatasetCard.load(root / _CARDS[0]).data)
+        patterns = [pattern for one in configs.values() for pattern in _patterns(one.get("data_files"))]
+        for pattern in patterns:
+            if not any(fnmatch.fnmatch(name, pattern) for name in names):
+                stand_in = pattern.replace("**", "*").replace("*", "MISSING")
+                names.add(stand_in if "." in os.path.basename(stand_in) else f"{stand_in}.parquet")
+    for name in names:
+        file = os.path.normpath(os.path.join(folder, name))
+        if file.startswith(folder + os.sep):
+            os.makedirs(os.path.dirname(file), exist_ok=True)
+            with open(file, "wb"):
+                pass
+    for card in _CARDS:
+        if (root / card).is_file():
+            shutil.copyfile(root / card, os.path.join(folder, card))
+    return folder
+
+
+def _patterns(data_files: Any) -> list[str]:
+    """The patterns of a card's `data_files`: text, a list, a mapping of splits, or a list of {split, path}."""
+    if isinstance(data_files, str):
+        return [data_files]
+    if isinstance(data_files, Mapping):
+        return _patterns(data_files["path"] if "path" in data_files else list(data_files.values()))
+    return [pattern for item in data_files or () for pattern in _patterns(item)]
+
+
+def _not_laid_out(
+    error: Exception, place: Place, config: str | None, source: str, revision: Mapping[str, Any]
+) -> UserError:
+    import datasets
+
+    if place.root is None and server_status(error) is not None:
+        return hub_trouble(error, str(place.repo), place.revision)
+    if isinstance(error, RuntimeError) and "scripts" in str(error):
+        return UserError(
+            f"the data set '{place.name}' is a loading script, which is not run",
+            hint=f"take the hub's conversion of it: revision {CONVERTED}, or a folder of Parquet files",
+        )
+    names: list[str] = []
+    if isinstance(error, ValueError):
+        try:
+            names = datasets.get_dataset_config_names(source, **revision)
+        except Exception:  # the first error says more
+            names = []
+    if names and config is None and len(names) > 1:
+        return UserError(
+            f"the data set '{place.name}' has several configurations", hint=f"name one: {', '.join(names)}"
+        )
+    if names and config is not None and config not in names:
+        return UserError(
+            f"the data set '{place.name}' has no configuration '{config}'", hint=f"there are: {', '.join(names)}"
+        )
+    reason = (str(error) or type(error).__name__).splitlines()[0]
+    return UserError(f"the files of the data set '{place.name}' cannot be made out: {reason}")
+
+
+def _converted_layout(place: Place, config: str | None) -> Layout:
+    """The hub's conversion lies as CONFIG/SPLIT/0000.parquet; one that was cut at some size keeps its name `partial-SPLIT`."""
+    paths = place.files or (path.relative_to(str(place.root)).as_posix() for path in Path(str(place.root)).rglob("*"))
+    found: dict[str, dict[str, list[str]]] = {}
+    for path in sorted(paths):
+        parts = path.split("/")
+        if len(parts) == 3 and path.endswith(".parquet"):
+            found.setdefault(parts[0], {}).setdefault(parts[1], []).append(path)
+    if config is None and len(found) > 1 and "default" not in found:
+        raise UserError(f"the data set '{place.name}' has several configurations", hint=f"name one: {', '.join(found)}")
+    chosen = config or ("default" if "default" in found else next(iter(found), None))
+    if chosen not in found:
+        raise UserError(
+            f"the data set '{place.name}' has no configuration '{chosen}'", hint=f"there are: {', '.join(found)}"
+        )
+    return Layout({split: tuple(paths) for split, paths in found[chosen].items()})
+
+
+def _with_missing(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """The files of a split with those in their places that their names (`-00001-of-00004`) say are missing."""
+    matches = [_SHARD.fullmatch(path) for path in paths]
+    if not paths or any(m is None or m["stem"] != matches[0]["stem"] or m["of"] != matches[0]["of"] for m in matches):
+        return paths
+    here = {int(m["number"]): path for m, path in zip(matches, paths)}
+    name = "{stem}-{{:05d}}-of-{of}{rest}".format(**matches[0].groupdict())
+    return tuple(here.get(number) or name.format(number) for number in range(int(matches[0]["of"])))

@@ -1,0 +1,313 @@
+"""Rows of Parquet files: only the columns that are needed are read, and sound stays where it is."""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.audio.clip import Clip
+from codec_bench.audio.table import RATES, Locator
+from codec_bench.data.cells import SoundPaths, is_sound_name, sound_feature
+from codec_bench.data.hub import Place
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_ROWS_AT_ONCE = 512
+_BUFFER_BYTES = 1 << 18
+_FOOTERS_AT_ONCE = 8
+
+
+class _Column:
+    """How one column of a file is read.
+
+    Args:
+        name: the column.
+        leaves: what of it is read of the file: all of it, or as little as tells which rows have a sound.
+        kind: `plain`, `path` (text that may name sound files), `sound`, `sounds` (a list of sounds), or `outside` (sounds
+            that the table names and does not hold).
+    """
+
+    def __init__(self, name: str, field: pa.DataType, feature: Any, leaves: Sequence[str], siblings: set[str]) -> None:
+        self.name, self.leaves, self.kind = name, list(leaves), "plain"
+        inner, listed = _item_type(field)
+        self.typed = typed = sound_feature(feature)
+        if _is_file(inner) and typed is not False and (typed or is_sound_name(name) or _is_struct(inner)):
+            self.kind = "sounds" if listed else "sound"
+            cheap = [leaf for leaf in leaves if leaf.endswith((".path", *(f".{rate}" for rate in RATES)))]
+            # Without them it takes the sounds themselves to know how many a list has.
+            self.leaves = cheap[:1] if cheap or not listed else self.leaves
+        elif _is_text(inner) and typed is not False:
+            self.kind = "path"
+        elif _is_numbers(field) and siblings & set(RATES) and (typed or is_sound_name(name)):
+            self.kind, self.leaves = "sound", []
+
+
+def _item_type(field: pa.DataType) -> tuple[pa.DataType, bool]:
+    import pyarrow as pa
+
+    listed = pa.types.is_list(field) or pa.types.is_large_list(field) or pa.types.is_fixed_size_list(field)
+    return (field.value_type, True) if listed else (field, False)
+
+
+def _is_text(field: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_string(field) or pa.types.is_large_string(field)
+
+
+def _is_numbers(field: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    inner, listed = _item_type(field)
+    return listed and (pa.types.is_floating(inner) or _is_numbers(inner))
+
+
+def _is_struct(field: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return pa.types.is_struct(field)
+
+
+def _is_file(field: pa.DataType) -> bool:
+    """Whether a cell of this type is a sound file's bytes, or samples with their rate."""
+    import pyarrow as pa
+
+    if _is_struct(field):
+        names = {field.field(at).name for at in range(field.num_fields)}
+        return {"bytes", "path"} <= names or ("array" in names and bool(names & set(RATES)))
+    return pa.types.is_binary(field) or pa.types.is_large_binary(field)
+
+
+class ParquetRows:
+    """The rows of every split of a data set in Parquet files.
+
+    Args:
+        place: where the files are.
+        splits: paths of the files of every split, in order.
+        features: types of the columns as the data set's card declares them.
+        sizes: rows by split as the card declares them.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        splits: Mapping[str, Sequence[str]],
+        features: Mapping[str, Any] | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:
+        self._place, self._splits, self._features, self._sizes = place, splits, features or {}, sizes or {}
+        self._rows: dict[str, int] = {}
+        self._paths = SoundPaths(place)
+        first = next(path for paths in splits.values() for path in paths)
+        metadata = place.metadata(first)
+        self._rows[first] = metadata.num_rows
+        self.columns = tuple(metadata.schema.to_arrow_schema().names)
+
+    def count(self, split: str) -> int:
+        """Rows of a split, from the footers of its files.
+
+        Raises:
+            UserError: a file is missing, broken or cannot be reached.
+        """
+        unknown = [path for path in self._splits[split] if path not in self._rows]
+        with ThreadPoolExecutor(_FOOTERS_AT_ONCE) as pool:
+            for path, rows in zip(unknown, pool.map(lambda path: self._place.metadata(path).num_rows, unknown)):
+                self._rows[path] = rows
+        return sum(self._rows[path] for path in self._splits[split])
+
+    def known_count(self, split: str, enough: int | None) -> int | None:
+        """Rows of a split, or as many as are `enough`, where knowing them costs little; None elsewhere."""
+        rows = 0
+        for path in self._splits[split]:
+            if enough is not None and rows >= enough:
+                break
+            if path not in self._rows and self._place.root is None:
+                return self._sizes.get(split)
+            if path not in self._rows:
+                self._rows[path] = self._place.metadata(path).num_rows
+            rows += self._rows[path]
+        return rows
+
+    def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Rows with their place in the split, in order; a file is opened, and fetched, when one of its rows is next.
+
+        Args:
+            columns: what each row gets.
+            chosen: places of the rows to give, in order; None gives all.
+        """
+        start = 0
+        for path in self._splits[split]:
+            if chosen is None:
+                picks = None
+            else:
+                rows = self._rows[path]
+                picks = chosen[bisect_left(chosen, start) : bisect_left(chosen, start + rows)]
+                if not picks:
+                    start += rows
+                    continue
+            for at, row in self._rows_of(path, columns, picks, start):
+                yield start + at, row
+            start += self._rows[path]
+
+    def _rows_of(
+        self, path: str, columns: Sequence[str], picks: array | None, start: int
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        local = os.path.abspath(self._place.local(path))
+        try:
+            with pq.ParquetFile(local, buffer_size=_BUFFER_BYTES) as file:
+                self._rows[path] = file.metadata.num_rows
+                plan = self._plan(file, path, columns)
+                first = 0
+                for group in range(file.metadata.num_row_groups):
+                    rows = file.metadata.row_group(group).num_rows
+                    wanted = None
+                    if picks is not None:
+                        low = bisect_left(picks, start + first)
+                        wanted = [
+                            pick - start - first for pick in picks[low : bisect_left(picks, start + first + rows)]
+                        ]
+                    if wanted is None or wanted:
+                        for at, row in self._rows_of_group(file, group, plan, wanted, (path, local, first)):
+                            yield first + at, row
+                    first += rows
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise UserError(
+                f"'{path}' of {self._place.name} cannot be read as Parquet: {str(error).splitlines()[0]}"
+            ) from error
+        except OSError as error:
+            raise UserError(f"'{local}' cannot be read: {str(error).splitlines()[0]}") from error
+
+    def _plan(self, file: pq.ParquetFile, path: str, columns: Sequence[str]) -> list[_Column]:
+        schema = file.schema_arrow
+        missing = [name for name in columns if name not in schema.names]
+        if missing:
+            raise UserError(
+                f"'{path}' of {self._place.name} has no column {' and no '.join(missing)}",
+                hint=f"its columns are {', '.join(schema.names)}",
+            )
+        plan = _columns(file, {**self._features, **_declared(schema)})
+        for column in plan.values():
+            if column.kind == "sound" and _only_paths(file, column.name):
+                column.kind = "outside"
+            if column.kind == "path" and column.typed:
+                self._paths.declare(column.name)
+        self._paths.others = any(column.kind not in ("plain", "path") for column in plan.values())
+        return [plan[name] for name in columns]
+
+    def _rows_of_group(
+        self,
+        file: pq.ParquetFile,
+        group: int,
+        plan: Sequence[_Column],
+        wanted: Sequence[int] | None,
+        where: tuple[str, str, int],
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
+        import pyarrow as pa
+
+        leaves = [leaf for column in plan for leaf in column.leaves]
+        start = taken = 0
+        for size, batch in batches_of(file, leaves, _ROWS_AT_ONCE, [group]):
+            end = start + size
+            places: Sequence[int] = range(start, end)
+            if wanted is not None:
+                upto = bisect_left(wanted, end, taken)
+                places, taken = wanted[taken:upto], upto
+                if places:
+                    batch = batch.take(pa.array([place - start for place in places]))
+            if places:
+                cells = [self._cells(column, batch, places, where) for column in plan]
+                for place, *values in zip(places, *cells):
+                    yield place, dict(zip((column.name for column in plan), values))
+            if wanted is not None and taken == len(wanted):
+                return
+            start = end
+
+    def _cells(self, column: _Column, batch: Any, places: Sequence[int], where: tuple[str, str, int]) -> list[Any]:
+        """The values of one column: sounds as clips, whatever else as plain values."""
+        path, local, first = where
+        read = batch.column(column.name).to_pylist() if column.leaves else [True] * len(places)
+        if column.kind == "sound":
+            return [
+                None if value is None else Clip(str(Locator(local, column.name, first + at)))
+                for at, value in zip(places, read)
+            ]
+        if column.kind == "sounds":
+            return [
+                None
+                if values is None
+                else [
+                    None if value is None else Clip(str(Locator(local, column.name, first + at, item)))
+                    for item, value in enumerate(values)
+                ]
+                for at, values in zip(places, read)
+            ]
+        if column.kind == "path":
+            return [self._paths.clip(column.name, value, path) for value in read]
+        if column.kind == "outside":
+            named = [None if value is None else value.get("path") for value in read]
+            return [None if name is None else Clip(self._place.sound(name, path)) for name in named]
+        return read
+
+
+def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Column]:
+    schema = file.schema_arrow
+    leaves: dict[str, list[str]] = {}
+    for at in range(len(file.schema)):
+        leaf = file.schema.column(at).path
+        leaves.setdefault(leaf if leaf in schema.names else leaf.partition(".")[0], []).append(leaf)
+    siblings = set(schema.names)
+    return {
+        name: _Column(name, schema.field(name).type, features.get(name), leaves[name], siblings - {name})
+        for name in schema.names
+    }
+
+
+def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:
+    """What to read of a column of sounds to know which rows have one (perhaps nothing); None where it is no such column."""
+    column = _columns(file, {name: {"_type": "Audio"}})[name]
+    return column.leaves if column.kind == "sound" else None
+
+
+def batches_of(
+    file: pq.ParquetFile, leaves: Sequence[str], rows: int, groups: Sequence[int] | None = None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """(rows, some columns of them) from the front of the file or of some row groups; with no column, what rows there are."""
+    groups = range(file.metadata.num_row_groups) if groups is None else groups
+    if leaves:
+        for batch in file.iter_batches(rows, row_groups=list(groups), columns=list(leaves), use_threads=False):
+            yield batch.num_rows, batch
+    else:
+        import pyarrow as pa
+
+        for group in groups:
+            held = file.metadata.row_group(group).num_rows
+            yield held, pa.record_batch([pa.nulls(held)], names=[""])
+
+
+def _only_paths(file: pq.ParquetFile, name: str) -> bool:
+    """Whether no row of a column of {bytes, path} has bytes, as far as the footer tells."""
+    leaves = [file.schema.column(at).path for at in range(len(file.schema))]
+    if f"{name}.bytes" not in leaves or f"{name}.path" not in leaves:
+        return False
+    at = leaves.index(f"{name}.bytes")
+    chunks = [(g.num_rows, g.column(at).statistics) for g in map(file.metadata.row_group, range(file.num_row_groups))]
+    return all(held is not None and held.null_count == rows for rows, held in chunks)
+
+
+def _declared(schema: pa.Schema) -> dict[str, Any]:
+    """The types of the columns as the `datasets` library notes them in a Parquet file."""
+    try:
+        return json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"] or {}
+    except (KeyError, ValueError, TypeError):
+        return {}

@@ -1,0 +1,180 @@
+"""Rows of files that are not Parquet: read from the front, nothing decoded."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from codec_bench.audio.clip import Clip
+from codec_bench.data.cells import SoundPaths, sound_feature, sound_in_memory
+from codec_bench.data.hub import Place
+from codec_bench.data.layout import Layout
+from codec_bench.data.manifest import READERS, unit_of
+from codec_bench.errors import UserError
+
+_LINES_FOR_COLUMNS = 100
+
+
+class ProblemRow(dict):
+    """A row that cannot be read. It has no columns, and `problem` says why; it counts like any other.
+
+    Args:
+        problem: such as `line 7 of x.jsonl is not JSON`.
+    """
+
+    def __init__(self, problem: str) -> None:
+        super().__init__()
+        self.problem = problem
+
+
+def row_problem(row: Mapping[str, Any]) -> str | None:
+    """Why a row of a table cannot be read, or None."""
+    return row.problem if isinstance(row, ProblemRow) else None
+
+
+class ManifestRows:
+    """The rows of one JSON-lines, CSV or TSV file.
+
+    Args:
+        path: absolute. split: what the file counts as.
+    """
+
+    def __init__(self, path: str, split: str) -> None:
+        self._path, self._split = path, split
+        self._paths = SoundPaths(Place(os.path.basename(path), os.path.dirname(path)))
+        # Lines of JSON may differ in their keys, and a table without a line has at least its header.
+        names = [names for _, names, _, _ in islice(self._cells(), _LINES_FOR_COLUMNS)]
+        self.columns = tuple(dict.fromkeys(name for row in names for name in row))
+
+    def _cells(self) -> Iterator[Any]:
+        try:
+            yield from READERS[os.path.splitext(self._path)[1].lower()](self._path, ())
+        except OSError as error:
+            raise UserError(f"'{self._path}' cannot be read: {error.strerror or error}") from error
+
+    def count(self, split: str) -> int:
+        """Rows of the file; reads it."""
+        return sum(1 for _ in self._cells())
+
+    def known_count(self, split: str, enough: int | None) -> int | None:
+        """None: nobody knows before the file is read."""
+        return None
+
+    def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """As `ParquetRows.rows`."""
+        place = os.path.basename(self._path)
+        for at, (number, names, values, problem) in _chosen(self._cells(), chosen):
+            if problem is not None:
+                yield at, ProblemRow(f"{unit_of(self._path)} {number} of {place} {problem}")
+                continue
+            cells = dict(zip(names, values))
+            yield at, {name: self._cell(name, cells[name]) for name in columns if name in cells}
+
+    def _cell(self, name: str, value: Any) -> Any:
+        sound = sound_in_memory(value, f"{os.path.basename(self._path)}: {name}")
+        return sound if sound is not None else self._paths.clip(name, value, os.path.basename(self._path))
+
+
+class StreamedRows:
+    """The rows of every split of a data set that the `datasets` library reads: folders of sound, JSON, CSV, archives.
+
+    Args:
+        place: where the files are. layout: as `read_layout` gives it.
+    """
+
+    def __init__(self, place: Place, layout: Layout) -> None:
+        self._place, self._layout, self._paths = place, layout, SoundPaths(place)
+        missing = (
+            [path for paths in layout.splits.values() for path in paths if not place.has(path)] if place.partial else []
+        )
+        if missing:
+            raise UserError(
+                f"{len(missing)} files of '{place.name}' are not in the hub's cache (commit {place.revision}), such as '{missing[0]}'",
+                hint="unset HF_HUB_OFFLINE, or fetch them: hf download --repo-type dataset " + place.name,
+            )
+        first = next(iter(layout.splits))
+        self._features = {**layout.features, **(layout.builder.as_streaming_dataset(split=first).features or {})}
+        self.columns = tuple(self._features)
+        if not self.columns:
+            self.columns = tuple(next((row for _, row in self._raw(first)), {}))
+        self._paths.others = any(sound_feature(feature) for feature in self._features.values())
+
+    def _raw(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        from datasets import IterableDataset
+
+        read = 0
+        try:
+            stream = self._layout.builder.as_streaming_dataset(split=split)
+            # Without the declared types, which would have each sound pass through a codec library that nothing here needs.
+            for at, row in enumerate(IterableDataset(stream._ex_iterable)):
+                yield at, row
+                read = at + 1
+        except UserError:
+            raise
+        except Exception as error:  # the readers of a dozen formats raise what they like over a broken file
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise UserError(
+                f"the split '{split}' of '{self._place.name}' cannot be read after its first {read} rows: {reason}"
+            ) from error
+
+    def count(self, split: str) -> int:
+        """Rows of a split; reads it."""
+        return sum(1 for _ in self._raw(split))
+
+    def known_count(self, split: str, enough: int | None) -> int | None:
+        """Rows of a split as the data set's card declares them, or None."""
+        return self._layout.sizes.get(split)
+
+    def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """As `ParquetRows.rows`."""
+        beside = next(iter(self._layout.splits[split]), "")
+        for at, (_, row) in _chosen(self._raw(split), chosen):
+            name = f"{self._place.name} {split}/{at}"
+            yield at, {c: self._cell(c, row[c], f"{name}: {c}", beside) for c in columns if c in row}
+
+    def _cell(self, column: str, value: Any, name: str, beside: str) -> Any:
+        if isinstance(value, list):
+            return [self._cell(column, item, name, beside) for item in value]
+        typed = sound_feature(self._features.get(column))
+        if typed is False:
+            return value
+        sound = sound_in_memory(value, name)
+        if sound is not None:
+            return sound
+        if isinstance(value, Mapping) and set(value) == {"bytes", "path"}:
+            return self._clip(value["path"], beside)
+        if typed and isinstance(value, (str, type(None))):
+            return self._clip(value, beside)
+        return self._paths.clip(column, value, beside)
+
+    def _clip(self, path: str | None, beside: str) -> Clip | None:
+        if path is None:
+            return None
+        if path.startswith("hf://"):
+            return Clip(self._place.local(self._place.path_of(path)))
+        if "://" not in path:
+            return Clip(self._place.sound(path, beside))
+        from datasets.utils.file_utils import xopen
+
+        with xopen(path, "rb") as file:  # a member of an archive
+            return Clip(file.read(), path)
+
+
+def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, Any]]:
+    """The rows at the chosen places, or all, numbered from 0; nothing is read after the last one."""
+    if chosen is None:
+        yield from enumerate(rows)
+        return
+    wanted = iter(chosen)
+    next_one = next(wanted, None)
+    for at, row in enumerate(rows):
+        if next_one is None:
+            return
+        if at == next_one:
+            yield at, row
+            next_one = next(wanted, None)
+            if next_one is None:
+                return

@@ -1,0 +1,249 @@
+"""Rows of a data set, one by one: from the Hugging Face hub, a folder in its layout, or a file.
+
+Conventions
+    Nothing is decoded: sounds are clips. What is read of Parquet files are the columns asked for, without the sound.
+    A row's key is `SPLIT/INDEX`, counted from 0 in the split: it does not depend on a limit, a seed, or how the rows are
+    spread over files.
+    A row that cannot be read is an empty row whose reason `row_problem` gives; a row without a sound has None there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import os
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+from codec_bench.data.hub import PREFIX, Place, find_place, folder_place, parse_hub_name
+from codec_bench.data.layout import Layout, read_layout
+from codec_bench.data.manifest import READERS
+from codec_bench.data.parquet import ParquetRows
+from codec_bench.data.streamed import ManifestRows, StreamedRows, row_problem
+from codec_bench.errors import UserError
+
+__all__ = ["SPLIT", "Table", "open_table", "row_problem"]
+
+SPLIT = "split"
+"""The column that names each row's split, where no split was asked for and the data have no such column."""
+_SHARD_OF = re.compile(r"-\d{5}-of-\d{5}.*$")
+
+
+class Rows(Protocol):
+    """What reads the rows of a data set's splits.
+
+    Attributes:
+        columns: names of the columns there are.
+    """
+
+    columns: tuple[str, ...]
+
+    def count(self, split: str) -> int:
+        """Rows of a split, at whatever cost."""
+
+    def known_count(self, split: str, enough: int | None) -> int | None:
+        """Rows of a split, or as many as are `enough`, where knowing them costs little; None elsewhere."""
+
+    def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Rows with their place in the split, in order; those at the `chosen` places, or all."""
+
+
+class Table:
+    """Rows of a data set, read as they are asked for. It can be read any number of times.
+
+    Args:
+        name: short, for tables and messages. rows: what reads them. splits: those to read, in order.
+        revision: the commit of the data, or None. columns: those to read, None for all.
+        mark_split: whether rows say which split they are of. limit, seed: as `open_table`.
+
+    Attributes:
+        name: as given.
+        revision: as given.
+        splits: as given.
+        columns: of every row, in order.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rows: Rows,
+        splits: Sequence[str],
+        *,
+        revision: str | None = None,
+        columns: Sequence[str] | None = None,
+        mark_split: bool = False,
+        limit: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.name, self.revision, self.splits = name, revision, tuple(splits)
+        self._rows, self._limit, self._seed = rows, limit, seed
+        marked = mark_split and SPLIT not in rows.columns
+        there = (*rows.columns, SPLIT) if marked else rows.columns
+        if missing := [column for column in columns or () if column not in there]:
+            raise UserError(
+                f"the data set '{name}' has no column {' and no '.join(repr(column) for column in missing)}",
+                hint=f"its columns are {', '.join(there)}",
+            )
+        self.columns = tuple(columns) if columns is not None else there
+        self._marked = marked and SPLIT in self.columns
+        self._read = tuple(column for column in self.columns if column != SPLIT or not marked)
+        self._chosen: dict[str, array] | None = None
+        self._total: int | None = None
+        self._counted = False
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, splits={list(self.splits)}, columns={list(self.columns)})"
+
+    @property
+    def total(self) -> int | None:
+        """How many rows there will be, or None where only reading would tell. Of a hub's data set it may be what its card says."""
+        if not self._counted:
+            self._total = self._count()
+            self._counted = True
+        return self._total
+
+    def _count(self) -> int | None:
+        if self._picks_at_random:
+            return sum(len(chosen) for chosen in self._choice().values())
+        total = 0
+        for split in self.splits:
+            left = None if self._limit is None else self._limit - total
+            if left is not None and left <= 0:
+                break
+            known = self._rows.known_count(split, left)
+            if known is None:
+                return None
+            total += known
+        return total if self._limit is None else min(total, self._limit)
+
+    @property
+    def _picks_at_random(self) -> bool:
+        return self._limit is not None and self._seed is not None
+
+    def _choice(self) -> dict[str, array]:
+        """The places of the rows whose keys hash lowest under the seed, by split."""
+        if self._chosen is None:
+            keys = ((split, at) for split in self.splits for at in range(self._rows.count(split)))
+            chosen: dict[str, array] = {split: array("q") for split in self.splits}
+            for split, at in heapq.nsmallest(self._limit, keys, key=self._rank):
+                chosen[split].append(at)
+            self._chosen = {split: array("q", sorted(places)) for split, places in chosen.items()}
+        return self._chosen
+
+    def _rank(self, key: tuple[str, int]) -> bytes:
+        return hashlib.blake2b(f"{self._seed}:{key[0]}/{key[1]}".encode(), digest_size=16).digest()
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        left = self._limit if not self._picks_at_random else None
+        for split in self.splits:
+            chosen = self._choice()[split] if self._picks_at_random else None
+            if left == 0 or (chosen is not None and not chosen):
+                continue
+            for at, row in self._rows.rows(split, self._read, chosen):
+                if self._marked and row_problem(row) is None:
+                    row[SPLIT] = split
+                yield f"{split}/{at}", row
+                if left is not None:
+                    left -= 1
+                    if left == 0:
+                        break
+
+
+def open_table(
+    where: str | os.PathLike[str],
+    *,
+    config: str | None = None,
+    split: str | None = None,
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    columns: Sequence[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> Table:
+    """Opens the rows of a data set. Of data on the hub nothing but the card and, where needed, footers is fetched yet.
+
+    Args:
+        where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV file.
+        config: the configuration; None takes the default one, or the only one.
+        split: None takes all splits; rows then say theirs in the column `split`.
+        revision: a commit, branch or tag of the repository; None takes `main`.
+        mirror: a folder that holds the repository as OWNER/NAME and takes the place of the hub; so does what lies in the
+            folder that CODEC_BENCH_DATA names. With HF_HUB_OFFLINE=1, or no network, what the hub's cache holds is used.
+        columns: only these; None takes all.
+        limit: at most this many rows.
+        seed: None takes the first rows; a number takes a random part that depends on it and on the rows' keys alone. Files
+            that hold no chosen row are never fetched.
+
+    Raises:
+        UserError: there is no such data set, configuration, split or column, it is gated, or cannot be read.
+        MissingExtra: the `datasets` library is needed and not installed.
+    """
+    if limit is not None and limit < 1:
+        raise UserError(f"the limit is {limit}; expected at least 1")
+    options: dict[str, Any] = {"columns": columns, "limit": limit, "seed": seed}
+    where = os.fspath(where)
+    if where.startswith(PREFIX):
+        repo, pinned, names = parse_hub_name(where)
+        if pinned is not None and revision not in (None, pinned):
+            raise UserError(f"'{where}' names the revision '{pinned}', and '{revision}' was asked for as well")
+        place = find_place(repo, revision or pinned, mirror)
+        return _of_place(place, config, split, names, options)
+    path = os.path.abspath(os.path.expanduser(where))
+    if os.path.isdir(path):
+        return _of_place(folder_place(path, os.path.basename(path) or "root", revision), config, split, [], options)
+    if not os.path.exists(path):
+        raise UserError(
+            f"there is no data set, folder or file '{where}'", hint="a data set on the hub is hf:OWNER/NAME"
+        )
+    return _of_file(path, config, split, options)
+
+
+def _of_file(path: str, config: str | None, split: str | None, options: dict[str, Any]) -> Table:
+    base = os.path.basename(path)
+    stem, kind = os.path.splitext(base)
+    if kind.lower() not in READERS:
+        raise UserError(f"'{path}' is not a table that can be read; expected {', '.join(READERS)} or a folder")
+    name = _SHARD_OF.sub("", stem)
+    for what, asked in (("configuration", config), ("split", split)):
+        if asked not in (None, name):
+            raise UserError(f"'{path}' is one file; it has no {what} '{asked}'", hint="name the folder that it lies in")
+    if kind.lower() == ".parquet":
+        rows: Rows = ParquetRows(Place(base, os.path.dirname(path)), {name: (base,)})
+    else:
+        rows = ManifestRows(path, name)
+    return Table(name, rows, (name,), **options)
+
+
+def _of_place(
+    place: Place, config: str | None, split: str | None, names: Sequence[str], options: dict[str, Any]
+) -> Table:
+    """A repository; `names` are those of `hf:REPO:...`, of which a single one is a configuration or else a split."""
+    layout: Layout | None = None
+    if len(names) == 2:
+        config, split = config or names[0], split or names[1]
+    elif names:
+        try:
+            layout = read_layout(place, names[0])
+        except UserError as error:
+            try:
+                layout = read_layout(place, config)
+            except UserError:
+                raise error from None
+            split = split or names[0]
+    layout = layout or read_layout(place, config)
+    splits = {name: paths for name, paths in layout.splits.items() if paths}
+    if split is not None and split not in splits:
+        raise UserError(
+            f"the data set '{place.name}' has no split '{split}'", hint=f"there are: {', '.join(splits) or 'none'}"
+        )
+    if not splits:
+        raise UserError(f"the data set '{place.name}' has no data files")
+    chosen = {name: paths for name, paths in splits.items() if split in (None, name)}
+    if all(path.endswith(".parquet") for paths in chosen.values() for path in paths):
+        rows: Rows = ParquetRows(place, chosen, layout.features, layout.sizes)
+    else:
+        rows = StreamedRows(place, replace(layout, splits=chosen))
+    return Table(place.name, rows, tuple(chosen), revision=place.revision, mark_split=split is None, **options)
