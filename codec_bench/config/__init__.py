@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Schema = TypeVar("Schema", bound=BaseModel)
 
 SUFFIX = ".yaml"
+Lines = dict[tuple[str | int, ...], int]
 
 
 def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
@@ -32,6 +33,20 @@ def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
     Raises:
         UserError: naming the file, and the line where the YAML is broken or a key stands twice.
     """
+    return _load(path)[0]
+
+
+def load_yaml_with_lines(path: str | os.PathLike[str] | Traversable) -> tuple[Any, Lines]:
+    """As `load_yaml`, with the line on which every key and every item of a list stands.
+
+    Returns:
+        (document, line counted from 1 by path, such as `("data", "columns", "audio")`).
+    """
+    document, node = _load(path)
+    return document, _lines(node)
+
+
+def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | None]:
     file = Path(path) if isinstance(path, (str, os.PathLike)) else path
     if not file.is_file():
         raise UserError(f"there is no file '{file}'")
@@ -40,13 +55,36 @@ def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
     except UnicodeDecodeError as error:
         raise UserError(f"'{file}' is not UTF-8 text (byte {error.start})") from error
     try:
-        return yaml.load(text, Loader=_Loader)  # a SafeLoader: plain types only
+        loader = _Loader(text)  # a SafeLoader: plain types only
+        node = loader.get_single_node()
+        return (None if node is None else loader.construct_document(node)), node
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f", line {mark.line + 1}" if mark else ""
         raise UserError(f"'{file}'{where}: {error.problem or error.context}") from error
     except (yaml.YAMLError, ValueError) as error:  # a character YAML forbids; a date such as 2026-13-01
         raise UserError(f"'{file}' is not YAML: {str(error).splitlines()[0]}") from error
+
+
+def _lines(node: yaml.Node | None) -> Lines:
+    """The lines of a composed document; what an alias repeats has the lines of its first place only."""
+    lines: Lines = {}
+    seen: set[int] = set()
+    waiting: list[tuple[tuple[str | int, ...], yaml.Node]] = [] if node is None else [((), node)]
+    while waiting:
+        path, here = waiting.pop()
+        if id(here) in seen:
+            continue
+        seen.add(id(here))
+        lines.setdefault(path, here.start_mark.line + 1)
+        if isinstance(here, yaml.MappingNode):
+            for key, value in here.value:
+                place = (*path, key.value) if isinstance(key, yaml.ScalarNode) else path
+                lines[place] = key.start_mark.line + 1
+                waiting.append((place, value))
+        elif isinstance(here, yaml.SequenceNode):
+            waiting += [((*path, index), value) for index, value in enumerate(here.value)]
+    return lines
 
 
 def parse_scalar(text: str) -> str | int | float | bool | None:
@@ -125,4 +163,4 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-__all__ = ["config_names", "fit", "load_yaml", "parse_scalar", "read_config"]
+__all__ = ["Lines", "config_names", "fit", "load_yaml", "load_yaml_with_lines", "parse_scalar", "read_config"]

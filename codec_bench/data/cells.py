@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.audio.decode import SUFFIXES, decode_bytes
+from codec_bench.audio.decode import SUFFIXES
 from codec_bench.audio.table import RATES
 from codec_bench.data.hub import Place
 from codec_bench.data.manifest import ALIASES

@@ -1,0 +1,189 @@
+"""Definitions: names, matrix, extends, settings, own folders, and errors with file and line."""
+
+import shutil
+
+import pytest
+
+from codec_bench.benchmark import benchmark_names, has_benchmark, load_benchmark, suite
+from codec_bench.config import load_yaml_with_lines
+from codec_bench.errors import UnknownName, UserError
+
+OWN = """\
+version: 1
+title: Mine
+summary: A set of my own.
+category: ASR
+kind: understanding
+language: en
+data:
+  path: rows.jsonl
+  columns: {audio: audio, reference: text}
+fields: {language_name: English}
+prompt: transcribe
+metrics: ["wer[answer]@by-language"]
+primary: wer[answer]@by-language
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    def write(text, name="my_bench"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        (folder / "benchmark.yaml").write_text(text, encoding="utf-8")
+        return str(folder)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "name", ["KeSpeech", "seed_tts_eval_en", "GTZAN", "WenetSpeech-test-net", "cv3_zero_shot_hard_en", "fleurs-ko_kr"]
+)
+def test_names_of_ultraeval_audio_are_known(name):
+    assert load_benchmark(name).name == name.lower().replace("_", "-")
+    assert has_benchmark(name) and not has_benchmark(name + "x")
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    with pytest.raises(UnknownName, match="librispeech-test-clean"):
+        load_benchmark("libri-speech-test-clean")
+
+
+def test_what_a_definition_cannot_know_is_none():
+    benchmark = load_benchmark("catdog")
+    assert (benchmark.licence, benchmark.size, benchmark.paper) == (None, None, None)
+
+
+def test_settings_reach_the_definition_and_change_what_is_asked():
+    plain = load_benchmark("librispeech-dev-clean")
+    changed = load_benchmark(
+        "librispeech-dev-clean",
+        {
+            "data.revision": "abc",
+            "parameters.max_tokens": 9,
+            "metrics": "wer[answer]@none, rouge_l",
+            "primary": "rouge_l",
+        },
+    )
+    assert changed.data.revision == "abc" and changed.parameters == {"max_tokens": 9}
+    assert changed.metrics == ("rouge_l", "wer[answer]@none")
+    assert changed.asked != plain.asked and changed.scored != plain.scored
+    assert load_benchmark("librispeech-dev-clean").asked == plain.asked
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"data.colums.audio": "x"}, r"'data.colums.audio'.*no field 'data.colums'.*columns"),
+        ({"parameters.temperature": -1}, "'parameters.temperature'.*greater than or equal to 0"),
+        ({"title.short": "x"}, "'title' is not a mapping"),
+        ({"kind": "asr"}, "'kind'.*understanding"),
+    ],
+)
+def test_a_setting_that_does_not_fit_is_named(settings, says):
+    with pytest.raises(UserError, match=says):
+        load_benchmark("librispeech-dev-clean", settings)
+
+
+def test_lists_are_given_with_commas():
+    assert load_benchmark("speech-hsk", {"data.splits": "hsk1, hsk2"}).data.splits == ["hsk1", "hsk2"]
+    assert load_benchmark("meld-emo", {"postprocess": "strip-tags,label"}).process == ("strip-tags", "label")
+
+
+def test_a_folder_of_ones_own(own):
+    folder = own(OWN)
+    with pytest.raises(UserError, match="line 1: 'my_bench' is not a name"):
+        load_benchmark(folder)
+    folder = own("name: mine\n" + OWN)
+    assert load_benchmark(folder).name == "mine" and has_benchmark(folder)
+    assert not has_benchmark("./nowhere")
+
+
+def test_a_matrix_makes_entries_named_by_a_pattern(own):
+    folder = own(
+        "name: 'mine-{part}'\nmatrix:\n  - {part: a, rows: 5}\n  - {part: b, rows: 6, set: {title: Second}}\n"
+        + OWN.replace("  path:", '  size: "{rows}"\n  path:')
+    )
+    assert [load_benchmark(f"{folder}:mine-{part}").size for part in "ab"] == [5, 6]
+    assert [load_benchmark(f"{folder}:mine-{part}").title for part in "ab"] == ["Mine", "Second"]
+    with pytest.raises(UserError, match=r"defines 2 benchmarks.*my_bench:mine-a"):
+        load_benchmark(folder)
+    with pytest.raises(UnknownName, match="mine-a"):
+        load_benchmark(f"{folder}:mine-c")
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        ("name: 'mine-{part}'\nmatrix:\n  - {other: a}\n", "line 1: '{part}' is no key"),
+        ("name: mine\nmatrix:\n  - {part: a}\n  - {part: b}\n", "line 4: the name 'mine' stands twice"),
+        ("name: mine\nmatrix: 3\n", "line 2: 'matrix' must be a list"),
+        ("name: mine\nextends: nobody\n", "line 2: there is no benchmark called 'nobody'"),
+        ("name: mine\nkinds: x\n", "line 2: there is no field 'kinds'"),
+        ("name: mine\ntitel: x\n", "line 2: there is no field 'titel'.*title"),
+    ],
+)
+def test_a_mistake_is_said_with_file_and_line(own, head, says):
+    folder = own(head + OWN)
+    with pytest.raises(UserError, match=says):
+        load_benchmark(folder)
+
+
+def test_one_definition_extends_another(own):
+    folder = own(
+        "version: 1\nname: mine\nextends: meld-emo\ntitle: Mine\nupstream: null\ndata: {revision: v2}\npublished: []\n"
+    )
+    mine, theirs = load_benchmark(folder), load_benchmark("meld-emo")
+    assert mine.title == "Mine" and mine.upstream is None and mine.published == ()
+    assert mine.data.revision == "v2" and mine.data.columns == theirs.data.columns and mine.metrics == theirs.metrics
+
+
+def test_a_definition_that_extends_itself_is_refused(own, tmp_path):
+    folder = own("name: mine\nextends: ./again\n" + OWN)
+    shutil.copytree(folder, f"{folder}/again")
+    (tmp_path / "my_bench" / "again" / "benchmark.yaml").write_text("name: again\nextends: ../\n" + OWN)
+    with pytest.raises(UserError, match="extends itself"):
+        load_benchmark(folder)
+
+
+def test_a_suite_that_is_not_there():
+    with pytest.raises(UnknownName, match="voicebench"):
+        suite("voice-bench")
+
+
+def test_names_are_canonical():
+    assert all(name == name.lower() and "_" not in name for name in benchmark_names())
+
+
+def test_lines_of_a_document(tmp_path):
+    file = tmp_path / "a.yaml"
+    file.write_text("# c\na: 1\nb:\n  - x\n  - {c: 2,\n     d: 3}\n")
+    document, lines = load_yaml_with_lines(file)
+    assert document == {"a": 1, "b": ["x", {"c": 2, "d": 3}]}
+    assert (lines["a",], lines["b",], lines["b", 1], lines["b", 1, "d"]) == (2, 3, 5, 6)
+    file.write_text("")
+    assert load_yaml_with_lines(file) == (None, {})
+
+
+def test_an_alias_that_repeats_itself_many_times_is_read_once(tmp_path):
+    file = tmp_path / "a.yaml"
+    levels = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 30))]
+    file.write_text("\n".join(levels) + "\n")
+    _, lines = load_yaml_with_lines(file)
+    assert lines["a29",] == 30 and len(lines) < 200
+
+
+def test_a_definition_of_aliases_upon_aliases_is_refused(own):
+    bomb = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 30))]
+    with pytest.raises(UserError, match="more than 100,000 values"):
+        load_benchmark(own("name: mine\n" + OWN + "\n".join(bomb) + "\n"))
+
+
+def test_a_changed_file_of_ones_own_is_read_again(own):
+    assert load_benchmark(own("name: mine\n" + OWN)).title == "Mine"
+    assert load_benchmark(own("name: mine\n" + OWN.replace("title: Mine", "title: Changed"))).title == "Changed"
+
+
+def test_a_constant_that_json_cannot_hold_is_refused(own):
+    with pytest.raises(UserError, match="JSON cannot"):
+        load_benchmark(own("name: mine\n" + OWN.replace("{language_name: English}", "{language_name: 2026-01-01}")))

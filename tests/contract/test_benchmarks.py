@@ -1,0 +1,254 @@
+"""Every benchmark on a miniature of its data: opened the way the real data is, asked, post-processed and scored."""
+
+import csv
+import json
+from pathlib import Path
+
+import miniature
+import pytest
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark import benchmark_names, load_benchmark, suite, suite_names
+from codec_bench.benchmark.loader import definitions, read_definition
+from codec_bench.benchmark.process import Unparsed, load_steps
+from codec_bench.benchmark.prompt import load_prompt, prompt_names
+from codec_bench.benchmark.validate import validate_benchmark, validate_prompt
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.metrics.answers import is_answer_metric, load_answer_metric
+from codec_bench.metrics.answers.base import Answer
+from codec_bench.models.base import ModelInfo
+
+TEXT_MODEL = ModelInfo("a-text-model", reads="messages")
+SPEAKER = ModelInfo("a-synthesiser", reads="fields")
+NAMES = benchmark_names()
+UPSTREAM = list(
+    csv.DictReader((Path(__file__).parents[1] / "golden" / "ultraeval_audio_datasets.csv").open(encoding="utf-8"))
+)
+# Where UltraEval-Audio's reference is the prompt's sound or an id, ours is the text to be said; the sound is the question's.
+OTHER_REFERENCE = {
+    "WavPath": "text",  # Seed-TTS-Eval, MiniMax
+    "id": "target_text",  # CV3-Eval emotion: the emotion is a part of the id
+}
+# Where its reference is the question itself, nothing is expected.
+NOTHING_EXPECTED = {
+    f"voice_bench_{part}" for part in ("alpacaeval", "alpacaeval_full", "commoneval", "wildvoice", "ifeval", "advbench")
+}
+# The hub's library allows no hyphen in the name of a split.
+OTHER_SPLIT = {"sample-en": "sample_en"}
+# UltraEval-Audio's BLEU takes a Japanese sentence for one word, and a text of one word has none.
+JAPANESE_AS_ONE_WORD = "bleu[official/ultraeval-audio/bleu]"
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    folder = tmp_path_factory.mktemp("mirror")
+    for name in NAMES:
+        miniature.build(name, folder)
+    return folder
+
+
+def test_every_entry_of_ultraeval_audio_is_defined_once():
+    named = [upstream for name in NAMES if (upstream := load_benchmark(name).upstream) is not None]
+    assert sorted(named) == sorted(row["name"] for row in UPSTREAM)
+    assert len(set(named)) == 160
+
+
+@pytest.mark.parametrize("row", UPSTREAM, ids=lambda row: row["name"])
+def test_an_entry_reads_what_ultraeval_audio_reads(row):
+    benchmark = load_benchmark(row["name"])  # by its name there
+    data = benchmark.data
+    assert benchmark.upstream == row["name"]
+    assert benchmark.category == row["category"]
+    assert f"hf:{data.repository}" == row["source"].split(" ")[0]
+    said = dict(part.split("=") for part in row["config_split"].split("/")) if "=" in row["config_split"] else {}
+    assert data.config == said.get("cfg")
+    split = data.splits[0] if data.splits and len(data.splits) == 1 else data.split
+    assert split == OTHER_SPLIT.get(row["name"], said.get("split"))
+    # `target_text→text`: the data's column on the left, theirs on the right.
+    renamed = [
+        part.strip().split("→") for part in row["audio_column"].replace(",", ";").split(";") if part.count("→") == 1
+    ]
+    aliases = {theirs: column for column, theirs in renamed}
+    if row["name"] in NOTHING_EXPECTED:
+        assert "reference" not in data.columns
+        return
+    wanted = OTHER_REFERENCE.get(row["reference_column"]) or aliases.get(
+        row["reference_column"], row["reference_column"]
+    )
+    reference = data.columns["reference"]
+    assert (reference if isinstance(reference, str) else reference[0]) == wanted
+    if "audio" in data.columns and data.layout == "table":
+        assert data.columns["audio"] == aliases.get("audio", "audio")
+
+
+@pytest.mark.parametrize("file", definitions(), ids=lambda file: Path(str(file)).parent.name)
+def test_a_definition_has_no_mistake(file):
+    assert [str(finding) for finding in validate_benchmark(str(file))] == []
+    kinds = {load_benchmark(entry.name).kind for entry in read_definition(str(file))}
+    assert kinds == {Path(str(file)).parent.parent.name}
+
+
+@pytest.mark.parametrize("name", prompt_names())
+def test_a_prompt_has_no_mistake_and_is_used(name):
+    assert [str(finding) for finding in validate_prompt(name)] == []
+    assert load_prompt(name).summary
+    used = {load_benchmark(one).spec.prompt for one in NAMES} | {"speak-as-instructed-in-voice"}  # offered in a README
+    assert name in used
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_a_suite_names_benchmarks(name):
+    members = suite(name)
+    assert members and len(set(members)) == len(members)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_questions_of_the_miniature(name, mirror, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
+    benchmark = load_benchmark(name)
+    stream = benchmark.questions()
+    questions = list(stream)
+    assert stream.total in (None, len(questions))
+    assert len({question.id for question in questions}) == len(questions) > 0
+    good = [question for question in questions if question.problem is None]
+    bad = [question for question in questions if question.problem is not None]
+    for question in good:
+        assert question.language == benchmark.language
+        assert set(question.subsets) <= set(benchmark.subsets)
+        if "audio" in benchmark.data.columns and "audio" not in benchmark.data.optional:
+            assert isinstance(question.audio, Clip) and question.audio.read().duration_s >= 0.1
+        assert all(isinstance(text, str) and text.strip() for text in question.references)
+    assert good
+    if (
+        "reference" in benchmark.data.columns
+        and "text" not in benchmark.data.columns
+        and benchmark.data.layout == "table"
+    ):
+        assert any(question.references == () for question in good)  # a row that can be asked and not be scored
+    # One row of each split has no sound (or no text where that is all there is), and stays in the count.
+    assert bad or "audio" in benchmark.data.optional
+    assert all(question.problem.startswith("the row has no") for question in bad)
+    first = [question.id for question in benchmark.questions(limit=2)]
+    assert first == [question.id for question in questions][:2] or benchmark.data.splits
+    drawn = [question.id for question in benchmark.questions(limit=3, seed=5)]
+    assert drawn == [question.id for question in benchmark.questions(limit=3, seed=5)]
+    assert len(drawn) == 3 and set(drawn) <= {question.id for question in questions}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if load_benchmark(name).kind != "codec"])
+def test_prompts_for_a_text_model_and_for_a_synthesiser(name, mirror, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
+    benchmark = load_benchmark(name)
+    question = next(question for question in benchmark.questions() if question.problem is None)
+    prompt = benchmark.prompt_for(TEXT_MODEL)
+    request = prompt.render(question)
+    assert request.id == question.id and request.wants == benchmark.wants
+    content = [part for message in request.messages for part in message.content]
+    assert request.messages[-1].role == "user" and all(isinstance(part, (str, Clip)) for part in content)
+    words = " ".join(part for part in content if isinstance(part, str))
+    assert "{{" not in words and "{%" not in words
+    if benchmark.kind in ("understanding", "qa"):
+        assert question.audio in content
+        told = (*question.fields.get("labels", ()), *question.fields.get("choices", ()))
+        # What is expected is not given away, but as one of several.
+        assert all(
+            reference in told or len(reference) == 1 or reference not in words for reference in question.references
+        )
+    if benchmark.kind == "generation":
+        fields = benchmark.prompt_for(SPEAKER).render(question).fields
+        assert fields["text"] == question.fields["text"] == question.references[0]
+        if "prompt_text" in question.fields:
+            assert fields["prompt_audio"] is question.audio and fields["prompt_text"] == question.fields["prompt_text"]
+    json.dumps([benchmark.asked, benchmark.scored, benchmark.described, prompt.identity])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if load_benchmark(name).kind in ("understanding", "qa")])
+def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, mirror, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
+    benchmark = load_benchmark(name)
+    prompt = benchmark.prompt_for(TEXT_MODEL)
+    questions = [question for question in benchmark.questions() if question.problem is None]
+    questions = [q for q in questions if q.references or "reference" not in benchmark.data.columns]
+    for metric_name, own in benchmark.own_steps.items():
+        if not is_answer_metric(metric_name) or metric_name == JAPANESE_AS_ONE_WORD:
+            continue
+        try:
+            metric = load_answer_metric(metric_name)
+        except MissingExtra:
+            continue
+        chain = load_steps(own if own is not None else [*prompt.process, *benchmark.process])
+        right = _values(metric, chain, questions, [miniature.right_answer(q, prompt) for q in questions])
+        wrong = _values(metric, chain, questions, [miniature.wrong_answer(q, prompt) for q in questions])
+        empty = _values(metric, chain, questions, [""] * len(questions))
+        # CIDEr's best depends on how rare the words are, and METEOR's on how many there are.
+        best = metric.range[1] if metric.higher_is_better else metric.range[0]
+        if not metric.whole_set and not metric_name.startswith("meteor"):
+            assert right == pytest.approx([best] * len(right)), metric_name
+        if "first-option-a" not in str(own):  # the published default: A, whatever is said
+            for good, *others in zip(right, wrong, empty):
+                worse = [
+                    other is None or (good > other if metric.higher_is_better else good < other) for other in others
+                ]
+                assert worse == [True, True], metric_name
+
+
+def _values(metric, chain, questions, answers):
+    """The metric's values; None for an answer that was not read or that has no value."""
+    values, read = {}, []
+    for question, raw in zip(questions, answers):
+        parsed = chain(raw, question.fields)
+        if not isinstance(parsed, Unparsed):
+            read.append(Answer(question.id, parsed.text, question.references, question.fields, question.language, raw))
+    if read:
+        values = {answer.id: score.value for answer, score in zip(read, metric.compute(read))}
+    return [values.get(question.id) for question in questions]
+
+
+def test_published_numbers_are_in_the_metrics_unit():
+    numbers = [(load_benchmark(name), published) for name in NAMES for published in load_benchmark(name).published]
+    assert len(numbers) > 250
+    assert all(published.metric in benchmark.metrics and published.source for benchmark, published in numbers)
+    told = {(benchmark.name, p.model, p.metric): p.value for benchmark, p in numbers}
+    # 1.60 per cent, 48.20 BLEU, a rating of 7.4 shown as 74.0.
+    assert told["librispeech-test-clean", "Qwen2-Audio-7B", "wer[answer]@official/ultraeval-audio/wer"] == 0.016
+    assert told["covost2-en-zh", "MiniCPM-o 2.6", "bleu[zh]"] == 48.2
+    assert told["speech-chatbot-alpaca-eval", "GPT-4o-Realtime", "rating[alpaca-1-10]"] == 7.4
+
+
+def test_a_column_that_is_not_there_names_those_that_are(mirror, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
+    benchmark = load_benchmark("meld-emo", {"data.columns.reference": "Feeling"})
+    with pytest.raises(UserError, match=r"'reference' from the column 'Feeling'.*Emotion.*Sentiment"):
+        benchmark.questions()
+
+
+@pytest.mark.parametrize(
+    ("name", "subset", "values"),
+    [
+        ("speech-hsk", "split", {f"hsk{level}" for level in range(1, 7)}),
+        ("hsk3", "split", {"hsk3"}),
+        ("instruct-tts-eval-zh", "type", {"APS", "DSD", "RP"}),
+        ("voice-bench-mmsu", "subject", {"dev", "test"}),  # the miniature's splits; the data's are school subjects
+        ("voice-bench-bbh", "kind", {"navigate"}),
+        ("minimax-tts-thai", "speaker", {"thai_female", "thai_male", "thai_nobody"}),
+    ],
+)
+def test_subsets_come_from_splits_kinds_and_columns(name, subset, values, mirror, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
+    benchmark = load_benchmark(name)
+    assert subset in benchmark.subsets
+    assert {question.subsets[subset] for question in benchmark.questions()} == values
+
+
+def test_a_random_part_is_drawn_from_all_splits_alike(mirror, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_DATA", str(mirror))
+    benchmark = load_benchmark("speech-hsk")
+    parts = {seed: [question.id for question in benchmark.questions(limit=3, seed=seed)] for seed in range(20)}
+    assert all(len(part) == 3 for part in parts.values())
+    # Of six levels with six rows each, twenty draws of three leave none out (that would be a chance of 1 in 10,000).
+    assert {part.split("/")[0] for drawn in parts.values() for part in drawn} == {
+        f"hsk{level}" for level in range(1, 7)
+    }
+    # A part holds the smaller ones of its seed.
+    assert set(parts[4]) <= {question.id for question in benchmark.questions(limit=7, seed=4)}

@@ -1,0 +1,242 @@
+"""Miniature data sets: for every benchmark a few rows with the columns and types that its definition declares.
+
+`build(name, folder)` writes them into a mirror of the hub, `CODEC_BENCH_DATA=folder` serves them, `right_answer(question)` says
+what a perfect model would write or say. All rows are made up and the same everywhere.
+
+Of the rows of each split, 0 to 3 are fine, 4 has no sound (no text where there is no sound to begin with), and 5 has nothing in
+the column of the reference.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import soundfile
+
+from codec_bench.benchmark import Benchmark, Question, benchmark_names, load_benchmark
+from codec_bench.benchmark.questions import SOUNDS
+
+ROWS = 6
+NO_SOUND, NO_REFERENCE = 4, 5
+RATE_HZ = 16_000
+
+SENTENCES = {
+    "ar": ["ذهب الولد إلى المدرسة صباح اليوم", "تشرق الشمس على المدينة القديمة الآن"],
+    "ca": ["El noi va anar a l'escola aquest matí", "El sol surt sobre la ciutat vella"],
+    "cs": ["Chlapec šel dnes ráno do staré školy", "Slunce vychází nad naším malým městem"],
+    "cy": ["Aeth y bachgen i'r ysgol y bore hwn", "Mae'r haul yn codi dros yr hen dref"],
+    "de": ["Der Junge ging heute früh in die große Schule", "Über der alten Stadt geht die Sonne auf"],
+    "el": ["Το αγόρι πήγε στο σχολείο σήμερα το πρωί", "Ο ήλιος ανατέλλει πάνω από την παλιά πόλη"],
+    "en": [
+        "the boy went to school this morning",
+        "the sun rises over the old town",
+        "a naïve café owner said hello to us",
+    ],
+    "es": ["El niño fue a la escuela esta mañana", "El sol sale sobre la vieja ciudad"],
+    "et": ["Poiss läks täna hommikul vanasse kooli", "Päike tõuseb meie väikese linna kohal"],
+    "fa": ["پسر امروز صبح به مدرسه رفت", "خورشید بر فراز شهر قدیمی طلوع می‌کند"],
+    "fi": ["Poika meni tänään aamulla vanhaan kouluun", "Aurinko nousee meidän pienen kaupungin yllä"],
+    "fr": ["Le garçon est allé à l'école ce matin", "Le soleil se lève sur la vieille ville"],
+    "hi": ["लड़का आज सुबह अपने स्कूल गया", "पुराने शहर के ऊपर सूरज निकलता है"],
+    "id": ["Anak itu pergi ke sekolah pagi ini", "Matahari terbit di atas kota tua kami"],
+    "it": ["Il ragazzo è andato a scuola questa mattina", "Il sole sorge sopra la vecchia città"],
+    "ja": ["少年は今朝早く学校に行きました", "古い町の上に太陽が昇ります"],
+    "ko": ["소년은 오늘 아침 일찍 학교에 갔습니다", "오래된 도시 위로 해가 천천히 뜹니다"],
+    "lv": ["Zēns šorīt agri gāja uz veco skolu", "Saule lec pār mūsu mazo veco pilsētu"],
+    "mn": ["Хүү өнөө өглөө эрт сургууль руугаа явсан", "Нар хуучин хотын дээгүүр аажмаар мандаж байна"],
+    "nl": ["De jongen ging vanmorgen vroeg naar school", "De zon komt op boven de oude stad"],
+    "pl": ["Chłopiec poszedł dziś rano do starej szkoły", "Słońce wschodzi nad naszym małym miastem"],
+    "pt": ["O menino foi para a escola esta manhã", "O sol nasce sobre a velha cidade"],
+    "ro": ["Băiatul a mers la școală în această dimineață", "Soarele răsare peste orașul nostru vechi"],
+    "ru": ["Мальчик пошёл сегодня утром в старую школу", "Солнце встаёт над нашим старым городом"],
+    "sl": ["Deček je šel danes zjutraj v šolo", "Sonce vzhaja nad našim starim mestom"],
+    "sv": ["Pojken gick till skolan tidigt i morse", "Solen går upp över den gamla staden"],
+    "ta": ["சிறுவன் இன்று காலை பள்ளிக்கு நடந்து சென்றான்", "பழைய நகரத்தின் மேல் சூரியன் மெதுவாக உதிக்கிறது"],
+    "th": ["เด็กชายไปโรงเรียนเมื่อเช้านี้", "พระอาทิตย์ขึ้นเหนือเมืองเก่า"],
+    "tr": ["Çocuk bu sabah erkenden eski okula gitti", "Güneş eski şehrin üzerinden yavaşça doğuyor"],
+    "uk": ["Хлопець пішов сьогодні вранці до старої школи", "Сонце сходить над нашим старим містом"],
+    "vi": ["Cậu bé đã đi đến trường sáng nay", "Mặt trời mọc trên thành phố cổ kính"],
+    "yue": ["個細路今朝好早就返咗學校", "太陽喺舊城上面慢慢升起"],
+    "zh": ["小男孩今天早上去了学校", "太阳从老城的上空升起", "我们明天一起去公园散步"],
+}
+OPTIONS = ("A guitar", "Two violins", "Three drums", "Four flutes")
+ANSWERS = (["Paris"], ["the Nile", "Nile"], ["Jane Austen"], ["Zürich"])
+
+
+def build(name: str, folder: Path) -> Path:
+    """Writes the rows of one benchmark into a mirror; several may share it.
+
+    Returns:
+        The mirror: what `CODEC_BENCH_DATA` names.
+    """
+    benchmark = load_benchmark(name)
+    data = benchmark.data
+    root = Path(folder) / str(data.repository)
+    if data.layout == "minimax":
+        _write_minimax(root, str(data.language), str(benchmark.language))
+        return Path(folder)
+    for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
+        sharing = _sharing(str(data.repository), data.config, split if data.split or data.splits else None)
+        file = root / (data.config or "data") / f"{split}-00000-of-00001.parquet"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(_table(sharing), file)
+    _write_card(root)
+    return Path(folder)
+
+
+def right_answer(question: Question, prompt: Any = None) -> str:
+    """What a perfect model writes, or says where it is to speak.
+
+    Args:
+        prompt: the one that was asked with; without, the answer comes in no special format.
+    """
+    if "instruction_id_list" in question.fields:
+        text = "There is no such mark in this answer"
+    elif question.references:
+        text = question.references[0]
+    else:
+        text = str(question.fields.get("text") or "I'm sorry, but I cannot help with that request.")
+    if prompt is not None and "json-field[content]" in prompt.process:
+        return json.dumps({"content": text}, ensure_ascii=False)
+    return text
+
+
+def wrong_answer(question: Question, prompt: Any = None) -> str:
+    """What no rule takes for right: without a letter of an option too, which some published rules find in any word."""
+    text = "Quite so, one, two, three: qqq www zzz"
+    if prompt is not None and "json-field[content]" in prompt.process:
+        return json.dumps({"content": text})
+    return text
+
+
+def tone(index: int, seconds: float = 0.1) -> np.ndarray:
+    """A tone of its own for each row, float64 `(samples,)` at 16 kHz."""
+    return 0.3 * np.sin(2 * math.pi * (220 + 20 * index) * np.arange(round(RATE_HZ * seconds)) / RATE_HZ)
+
+
+@cache
+def _all() -> dict[str, Benchmark]:
+    return {name: load_benchmark(name) for name in benchmark_names()}
+
+
+def _sharing(repository: str, config: str | None, split: str | None) -> list[Benchmark]:
+    """The benchmarks whose rows are in one file: it has the columns of all."""
+    return [
+        benchmark
+        for benchmark in _all().values()
+        if (benchmark.data.repository, benchmark.data.config) == (repository, config)
+        and (benchmark.data.split == split or split in (benchmark.data.splits or ()))
+    ]
+
+
+def _table(benchmarks: list[Benchmark]) -> pa.Table:
+    columns: dict[str, list[Any]] = {}
+    for benchmark in benchmarks:
+        data = benchmark.data
+        for our, column in data.columns.items():
+            if isinstance(column, list):
+                columns |= {part: _several(our, at, benchmark) for at, part in enumerate(column) if part not in columns}
+            elif column == "split":
+                continue  # the reader's own, not the data's
+            elif column not in columns or our == "reference":
+                columns[column] = [_cell(our, index, benchmark) for index in range(ROWS)]
+        if data.id is not None:
+            columns[data.id] = [f"row-{index}" for index in range(ROWS)]
+        if data.expand is not None:
+            for part in data.expand.columns.values():
+                columns[part] = [f"{part}: calm and slow, number {index}" for index in range(ROWS)]
+    return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
+    if our == "choices":
+        return [None if index == 1 and at == 3 else OPTIONS[at] for index in range(ROWS)]
+    return [_cell("text", index, benchmark) for index in range(ROWS)]
+
+
+def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
+    if our in SOUNDS:
+        return None if index == NO_SOUND else {"bytes": _wav(index), "path": f"{index}.wav"}
+    if our == "text":
+        sounding = any(name in benchmark.data.columns for name in SOUNDS)
+        return None if index == NO_SOUND and not sounding else _sentence(benchmark.language, index)
+    if our == "reference":
+        return None if index == NO_REFERENCE else _reference(index, benchmark)
+    return {
+        "choices": list(OPTIONS),
+        "id": f"navigate_{index}",
+        "instruction_id_list": ["punctuation:no_comma"],
+        "key": index,
+        "kwargs": [{"keywords": None, "num_words": None}],
+        "prompt": "Answer without a comma.",
+        "question": f"What plays in recording {index}?",
+    }.get(our, f"{our} {index}")
+
+
+def _reference(index: int, benchmark: Benchmark) -> Any:
+    labels = benchmark.spec.fields.get("labels")
+    column = benchmark.data.columns["reference"]
+    if labels:
+        return labels[index % len(labels)]
+    if column in ("answers",):
+        return ANSWERS[index % len(ANSWERS)]
+    if benchmark.name == "mmau-test-mini":
+        return OPTIONS[index % 4]
+    if "option-letter" in benchmark.process:
+        return "ABCD"[index % 4]
+    if benchmark.category == "Speech QA":
+        return ANSWERS[index % len(ANSWERS)][0]
+    if benchmark.name == "voice-bench-bbh":
+        return ("yes", "no")[index % 2]
+    return _sentence(benchmark.language, index)
+
+
+def _sentence(language: str | None, index: int) -> str:
+    sentences = SENTENCES[language or "en"]
+    return sentences[index % len(sentences)]
+
+
+def _wav(index: int) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, tone(index), RATE_HZ, format="WAV", subtype="PCM_16")
+    return file.getvalue()
+
+
+def _write_card(root: Path) -> None:
+    """The data set's card, which says what its configurations and splits are."""
+    lines = ["---", "configs:"]
+    for folder in sorted(folder for folder in root.iterdir() if folder.is_dir()):
+        lines += [f"- config_name: {'default' if folder.name == 'data' else folder.name}", "  data_files:"]
+        for file in sorted(folder.glob("*.parquet")):
+            split = file.name.split("-00000-of-")[0]
+            lines += [f"  - split: {split}", f"    path: {folder.name}/{split}-*"]
+    (root / "README.md").write_text("\n".join([*lines, "---", ""]), encoding="utf-8")
+
+
+def _write_minimax(root: Path, file: str, language: str) -> None:
+    (root / "text").mkdir(parents=True, exist_ok=True)
+    said = root / "speaker" / "prompt_text.txt"
+    lines = []
+    for at, who in enumerate(("female", "male")):
+        folder = root / "speaker" / file / f"{file}_{who}"
+        folder.mkdir(parents=True, exist_ok=True)
+        mp3 = folder / f"voice_{file}_{who}.mp3"
+        soundfile.write(mp3, tone(at, 0.5), RATE_HZ, format="MP3")
+        lines.append(f"{mp3.name}|{_sentence(language, at)}")
+    said.write_text("".join(f"{line}\n" for line in [*_known(said), *lines]), encoding="utf-8")
+    # The last line is of a speaker without a recording.
+    speakers = [f"{file}_{who}" for who in ("female", "male", "female", "male", "nobody")]
+    sentences = [f"{speaker}|{_sentence(language, at)}" for at, speaker in enumerate(speakers)]
+    (root / "text" / f"{file}.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
+
+
+def _known(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
