@@ -1,0 +1,253 @@
+"""A model in an environment of its own: one file of worker code with two functions, run by `codec_bench.workers`.
+
+Conventions
+    `load(**options) -> state` is called once in each worker, `answer(state, batch) -> list` for every batch. An item of
+    the batch is a dictionary with `id`, `messages` (`role`, `content`), `fields`, `wants` and `parameters`; a sound in it is
+    `{"samples": float32 (channels, samples), "sample_rate_hz": int}`. An answer is a dictionary with `text`, `audio` (such a
+    sound), and where there is something to say `usage`, `finish` and `notes`; or with `error` or `refused`, a sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from codec_bench.audio.clip import Clip, bytes_digest
+from codec_bench.audio.decode import check_samples
+from codec_bench.errors import UserError
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.models.windows import hear, join
+from codec_bench.types import Audio, Request, Response
+from codec_bench.workers import wire
+from codec_bench.workers.environment import make_environment
+from codec_bench.workers.host import WorkerEnded, WorkerSettings
+from codec_bench.workers.pool import Reply, WorkerPool, device_variables
+from codec_bench.workers.spec import read_env
+
+_Answer: TypeAlias = "asyncio.Future[tuple[Reply, float]]"
+_Asked: TypeAlias = "tuple[wire.Packed, _Answer]"
+_CLOSED = Reply(None, "the model was closed before it answered", 1)
+_AHEAD = 2  # batches per worker in flight: one answered, one whose sound is read meanwhile
+
+
+class Isolated(Model):
+    """Answers from worker processes that have packages of their own.
+
+    Args:
+        info: the facts.
+        env: an environment of `configs/env`, or the path of a YAML file of one's own.
+        code: the file with `load` and `answer`; None takes the one that the environment names.
+        load: keyword arguments of `load`, as JSON values.
+        batch_items: most requests in one batch.
+        batch_limit_s: how long one batch may take, or None. start_limit_s: how long starting and loading may take.
+        workers: how many processes; None is one per device.
+        devices: GPUs of the workers, in turn (`cuda:0`, or `cpu`); None leaves the choice to the worker code.
+        rate_hz: sounds are given to the worker code as one channel at this rate.
+        folder: what relative paths are relative to; None is the working folder.
+        tell: called with a sentence when making the environment takes long.
+
+    Raises:
+        UserError: the environment or the code is not there, or an option does not fit.
+    """
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        env: str,
+        code: str | None = None,
+        load: Mapping[str, Any] | None = None,
+        batch_items: int = 8,
+        batch_limit_s: float | None = 600.0,
+        start_limit_s: float = 1800.0,
+        workers: int | None = None,
+        devices: Sequence[str | int] | str | None = None,
+        rate_hz: int = 16_000,
+        folder: str | os.PathLike[str] | None = None,
+        tell: Callable[[str], None] = lambda line: None,
+    ) -> None:
+        base = None if folder is None else Path(folder)
+        if isinstance(devices, str):
+            devices = [part.strip() for part in devices.split(",")]
+        count = (len(devices) if devices else 1) if workers is None else workers
+        if not 1 <= batch_items <= wire.BATCH_ITEMS:
+            raise UserError(f"'{info.name}' has batch_items {batch_items}; expected 1 to {wire.BATCH_ITEMS}")
+        if count < 1:
+            raise UserError(f"'{info.name}' has {count} workers; expected at least one")
+        self.info = info
+        self.concurrency = _AHEAD * count * batch_items
+        self._spec = read_env(env, base)
+        self._code = self._spec.code if code is None else (base or Path()) / Path(code).expanduser()
+        if self._code is None or not self._code.is_file():
+            raise UserError(
+                f"there is no worker code for '{info.name}'" + (f" at '{self._code}'" if self._code else ""),
+                hint="name a file with the functions 'load' and 'answer' as the option 'code'",
+            )
+        try:
+            json.dumps(load or {}, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise UserError(f"the load options of '{info.name}' are not JSON values: {error}") from error
+        self._load = dict(load or {})
+        self._batch_items, self._limit_s, self._start_s = batch_items, batch_limit_s, start_limit_s
+        self._variables = device_variables(count, devices)
+        self._rate_hz, self._tell = rate_hz, tell
+        self._waiting: list[_Asked] = []
+        self._running: set[asyncio.Task[None]] = set()
+        self._pool: WorkerPool | None = None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """What the environment holds, the worker code, its options and variables, and how sound is given to it."""
+        python = self._spec.python or f"{sys.version_info.major}.{sys.version_info.minor}"
+        return {
+            "kind": "isolated", "env": self._spec.digest, "python": python, "variables": dict(self._spec.variables),
+            "code": bytes_digest(self._code.read_bytes()), "load": self._load, "rate_hz": self._rate_hz,
+            "limit_s": self.info.limit_s, "window_s": self.info.window_s,
+        }  # fmt: skip
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Of Python and of every package in the environment, once started."""
+        return {} if self._pool is None else self._pool.versions
+
+    async def start(self) -> None:
+        """Makes the environment where it is not there, starts the workers and loads the model in each.
+
+        Raises:
+            UserError: the environment cannot be made, or the worker code cannot be loaded.
+        """
+        environment = await asyncio.to_thread(make_environment, self._spec, self._tell)
+        settings = WorkerSettings(
+            self.info.name, environment.python, self._code.resolve(), self._load, self._spec.variables,
+            start_s=self._start_s, limit_s=self._limit_s,
+        )  # fmt: skip
+        self._pool = WorkerPool(settings, self._variables)
+        try:
+            await self._pool.start()
+        except WorkerEnded as error:
+            raise UserError(f"'{self.info.name}' cannot be loaded: {error}") from error
+
+    async def ask(self, request: Request) -> Response:
+        """One answer; requests that wait for a worker at the same time go to it as one batch."""
+        try:
+            heard = await asyncio.to_thread(hear, request, self.info, self._rate_hz)
+            items = [wire.pack(_plain(part)) for part in heard.requests]
+        except UserError as error:
+            return Response.failed(str(error))
+        except wire.WireError as error:
+            return Response.failed(f"the request cannot be sent to a worker: {error}")
+        answers = await asyncio.gather(*(self._answer(item, request.wants) for item in items))
+        lost = next((at for at, answer in enumerate(answers) if answer.status != "ok"), len(answers) - 1)
+        return join(answers[: lost + 1], heard)
+
+    async def _answer(self, item: wire.Packed, wants: str) -> Response:
+        answer: _Answer = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, answer))
+        if len(self._running) < len(self._variables):
+            self._running.add(asyncio.create_task(self._work()))
+        reply, latency_s = await answer
+        return _response(reply, wants, {"latency_s": latency_s, "attempts": reply.attempts})
+
+    async def _work(self) -> None:
+        """Gives batches to a worker until nothing waits."""
+        try:
+            while self._waiting:
+                await asyncio.sleep(0)  # whoever is about to ask joins the batch
+                taken, self._waiting = self._waiting[: self._batch_items], self._waiting[self._batch_items :]
+                taken = [(packed, answer) for packed, answer in taken if not answer.done()]
+                if taken:
+                    await self._give(taken)
+        finally:
+            # At once and not when the event loop comes to it: who asks in between would wait for nobody.
+            self._running.discard(asyncio.current_task())
+
+    async def _give(self, asked: Sequence[_Asked]) -> None:
+        began = asyncio.get_running_loop().time()
+        try:
+            replies = await self._pool.ask([packed for packed, _ in asked])
+        except asyncio.CancelledError:
+            _tell(asked, [_CLOSED] * len(asked), 0.0)
+            raise
+        except Exception as error:  # whatever it is, these requests get an answer and the next ones a try
+            replies = [Reply(None, f"{type(error).__name__}: {error}", 1)] * len(asked)
+        _tell(asked, replies, (asyncio.get_running_loop().time() - began) / len(asked))
+
+    async def close(self) -> None:
+        """Ends the workers; what still waits is answered as failed."""
+        works = list(self._running)
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+        waiting, self._waiting = self._waiting, []
+        _tell(waiting, [_CLOSED] * len(waiting), 0.0)
+        if self._pool is not None:
+            await self._pool.close()
+
+
+def _tell(asked: Sequence[_Asked], replies: Sequence[Reply], took_s: float) -> None:
+    for (_, answer), reply in zip(asked, replies, strict=True):
+        if not answer.done():  # whoever asked may have gone
+            answer.set_result((reply, took_s))
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    """A request as worker code sees it."""
+
+    def sound(value: Any) -> Any:
+        if not isinstance(value, Clip):
+            return value
+        audio = value.read()
+        return {"samples": audio.samples, "sample_rate_hz": audio.sample_rate_hz}
+
+    messages = [{"role": m.role, "content": [sound(part) for part in m.content]} for m in request.messages]
+    fields = {name: sound(value) for name, value in request.fields.items()}
+    return {
+        "id": request.id, "messages": messages, "fields": fields, "wants": request.wants,
+        "parameters": dict(request.parameters),
+    }  # fmt: skip
+
+
+def _response(reply: Reply, wants: str, more: dict[str, Any]) -> Response:
+    if reply.reason is not None:
+        return Response.failed(reply.reason, **more)
+    try:
+        return _read(reply.answer, wants, more)
+    except (UserError, ValueError, TypeError, KeyError, AttributeError) as error:
+        return Response.failed(f"the worker's answer cannot be used: {error}", **more)
+
+
+def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
+    for status, build in (("error", Response.failed), ("refused", Response.refused)):
+        if answer.get(status) is not None:
+            return build(str(answer[status]), **more)
+    if answer.get(wants) is None:
+        held = ", ".join(f"'{key}'" for key, value in answer.items() if value is not None) or "nothing"
+        raise ValueError(f"it holds {held}; expected '{wants}'")
+    text, audio = answer.get("text"), answer.get("audio")
+    notes = [str(note) for note in answer.get("notes") or ()]
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"its text is {type(text).__name__}, not str")
+    if text is not None:
+        kept = text.encode("utf-8", "replace").decode("utf-8")
+        if kept != text:
+            notes.append("characters that are not Unicode were replaced")
+            text = kept
+    if audio is not None:
+        samples = np.frombuffer(audio["samples"], np.float32).reshape(audio["channels"], -1)
+        audio = Audio(samples, audio["sample_rate_hz"])
+        check_samples(audio, "the answer's audio")
+    usage = {str(name): float(value) for name, value in (answer.get("usage") or {}).items()}
+    if not all(math.isfinite(value) for value in usage.values()):
+        raise ValueError(f"its usage is {usage}")
+    finish = answer.get("finish")
+    return Response(
+        text=text, audio=audio, usage=usage, finish=None if finish is None else str(finish), notes=tuple(notes), **more
+    )
