@@ -20,10 +20,11 @@ from functools import partial
 import numpy as np
 import torch
 from common import append_rows, interleaved, row
-from transformers import DacConfig, EncodecConfig, MimiConfig
+from transformers import DacConfig, EncodecConfig, MimiConfig, XcodecConfig
 from transformers.models.dac.modeling_dac import DacResidualVectorQuantizer
 from transformers.models.encodec.modeling_encodec import EncodecResidualVectorQuantizer
 from transformers.models.mimi.modeling_mimi import MimiSplitResidualVectorQuantizer
+from transformers.models.xcodec.modeling_xcodec import XcodecResidualVectorQuantization
 
 from codec_bench.kernels.rvq import dispatch
 
@@ -33,6 +34,7 @@ CASES = (
     ("encodec 24 kHz @ 24 kbps", "encodec", 75.0, 128, 32),
     ("dac 44 kHz", "dac", 86.0, 1024, 9),
     ("mimi @ 1.1 kbps", "mimi", 12.5, 512, 8),
+    ("xcodec @ 4 kbps", "xcodec", 50.0, 1024, 8),
 )
 
 
@@ -42,6 +44,10 @@ def quantizer(family: str) -> torch.nn.Module:
     if family == "encodec":
         net = EncodecResidualVectorQuantizer(EncodecConfig())
         for layer in net.layers:
+            layer.codebook.embed.normal_()
+    elif family == "xcodec":
+        net = XcodecResidualVectorQuantization(XcodecConfig())
+        for layer in net.quantizers:
             layer.codebook.embed.normal_()
     elif family == "dac":
         net = DacResidualVectorQuantizer(DacConfig())
@@ -57,6 +63,8 @@ def theirs(net: torch.nn.Module, family: str, latents: torch.Tensor, codebooks: 
     """Codes `(items, codebooks, frames)` by transformers."""
     if family == "encodec":
         return net.encode(latents, codebooks * 0.75).transpose(0, 1)
+    if family == "xcodec":
+        return net.encode(latents, codebooks * 0.5).transpose(0, 1)
     if family == "dac":
         return net(latents)[1]
     return net.encode(latents, codebooks).transpose(0, 1)
@@ -64,7 +72,7 @@ def theirs(net: torch.nn.Module, family: str, latents: torch.Tensor, codebooks: 
 
 def their_latents(net: torch.nn.Module, family: str, codes: torch.Tensor) -> torch.Tensor:
     """Latents of codes by transformers."""
-    if family == "encodec":
+    if family in ("encodec", "xcodec"):
         return net.decode(codes.transpose(0, 1))
     return net.from_codes(codes)[0] if family == "dac" else net.decode(codes)
 

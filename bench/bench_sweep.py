@@ -2,7 +2,12 @@
 
 The reference side (decoding, resampling, speaker embeddings, what is heard in the reference) is computed once in a sweep and eight
 times apart. Each run apart holds the row that everybody needs beside a codec's, the unprocessed audio (`--alone` leaves it
-out). No feature cache, no page. Floor: the reference side once and eight estimate sides, by the busy time of the workers.
+out). No feature cache. The sweep runs between the fourth and the fifth of the runs apart, so that a drifting machine touches both
+alike; CPU seconds stand beside the wall's, since other processes touch them less.
+
+Floor: a run of the unprocessed row alone is all that a sweep can save, seven times. What is left when it is taken from the eight
+runs are start and reference once and eight estimate sides. A sweep costs less than half only where an estimate side costs less
+than three quarters of start and reference.
 
     python bench/bench_sweep.py [--data embedded] [--metrics ...] [--alone] [--repeats 1]
 """
@@ -11,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -22,19 +28,52 @@ import numpy as np
 from common import append_rows, row
 
 CODECS = ("opus-6k", "opus-12k", "opus-24k", "mp3-16k", "mp3-32k", "aac-32k", "amr-nb-12k", "g722")
+BASE = "unprocessed"
 METRICS = "sim[ge2e],dwer[pocketsphinx],dnsmos,stoi,mel_distance"
 PROGRAM = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 
 
-def evaluate(codecs: list[str], data: str, metrics: str, out: Path) -> dict[str, object]:
-    """One run in a process of its own; returns its summary's systems."""
+def evaluate(codecs: list[str], data: str, metrics: str, out: Path) -> tuple[dict[str, object], np.ndarray]:
+    """One run in a process of its own: its summary's systems, and its seconds `(wall, CPU)`."""
     command = ["eval", "--codec", ",".join(codecs), "--data", data, "--metrics", metrics, "--out", str(out)]
+    start = np.array([time.perf_counter(), cpu_s()])
     done = subprocess.run(
         [*PROGRAM, *command, "--no-cache", "--save-audio", "none", "--device", "cpu"], capture_output=True
     )
+    taken = np.array([time.perf_counter(), cpu_s()]) - start
     if done.returncode not in (0, 3):
         raise SystemExit(done.stderr.decode())
-    return json.loads((out / "summary.json").read_text("utf-8"))["systems"]
+    return json.loads((out / "summary.json").read_text("utf-8"))["systems"], taken
+
+
+def cpu_s() -> float:
+    """CPU seconds of the processes that have ended, workers included."""
+    now = os.times()
+    return now.children_user + now.children_system
+
+
+def measure(data: str, metrics: str, alone: bool) -> dict[str, np.ndarray]:
+    """Seconds `(wall, CPU)` of the sweep, of the eight runs, and of what the sweep cannot go below."""
+    base = [] if alone else [BASE]
+    folder = Path(tempfile.mkdtemp())
+    together, sweep = {}, np.zeros(2)
+    apart, eight = {}, np.zeros(2)
+    for number, name in enumerate(CODECS):
+        if number == len(CODECS) // 2:
+            together, sweep = evaluate([*base, *CODECS], data, metrics, folder / "sweep")
+        systems, taken = evaluate([*base, name], data, metrics, folder / name)
+        apart[name], eight = systems[name], eight + taken
+    seconds = {"eight runs": eight, "one sweep": sweep}
+    if not alone:
+        _, saved = evaluate(base, data, metrics, folder / BASE)
+        seconds["floor"] = eight - (len(CODECS) - 1) * saved
+    for name in CODECS:
+        for metric, entry in together[name]["metrics"].items():
+            other = apart[name]["metrics"][metric]["value"]
+            if entry["value"] is not None and abs(entry["value"] - other) > 1e-6 * max(1.0, abs(other)):
+                raise SystemExit(f"{name}, {metric}: {entry['value']} in the sweep, {other} apart")
+    shutil.rmtree(folder)
+    return seconds
 
 
 def main() -> None:
@@ -45,37 +84,16 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="runs apart without the unprocessed row")
     parser.add_argument("--repeats", type=int, default=1)
     options = parser.parse_args()
-    base = [] if options.alone else ["unprocessed"]
-    seconds: dict[str, list[float]] = {"eight runs": [], "one sweep": []}
-    for _ in range(options.repeats):
-        folder = Path(tempfile.mkdtemp())
-        start = time.perf_counter()
-        together = evaluate([*base, *CODECS], options.data, options.metrics, folder / "sweep")
-        seconds["one sweep"].append(time.perf_counter() - start)
-        start = time.perf_counter()
-        apart = {name: evaluate([*base, name], options.data, options.metrics, folder / name)[name] for name in CODECS}
-        seconds["eight runs"].append(time.perf_counter() - start)
-        for name in CODECS:
-            for metric, entry in together[name]["metrics"].items():
-                other = apart[name]["metrics"][metric]["value"]
-                if entry["value"] is not None and abs(entry["value"] - other) > 1e-6 * max(1.0, abs(other)):
-                    raise SystemExit(f"{name}, {metric}: {entry['value']} in the sweep, {other} apart")
-        shutil.rmtree(folder)
+    runs = [measure(options.data, options.metrics, options.alone) for _ in range(options.repeats)]
     case = f"8 codecs, {options.data}, {options.metrics}" + (", no unprocessed row" if options.alone else "")
-    best = {name: min(values) for name, values in seconds.items()}
-    rows = [
-        row(
-            case,
-            name,
-            np.array(seconds[name]),
-            n=len(CODECS),
-            ratio=best["eight runs"] / best[name],
-            agreement="same values",
-        )
-        for name in seconds
-    ]
-    for name, value in best.items():
-        sys.stdout.write(f"{name:12s} {value:8.1f} s  {best['eight runs'] / value:5.2f}x\n")
+    rows = []
+    wall, cpu = ({name: np.array([run[name][k] for run in runs]) for name in runs[0]} for k in (0, 1))
+    for name in wall:
+        ratio, of_cpu = (float(np.median(s["eight runs"]) / np.median(s[name])) for s in (wall, cpu))
+        note = f"{np.median(cpu[name]):.4g} s of CPU, {of_cpu:.3g}x; {1 / ratio:.3f} of the wall, {1 / of_cpu:.3f} of the CPU"
+        agreement = "" if name == "floor" else "same values"
+        rows.append(row(case, name, wall[name], n=len(CODECS), ratio=ratio, agreement=agreement, note=note))
+        sys.stdout.write(f"{name:12s} {np.median(wall[name]):8.1f} s  {ratio:5.2f}x  {note}\n")
     append_rows("sweep", rows, ("codec-bench",))
 
 

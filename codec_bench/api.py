@@ -43,6 +43,8 @@ class Running:
         device: `auto`, `cpu`, `cuda:0` or several GPUs with commas.
         workers: CPU worker processes; None for one per core.
         batch_s: padded seconds per batch in place of every stage's own budget.
+        time_limit_s: seconds that a batch may take before its worker is ended and it is asked again item by item, loading
+            left out; None for 600, or 60 for every padded second of the batch where that is more.
         cache: whether features are taken from and put into the feature cache.
         save_audio: `all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.
         retry_failed: whether items that failed before run again.
@@ -53,6 +55,7 @@ class Running:
     device: str = "auto"
     workers: int | None = None
     batch_s: float | None = None
+    time_limit_s: float | None = None
     cache: bool = True
     save_audio: str | int | None = None
     retry_failed: bool = False
@@ -94,7 +97,7 @@ def evaluate(
     """
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     request = {"command": "evaluate", "data": _data_name(data), "seed": seed, "limit": limit}
-    return _execute(names(codec), names(metrics), source, out, request, dict(options or {}), running or Running(**how))
+    return execute(names(codec), names(metrics), source, out, request, dict(options or {}), running or Running(**how))
 
 
 def score(
@@ -126,7 +129,7 @@ def score(
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
     source = match_estimates(source, generated)
     request = {"command": "score", "data": _data_name(data), "generated": str(generated), "seed": seed, "limit": limit}
-    return _execute([GENERATED], names(metrics), source, out, request, dict(options or {}), running or Running(**how))
+    return execute([GENERATED], names(metrics), source, out, request, dict(options or {}), running or Running(**how))
 
 
 def names(value: str | Sequence[str]) -> list[str]:
@@ -139,7 +142,7 @@ def _data_name(data: Any) -> str:
     return str(data) if isinstance(data, (str, os.PathLike)) else "samples"
 
 
-def _execute(
+def execute(
     systems: list[str],
     metrics: list[str],
     source: Source,
@@ -147,7 +150,18 @@ def _execute(
     request: dict[str, Any],
     options: dict[str, Mapping[str, Any]],
     running: Running,
+    about: Mapping[str, Any] | None = None,
 ) -> Run:
+    """Runs systems over data into a run folder; what `evaluate` and `score` have in common.
+
+    Args:
+        systems, metrics: names. source: the data. out: the run folder, or None. options, running: as `evaluate`.
+        request: what was asked for, for the record; `seed` and `limit` are in it.
+        about: further entries of the run's `meta`.
+
+    Raises:
+        UserError: whatever the caller can mend.
+    """
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples")
     plan = build_plan(systems, metrics, options, {sample.language for sample in source})
@@ -159,6 +173,7 @@ def _execute(
         facts = engine.load_codecs()
         writer = RunWriter(folder, _fingerprint(plan, facts, source, request, options))
         try:
+            writer.set_meta(**(about or {}))
             _run(engine, writer, plan, facts, source, request, options, running, workers)
         finally:
             writer.close()
@@ -180,6 +195,7 @@ def working_engine(
     devices = tuple(resolve_devices(running.device))
     settings = Settings(
         batch_s=running.batch_s,
+        time_limit_s=running.time_limit_s,
         look_ahead_s=LOOK_AHEAD_S if devices == ("cpu",) else _GPU_LOOK_AHEAD_S,
         keep=keep,
     )
@@ -219,7 +235,10 @@ def _run(
     if running.retry_failed and writer.forget_failures():
         finished = writer.begin({s.name: facts.get(s.name, {}) for s in plan.systems}, metric_facts(plan), source)
     total = len(source) * len(plan.systems)
-    how = {"device": running.device, "workers": workers, "batch_s": running.batch_s, "cache": running.cache}
+    how = {
+        "device": running.device, "workers": workers, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
+        "cache": running.cache,
+    }  # fmt: skip
     started = datetime.now(UTC).isoformat(timespec="seconds")
     writer.set_meta(
         config=config, how=how, versions=versions(), machine=machine(), started=started, state="running",

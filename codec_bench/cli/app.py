@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codec_bench.cli.profile import profile
+from codec_bench.cli.run import leaderboard, run
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
 
@@ -27,6 +28,8 @@ app = typer.Typer(
 
 app.add_typer(weights_app, name="weights")
 app.command("profile")(profile)
+app.command("run")(run)
+app.command("leaderboard")(leaderboard)
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Run folder; the same folder continues the run. Default: runs/...")
@@ -41,6 +44,13 @@ Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or sev
 Workers = Annotated[int | None, typer.Option("--workers", help="CPU worker processes. Default: one per core.")]
 BatchS = Annotated[
     float | None, typer.Option("--batch-s", help="Padded seconds of audio per batch. Default: found by trial.")
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit-s",
+        help="Seconds that a batch may take. Default: 600, or 60 per second of audio where that is more.",
+    ),
 ]
 Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep computed features for other runs.")]
 SaveAudio = Annotated[
@@ -92,10 +102,10 @@ def evaluate(
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, retry_failed: Retry = False, as_json: Json = False,
+    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
-    running = _running(device, workers, batch_s, cache, save_audio, retry_failed)
+    running = _running(device, workers, batch_s, cache, save_audio, retry_failed, time_limit_s)
     _evaluate(
         codec, data, _metrics(metrics, preset), out, seed, limit, parse_settings(settings or []), running, as_json
     )
@@ -107,12 +117,12 @@ def score(
     data: Annotated[str, typer.Option("--data", help="What it should be like: transcripts, reference audio, speakers.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, retry_failed: Retry = False, as_json: Json = False,
+    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
     from codec_bench.api import score as score_generated
 
-    running = _running(device, workers, batch_s, cache, save_audio, retry_failed)
+    running = _running(device, workers, batch_s, cache, save_audio, retry_failed, time_limit_s)
     options = parse_settings(settings or [])
     with _progress() as tell:
         run = score_generated(
@@ -150,17 +160,20 @@ def _evaluate(
 
 
 def _running(
-    device: str, workers: int | None, batch_s: float | None, cache: bool, save_audio: str | None, retry: bool
-) -> Any:
+    device: str, workers: int | None, batch_s: float | None, cache: bool, save_audio: str | None, retry: bool,
+    time_limit_s: float | None = None,
+) -> Any:  # fmt: skip
     from codec_bench.api import Running
 
     if workers is not None and workers < 1:
         raise UserError(f"--workers is {workers}; expected at least 1")
-    if batch_s is not None and batch_s <= 0:
-        raise UserError(f"--batch-s is {batch_s}; expected more than 0")
+    for option, value in (("--batch-s", batch_s), ("--time-limit-s", time_limit_s)):
+        if value is not None and value <= 0:
+            raise UserError(f"{option} is {value}; expected more than 0")
     return Running(
-        device=device, workers=workers, batch_s=batch_s, cache=cache, save_audio=save_audio, retry_failed=retry
-    )
+        device=device, workers=workers, batch_s=batch_s, time_limit_s=time_limit_s, cache=cache, save_audio=save_audio,
+        retry_failed=retry,
+    )  # fmt: skip
 
 
 def _telling(running: Any, tell: Any) -> Any:
@@ -243,7 +256,9 @@ def compare(
 
 @app.command()
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders; several stand side by side on one page.")],
+    runs: Annotated[
+        list[Path], typer.Argument(help="Run folders, or folders that hold some; several stand side by side.")
+    ],
     out: Annotated[
         Path | None, typer.Option("--out", help="The page. Default: report.html in the first run folder.")
     ] = None,
@@ -251,9 +266,9 @@ def report(
 ) -> None:
     """Write the page again, or one page for several runs."""
     from codec_bench.report.page import write_page
-    from codec_bench.store.record import open_run
+    from codec_bench.store.record import open_run, run_folders
 
-    opened = [open_run(folder) for folder in runs]
+    opened = [open_run(found) for folder in runs for found in run_folders(folder)]
     target = out or runs[0] / "report.html"
     write_page(opened, target, audio_mb=audio_mb)
     sys.stdout.write(f"{target}\n")
@@ -276,7 +291,12 @@ def export(
 
 @app.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(help="codecs, metrics, features, rules, data, presets or plugins.")] = "codecs",
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="codecs, metrics, benchmarks, models, suites, prompts, rubrics, steps, features, rules, data, presets or plugins."
+        ),
+    ] = "codecs",
     as_json: Json = False,
 ) -> None:
     """List what there is."""
@@ -287,23 +307,32 @@ def list_(
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="A codec, metric, feature, data set, preset or run folder.")],
+    name: Annotated[str, typer.Argument(help="A codec, metric, benchmark, model, feature, data set, preset, suite or run folder.")],
+    model: Annotated[str | None, typer.Option("--model", help="Of a benchmark: show the prompt that this model would get.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="With --model: a folder with the data sets, in place of the hub.")] = None,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Show everything about one name."""
+    from codec_bench.cli.benchmarks import print_prompt
     from codec_bench.cli.show import print_name
 
-    print_name(name, as_json)
+    if model is not None:
+        print_prompt(name, model, data=str(data) if data is not None else None)
+    else:
+        print_name(name, as_json)
 
 
 @app.command()
 def validate(
     names: Annotated[
-        list[str], typer.Argument(help="Manifests, folders, run folders, codecs or metrics (./mine.py:MyCodec).")
+        list[str],
+        typer.Argument(
+            help="Manifests, folders, run folders, codecs, metrics, benchmarks or models (./mine.py:MyCodec)."
+        ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Check data, codecs and metrics before a long run; exits 2 when something is wrong."""
+    """Check data, codecs, metrics, benchmarks and models before a long run; exits 2 when something is wrong."""
     from codec_bench.cli.check import print_validation
 
     if not print_validation(names, as_json):

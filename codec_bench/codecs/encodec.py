@@ -151,8 +151,7 @@ class Encodec(Codec):
             raise UserError(f"{self.info.name} normalises over whole chunks of a second: it cannot go frame by frame")
         from codec_bench.codecs.encodec_stream import EncodecStream
 
-        codebooks = round(self.info.nominal_bitrate_bps / self.info.frame_rate_hz / _BITS_PER_CODE)
-        return nullcontext(EncodecStream(self._net, self.info, codebooks, self._device))
+        return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device))
 
     def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
         waves = [audio.samples for audio in batch]

@@ -97,6 +97,9 @@ class Xcodec(Codec):
         self._device = device
         net, used = _load(model, weights)
         self._net = net.eval().to(device)
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        self._quantiser = adopt(self._net.quantizer)
         self.info = replace(info, weights=used)
 
     @classmethod
@@ -132,6 +135,8 @@ class Xcodec(Codec):
         Raises:
             UserError: a rate or channel count that the model does not take, or no samples.
         """
+        from codec_bench.kernels.rvq.dispatch import search
+
         for audio in batch:
             check_input(audio, self.info)
         frames = [_frames(audio.num_samples) for audio in batch]
@@ -139,8 +144,8 @@ class Xcodec(Codec):
         with full_float32(self._device):
             for group in equal_lengths(frames):
                 waves = self._tensor(stack([batch[k].samples for k in group], frames[group[0]] * _HOP))
-                coded = self._net.encode(waves, bandwidth=self._codebooks * _KBPS_PER_CODEBOOK)
-                for k, item in zip(group, coded.audio_codes.cpu().numpy()):
+                values = search(_latents(self._net, waves), self._quantiser, self._codebooks).value.cpu().numpy()
+                for k, item in zip(group, values):
                     out[k] = one_stream(item, batch[k], self.info, _CARDINALITY)
         return out
 
@@ -151,6 +156,7 @@ class Xcodec(Codec):
             UserError: codes of another shape than the item's length and this operating point have.
         """
         from codec_bench.codecs.dac_layers import decode_latents
+        from codec_bench.kernels.rvq.dispatch import lookup
 
         frames = [_frames(item.num_samples) for item in codes]
         for item, count in zip(codes, frames):
@@ -160,7 +166,7 @@ class Xcodec(Codec):
         with full_float32(self._device):
             for group in passes(frames, self._device):
                 values = self._tensor(stack([codes[k].streams[0].values for k in group], max(frames[k] for k in group)))
-                latents = net.fc2(net.quantizer.decode(values.transpose(0, 1)).transpose(1, 2)).transpose(1, 2)
+                latents = net.fc2(lookup(values, self._quantiser).value.transpose(1, 2)).transpose(1, 2)
                 own = self._tensor(np.asarray([frames[k] for k in group]))
                 waves = decode_latents(net.acoustic_decoder, latents, own).cpu().numpy()
                 for k, wave in zip(group, waves):
@@ -211,9 +217,7 @@ def _random_net(semantic: str, *, reduced: bool) -> Any:
         for block in (*net.acoustic_encoder.block, *net.acoustic_decoder.block):
             for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
                 unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
-        noise = 0.1 * torch.randn(1, 1, 100 * _HOP)
-        both = torch.cat([net.acoustic_encoder(noise), net.encoder_semantic(_semantic(net, noise))], dim=1)
-        residual = latents = net.fc(both.transpose(1, 2)).transpose(1, 2)
+        residual = latents = _latents(net, 0.1 * torch.randn(1, 1, 100 * _HOP))
         for layer in net.quantizer.quantizers:
             # Words this long take off a part of the residual: eight of them never reach the noise of float32.
             layer.codebook.embed.copy_(0.5 * residual.std() * torch.randn_like(layer.codebook.embed))
@@ -223,6 +227,13 @@ def _random_net(semantic: str, *, reduced: bool) -> Any:
     return net
 
 
-def _semantic(net: Any, waves: Any) -> Any:
-    """The semantic branch's features, as `XcodecModel.encode` takes them."""
-    return net._extract_semantic_features(waves).transpose(1, 2)
+def _latents(net: Any, waves: Any) -> Any:
+    """What `XcodecModel.encode` quantises, `(items, hidden, frames)`, of waves of a multiple of 320 samples.
+
+    Of such lengths both branches make one frame every 320 samples; transformers pads the acoustic one at others.
+    """
+    import torch
+
+    semantic = net.encoder_semantic(net._extract_semantic_features(waves).transpose(1, 2))
+    both = torch.cat([net.acoustic_encoder(waves), semantic], dim=1)
+    return net.fc(both.transpose(1, 2)).transpose(1, 2)

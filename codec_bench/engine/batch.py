@@ -19,8 +19,12 @@ from codec_bench.errors import UserError
 
 CPU_BATCH_S = 0.25  # long enough to hide the pipe, short enough for the workers to end together
 GPU_BATCH_GROWTH = 1.25
+TIME_LIMIT_S = 600.0  # of a batch, or more for a long one: what is slow but works is never ended
+TIME_LIMIT_PER_S = 60.0
 _WINDOW = 2048  # works among which a batch of similar lengths is sought
 _MAX_KILLS = 2
+_MAX_LATE = 2
+_HUNG_AT_FIRST = 3
 _MAX_IDLE_DEATHS = 6
 
 
@@ -28,7 +32,8 @@ _MAX_IDLE_DEATHS = 6
 class Work:
     """One item waiting for one stage; `done` is called with its result or a `Fault`.
 
-    `alone` works are sent by themselves, since a batch with them failed; `kills` counts the workers that died over it.
+    `alone` works are sent by themselves, since a batch with them failed; `kills` counts the workers that died over it,
+    `late` the batches with it that took longer than they may.
     """
 
     payload: Any
@@ -37,13 +42,15 @@ class Work:
     order: int
     alone: bool = False
     kills: int = 0
+    late: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Stage:
     """A stage's waiting works, its budget in padded seconds, and what it has cost.
 
-    `pads` says whether an item costs as much as the longest of its batch; `growing` whether the budget is still sought.
+    `pads` says whether an item costs as much as the longest of its batch; `growing` whether the budget is still sought;
+    `hung` counts the items that were given up for time; `refusal` is why no further item is sent.
     """
 
     spec: StageSpec
@@ -57,6 +64,8 @@ class Stage:
     busy_s: float = 0.0
     cpu_s: float = 0.0
     steps: dict[str, float] = field(default_factory=dict)
+    hung: int = 0
+    refusal: str | None = None
 
     @property
     def cost(self) -> float:
@@ -119,11 +128,13 @@ class Dispatcher:
     Args:
         pool: the workers.
         batch_s: padded seconds per batch in place of each stage's own budget, or None.
+        time_limit_s: seconds that a batch may take, loading left out; None for 600, or 60 for every padded second of it
+            where that is more.
         log: what to point to when workers cannot be kept alive.
     """
 
-    def __init__(self, pool: Pool, batch_s: float | None, log: str) -> None:
-        self._pool, self._batch_s, self._log = pool, batch_s, log
+    def __init__(self, pool: Pool, batch_s: float | None, time_limit_s: float | None, log: str) -> None:
+        self._pool, self._batch_s, self._time_limit_s, self._log = pool, batch_s, time_limit_s, log
         self.stages: dict[str, Stage] = {}
         self._order = 0
         self._idle_deaths = 0
@@ -139,6 +150,9 @@ class Dispatcher:
 
     def fill(self) -> None:
         """Gives every worker with room a batch: a full one where there is one, else the one that has waited longest."""
+        for stage in self.stages.values():
+            while stage.refusal is not None and stage.waiting:
+                stage.waiting.popleft().done(Fault(stage.refusal))
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
                 fitting = [s for s in self.stages.values() if s.waiting and worker in self._pool.fitting(s.where)]
@@ -149,13 +163,19 @@ class Dispatcher:
                     break  # it has work; waiting lets batches fill up
                 stage = min(full or fitting, key=lambda s: s.waiting[0].order)
                 works = stage.take(self._room_s(stage, worker))
-                batch = Batch(stage.spec.key, works, sum(w.length_s for w in works), worker.device)
+                audio_s = sum(w.length_s for w in works)
+                batch = Batch(stage.spec.key, works, audio_s, worker.device, self._limit_s(works))
                 self._pool.submit(worker, batch, [w.payload for w in works])
 
     def _room_s(self, stage: Stage, worker: Worker) -> float:
         if self._batch_s is not None or worker.device != "cpu":
             return stage.budget_s
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
+
+    def _limit_s(self, works: list[Work]) -> float:
+        if self._time_limit_s is not None:
+            return self._time_limit_s
+        return max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
 
     def follow(self, event: Done | Died) -> None:
         """Hands results to the items that wait for them, or puts works back after a fault.
@@ -171,7 +191,7 @@ class Dispatcher:
 
     def _on_done(self, event: Done) -> None:
         batch, stage = event.batch, self.stages[event.batch.key]
-        padded_s = max(w.length_s for w in batch.works) * len(batch.works)
+        padded_s = _padded_s(batch.works)
         stage.count(event)
         if not isinstance(event.outcome, list) and len(batch.works) > 1:
             if event.outcome == "oom":
@@ -200,14 +220,32 @@ class Dispatcher:
             if self._idle_deaths >= _MAX_IDLE_DEATHS:
                 raise UserError(f"worker processes end as soon as they start ({event.reason})", hint=f"see {self._log}")
             return
-        batch = event.running
-        again = []
-        for work in batch.works:
+        again, alone = [], len(event.running.works) == 1
+        for work in event.running.works:
             work.alone = True
-            work.kills += len(batch.works) == 1
-            if work.kills < _MAX_KILLS:
-                again.append(work)
+            work.late += event.late
+            work.kills += alone and not event.late
+            if alone and (work.kills >= _MAX_KILLS or work.late >= _MAX_LATE):
+                self._give_up(work, event)
             else:
-                reason = f"the worker process died {_MAX_KILLS} times ({event.reason}) while computing {batch.key}"
-                work.done(Fault(reason))
-        self.stages[batch.key].give_back(again)
+                again.append(work)
+        self.stages[event.running.key].give_back(again)
+
+    def _give_up(self, work: Work, event: Died) -> None:
+        batch, stage = event.running, self.stages[event.running.key]
+        if not event.late:
+            reason = f"the worker process died {_MAX_KILLS} times ({event.reason}) while computing {batch.key}"
+            work.done(Fault(reason))
+            return
+        work.done(Fault(f"{batch.key} took longer than its limit of {batch.limit_s:g} s, twice"))
+        stage.hung += 1
+        if stage.refusal is None and stage.hung >= _HUNG_AT_FIRST and not stage.items:
+            # Nothing has ever come back from it: the time limit of every item left would be waited for in vain.
+            stage.refusal = (
+                f"{batch.key} was given up: none of the first {stage.hung} items came back within its limit of "
+                f"{batch.limit_s:g} s"
+            )
+
+
+def _padded_s(works: list[Work]) -> float:
+    return max(w.length_s for w in works) * len(works)

@@ -241,7 +241,8 @@ def mark_all(
     if not spoken:
         return {}
     taker = _HeardAnswers(run, writer, marker, [number for number, _ in spoken])
-    with opened(scheme.plan(options)) as (engine, _):
+    plan = scheme.plan(options, {sample.language for _, sample in spoken})
+    with opened(plan) as (engine, _):
         engine.load_codecs()
         return engine.run(
             [sample for _, sample in spoken], taker, set(),

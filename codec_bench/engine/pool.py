@@ -7,12 +7,16 @@ without a GPU runs the same plan on CPU workers alone.
 from __future__ import annotations
 
 import itertools
+import math
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, Pipe, wait
+from time import monotonic
 from typing import IO, Any
 
 from codec_bench.engine.device import cpu_count
@@ -25,12 +29,13 @@ _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS
 
 @dataclass(slots=True)
 class Batch:
-    """Works given to one worker for one stage."""
+    """Works given to one worker for one stage, and the seconds it may take for them, loading left out."""
 
     key: str
     works: list[Any]
     audio_s: float
     device: str
+    limit_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +51,44 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """A worker that ended by itself, with the batch it was running and those it had not begun."""
+    """A worker that ended, with the batch it was running and those it had not begun.
+
+    `late` says that it was ended because the running batch took longer than its limit.
+    """
 
     reason: str
     running: Batch | None
     waiting: list[Batch]
+    late: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """One process."""
+    """One process, the batches that it holds in order, and when the first of them began, once its stage was loaded."""
 
     device: str
     process: subprocess.Popen[bytes]
     pipe: Connection
     batches: dict[int, Batch] = field(default_factory=dict)
+    began: float | None = None
 
     @property
     def room(self) -> int:
         """Batches it can still be given."""
         return AHEAD - len(self.batches)
+
+    @property
+    def time_left_s(self) -> float:
+        """Seconds that are left to what it runs; infinite where it runs nothing, or loads."""
+        if self.began is None:
+            return math.inf
+        return self.began + next(iter(self.batches.values())).limit_s - monotonic()
+
+    def kill(self) -> None:
+        """Ends the process and whatever programs it has started; it leads a group of its own."""
+        if self.process.poll() is None:
+            with suppress(OSError):  # it has just ended by itself
+                os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class Pool:
@@ -165,33 +188,46 @@ class Pool:
         """Whether any worker holds a batch."""
         return any(w.batches for w in self.workers)
 
-    def events(self, also: Sequence[Any], timeout_s: float | None) -> list[Done | Died]:
-        """Waits until a worker has something to say, or one of `also` (objects with `fileno`) is readable."""
+    def events(self, also: Sequence[Any], timeout_s: float) -> list[Done | Died]:
+        """Waits until a worker has something to say, or one of `also` (objects with `fileno`) is readable.
+
+        Workers that are late by then are ended.
+        """
         events: list[Done | Died] = []
         by_pipe = {w.pipe: w for w in self.workers}
+        timeout_s = max(0.0, min(timeout_s, *(w.time_left_s for w in self.workers)))
         for ready in wait([*by_pipe, *also], timeout_s):
             worker = by_pipe.get(ready)
             if worker is None:
                 continue
             try:
-                _, number, outcome, busy_s, cpu_s, steps = worker.pipe.recv()
-                events.append(Done(worker.batches.pop(number), outcome, busy_s, cpu_s, steps))
+                kind, number, *result = worker.pipe.recv()
             except (EOFError, OSError):
                 events.append(self._replace(worker))
+                continue
+            if kind == "began":
+                worker.began = monotonic()
+            else:
+                worker.began = None
+                events.append(Done(worker.batches.pop(number), *result))
+        # One that has an answer in its pipe was only late in being heard.
+        for worker in [w for w in self.workers if w.time_left_s <= 0 and not w.pipe.poll()]:
+            worker.kill()
+            events.append(self._replace(worker, late=True))
         return events
 
-    def _replace(self, worker: Worker) -> Died:
+    def _replace(self, worker: Worker, *, late: bool = False) -> Died:
         reason = _ending(worker)
         worker.pipe.close()
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device)
-        return Died(reason, held[0] if held else None, held[1:])
+        return Died(reason, held[0] if held else None, held[1:], late)
 
     def close(self) -> None:
         """Ends every worker."""
         for worker in self.workers:
             worker.pipe.close()
-            worker.process.kill()
+            worker.kill()
         for worker in self.workers:
             worker.process.wait()
 

@@ -8,7 +8,8 @@ How an item travels
 Faults
     A batch that fails is asked again item by item, so one item's fault is its own. A batch that was too large for memory
     halves its stage's budget. A worker that dies is replaced; what it held runs again, and an item that kills its
-    worker twice is recorded as failed. (`batch.py` does this; here a fault is just an outcome.)
+    worker twice is recorded as failed, and so is one over which a batch takes longer than its time limit twice.
+    (`batch.py` does this; here a fault is just an outcome.)
 """
 
 from __future__ import annotations
@@ -74,11 +75,13 @@ class Settings:
 
     Args:
         batch_s: padded seconds per batch in place of each stage's own budget, or None.
+        time_limit_s: seconds that a batch may take, or None for ten minutes and more (`batch.py`).
         look_ahead_s: audio in flight, which bounds memory whatever the size of the data.
         keep: numbers of the samples whose audio is kept.
     """
 
     batch_s: float | None = None
+    time_limit_s: float | None = None
     look_ahead_s: float = LOOK_AHEAD_S
     keep: frozenset[int] = frozenset()
 
@@ -92,7 +95,7 @@ class Engine:
 
     def __init__(self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache, log: str) -> None:
         self._plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
-        self._dispatcher = Dispatcher(pool, settings.batch_s, log)
+        self._dispatcher = Dispatcher(pool, settings.batch_s, settings.time_limit_s, log)
         self._arena = Arena()
         self._writer: RunWriter
         self._progress: Callable[[int, int, float], None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,11 +79,12 @@ class Scheme:
         """Whether an answer's sound is compared with the question's."""
         return any(metric.kind == "pair" for metric in self.spoken.values())
 
-    def plan(self, options: Mapping[str, Mapping[str, Any]]) -> Plan:
-        """What the engine computes of the answers' sound; only where `hears`."""
+    def plan(self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None]) -> Plan:
+        """What the engine computes of answers in these languages; only where `hears`."""
         asked = [*self.spoken, *self.transcripts]
         read = {feature for name in asked for feature in features_read(build_metric(name))}
-        return build_plan([GENERATED], asked, {name: given for name, given in options.items() if name in read})
+        given = {name: values for name, values in options.items() if name in read}
+        return build_plan([GENERATED], asked, given, languages)
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the record says of each metric, in the benchmark's order."""

@@ -7,6 +7,8 @@ again and no folder of the caller's is on the import path. Its standard output b
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from time import perf_counter, process_time
 from typing import Any
@@ -52,7 +54,8 @@ def serve(pipe: Connection, device: str) -> None:
             pipe.send(("facts", rest[0], _facts(stage, rest[0])))
         else:
             number, key, works = rest
-            pipe.send(("done", number, *_run(stage, key, works, segments, device)))
+            began = partial(pipe.send, ("began", number))
+            pipe.send(("done", number, *_run(stage, key, works, segments, device, began)))
 
 
 def _facts(stage: Any, key: str) -> dict[str, Any] | UserError:
@@ -64,14 +67,20 @@ def _facts(stage: Any, key: str) -> dict[str, Any] | UserError:
         return UserError(f"'{key}' cannot be loaded: {describe(error)}")
 
 
-def _run(stage: Any, key: str, works: list[Any], segments: Segments, device: str) -> tuple[Any, ...]:
-    """(outcome, busy seconds, CPU seconds, seconds per step); the outcome is a list, or a Fault of the whole batch."""
+def _run(
+    stage: Any, key: str, works: list[Any], segments: Segments, device: str, began: Callable[[], None]
+) -> tuple[Any, ...]:
+    """(outcome, busy seconds, CPU seconds, seconds per step); the outcome is a list, or a Fault of the whole batch.
+
+    `began` is called when the stage is loaded: from then on the batch's time counts.
+    """
     start, start_cpu = perf_counter(), process_time()
     steps: dict[str, float] = {}
     outcome: Any
     try:
         runner = stage(key)
         loaded = perf_counter() - start
+        began()
         outcome, steps = runner.run(works, segments)
         steps = {"load": loaded, **steps}
     except Exception as error:  # the batch's failure; the main process asks again item by item

@@ -1,6 +1,6 @@
 """One search and one lookup for every residual quantiser; each answer says which implementation gave it.
 
-    quantiser = adopt(model.quantizer)              # transformers' EnCodec, DAC or Mimi
+    quantiser = adopt(model.quantizer)              # transformers' EnCodec, DAC, Mimi or X-codec
     codes, implementation = search(latents, quantiser, codebooks=8)
     latents, implementation = lookup(codes, quantiser)
 
@@ -32,7 +32,7 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Euclidean:
-    """Nearest codewords of the residual: EnCodec, and with a projection before and after, one half of Mimi.
+    """Nearest codewords of the residual: EnCodec, X-codec, and with a projection before and after, one half of Mimi.
 
     Args:
         embed: float32 `(codebooks, entries, dims)`, contiguous.
@@ -113,7 +113,7 @@ Quantiser = Euclidean | Factorised | Split
 
 
 def adopt(quantizer: torch.nn.Module) -> Quantiser:
-    """The quantiser of a transformers model: `.quantizer` of an EncodecModel, DacModel or MimiModel.
+    """The quantiser of a transformers model: `.quantizer` of an EncodecModel, DacModel, MimiModel or XcodecModel.
 
     The weights are copied where they have to be rearranged: change the model's afterwards, and adopt it again.
 
@@ -123,9 +123,10 @@ def adopt(quantizer: torch.nn.Module) -> Quantiser:
     with torch.no_grad():
         if hasattr(quantizer, "semantic_residual_vector_quantizer"):
             halves = quantizer.semantic_residual_vector_quantizer, quantizer.acoustic_residual_vector_quantizer
-            return Split(tuple(_euclidean(half) for half in halves if len(half.layers)))
-        if hasattr(quantizer, "layers") and all(hasattr(layer, "codebook") for layer in quantizer.layers):
-            return _euclidean(quantizer)
+            return Split(tuple(_euclidean(half, half.layers) for half in halves if len(half.layers)))
+        for layers in (getattr(quantizer, name, None) for name in ("layers", "quantizers")):
+            if layers is not None and all(hasattr(getattr(layer, "codebook", None), "embed") for layer in layers):
+                return _euclidean(quantizer, layers)
         if hasattr(quantizer, "quantizers") and all(hasattr(part, "out_proj") for part in quantizer.quantizers):
             parts = list(quantizer.quantizers)
             return Factorised(
@@ -135,7 +136,9 @@ def adopt(quantizer: torch.nn.Module) -> Quantiser:
                 torch.stack([part.out_proj.weight[:, :, 0] for part in parts]),
                 torch.stack([part.out_proj.bias for part in parts]),
             )
-    raise TypeError(f"{type(quantizer).__name__} is laid out like no quantiser of EnCodec, DAC or Mimi in transformers")
+    raise TypeError(
+        f"{type(quantizer).__name__} is laid out like no quantiser of transformers' EnCodec, DAC, Mimi or X-codec"
+    )
 
 
 def implementation(device: torch.device | str, quantiser: Quantiser) -> Implementation:
@@ -255,10 +258,10 @@ def _module(use: Implementation):
     return module
 
 
-def _euclidean(quantizer: torch.nn.Module) -> Euclidean:
+def _euclidean(quantizer: torch.nn.Module, layers: torch.nn.ModuleList) -> Euclidean:
     project, expand = getattr(quantizer, "input_proj", None), getattr(quantizer, "output_proj", None)
     return Euclidean(
-        torch.stack([layer.codebook.embed for layer in quantizer.layers]),
+        torch.stack([layer.codebook.embed for layer in layers]),
         None if project is None else project.weight[:, :, 0],
         None if expand is None else expand.weight[:, :, 0],
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -165,6 +168,87 @@ def test_a_worker_that_dies_once_costs_nothing(run_it, own, same, tmp_path, monk
     calm = run_it(out="b", codec=own("Quantiser"), data="embedded", metrics="si_sdr")
     assert (tmp_path / "marker").exists()
     assert [s.value for s in run.scores()] == [s.value for s in calm.scores()]
+
+
+def test_an_item_that_hangs_fails_in_time_and_the_rest_goes_on(run_it, own):
+    samples = sorted(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
+    asked = {"data": [*samples[:5], *samples[-2:]], "metrics": "si_sdr,bitrate", "batch_s": 30}
+    calm = run_it(out="calm", codec=own("Quantiser"), **asked)
+    run = run_it(out="hangs", codec=f"g711-ulaw,{own('HangsForLong')}", time_limit_s=2, **asked)
+    lengths = {s.id: s.duration_s for s in run.samples()}
+    assert any(d > 3.5 for d in lengths.values()) and any(d <= 3.5 for d in lengths.values())
+    expected = {(s.id, s.metric): s.value for s in calm.scores()}
+    for score in run.scores(own("HangsForLong")):
+        if lengths[score.id] > 3.5:
+            assert score.status == "failed" and score.value is None
+            assert score.reason == f"{own('HangsForLong')} took longer than its limit of 2 s, twice"
+        else:
+            assert (score.status, score.value) == ("ok", expected[score.id, score.metric])
+    assert {s.status for s in run.scores("g711-ulaw")} == {"ok"}
+    counts = run.counts()
+    assert counts["finished"] == counts["items"] == 2 * counts["samples"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+def test_the_program_that_a_late_codec_waits_for_is_ended_too(run_it, own, monkeypatch):
+    seconds = f"3600.{os.getpid()}"  # recognised by its argument
+    monkeypatch.setenv("CODEC_BENCH_TEST_SLEEP", seconds)
+    long = max(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
+    run = run_it(codec=own("HangsForLong"), data=[long], metrics="bitrate", time_limit_s=0.5)
+    assert [s.status for s in run.scores()] == ["failed"]
+    left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if seconds.encode() in _read(p)]
+    assert not left
+
+
+def _read(path):
+    try:
+        return path.read_bytes()
+    except OSError:  # it has ended
+        return b""
+
+
+def test_a_codec_of_which_nothing_comes_back_is_given_up(run_it, own):
+    begun = time.monotonic()
+    run = run_it(codec=f"g711-ulaw,{own('HangsAlways')}", data="embedded", metrics="bitrate", time_limit_s=0.5)
+    reasons = [s.reason for s in run.scores(own("HangsAlways"))]
+    assert len(reasons) == run.counts()["samples"] > 8
+    late = [r for r in reasons if r.endswith("took longer than its limit of 0.5 s, twice")]
+    others = [r for r in reasons if r not in late]
+    assert 3 <= len(late) <= 4, "three of them, and what the other worker held"
+    assert set(others) == {
+        f"{own('HangsAlways')} was given up: none of the first 3 items came back within its limit of 0.5 s"
+    }
+    assert {s.status for s in run.scores("g711-ulaw")} == {"ok"}
+    assert time.monotonic() - begun < 60
+
+
+def test_a_metric_that_hangs_fails_its_item_only(run_it, own, monkeypatch):
+    samples = list(open_source("embedded"))[:4]
+    monkeypatch.setenv("CODEC_BENCH_TEST_ITEM", samples[1].id)
+    hanging = own("HangsForOne")
+    run = run_it(codec="unprocessed", data=samples, metrics=["mel_distance", hanging], time_limit_s=2, batch_s=30)
+    found = {(s.id, s.metric): (s.status, s.value, s.reason) for s in run.scores()}
+    for sample in samples:
+        if sample.id == samples[1].id:  # what is measured in one visit fails together
+            late = ("failed", None, "signal metrics took longer than its limit of 2 s, twice")
+            assert found[sample.id, hanging] == found[sample.id, "mel_distance"] == late
+        else:
+            assert found[sample.id, hanging] == ("ok", pytest.approx(0, abs=1e-9), None)
+            assert found[sample.id, "mel_distance"] == ("ok", 0.0, None)
+
+
+def test_loading_does_not_count_against_the_limit(run_it, own):
+    run = run_it(codec="unprocessed", data="embedded", metrics=own("SlowToLoad"), limit=4, time_limit_s=0.7)
+    assert [s.status for s in run.scores()] == ["ok"] * 4
+
+
+def test_a_long_batch_has_a_longer_limit():
+    from codec_bench.engine.batch import Dispatcher, Work
+
+    works = [Work(None, length_s, print, 0) for length_s in (5.0, 30.0)]
+    assert Dispatcher(None, None, None, "")._limit_s(works) == 60 * 2 * 30
+    assert Dispatcher(None, None, None, "")._limit_s(works[:1]) == 600
+    assert Dispatcher(None, None, 2.5, "")._limit_s(works) == 2.5
 
 
 def test_a_second_process_is_refused(tmp_path):

@@ -9,10 +9,11 @@ import sys
 import numpy as np
 import pytest
 import torch
-from transformers import DacConfig, EncodecConfig, MimiConfig
+from transformers import DacConfig, EncodecConfig, MimiConfig, XcodecConfig
 from transformers.models.dac.modeling_dac import DacResidualVectorQuantizer
 from transformers.models.encodec.modeling_encodec import EncodecResidualVectorQuantizer
 from transformers.models.mimi.modeling_mimi import MimiSplitResidualVectorQuantizer
+from transformers.models.xcodec.modeling_xcodec import XcodecResidualVectorQuantization
 
 from codec_bench.kernels.rvq import dispatch, plain, ref
 
@@ -35,6 +36,13 @@ def noise(*shape, seed=0):
 def encodec(seed=1, **config):
     quantizer = EncodecResidualVectorQuantizer(EncodecConfig(**config)).eval()
     for at, layer in enumerate(quantizer.layers):
+        layer.codebook.embed.copy_(noise(*layer.codebook.embed.shape, seed=seed + at))
+    return quantizer
+
+
+def xcodec(seed=1, **config):
+    quantizer = XcodecResidualVectorQuantization(XcodecConfig(**config)).eval()
+    for at, layer in enumerate(quantizer.quantizers):
         layer.codebook.embed.copy_(noise(*layer.codebook.embed.shape, seed=seed + at))
     return quantizer
 
@@ -117,6 +125,17 @@ def test_all_32_codebooks_of_encodec():
     theirs = quantizer.encode(latents, 24.0).transpose(0, 1)
     ours = dispatch.adopt(quantizer)
     assert_same_codes(dispatch.search(latents, ours).value, theirs, euclidean_distances(latents, ours.embed))
+
+
+@pytest.mark.parametrize(("count", "kbps"), [(2, 1.0), (8, 4.0)])
+def test_xcodec_has_the_codes_and_latents_of_transformers(count, kbps):
+    quantizer, latents = xcodec(), noise(2, 1024, 150)
+    theirs = quantizer.encode(latents, kbps).transpose(0, 1)
+    ours = dispatch.adopt(quantizer)
+    codes = dispatch.search(latents, ours, count).value
+    assert_same_codes(codes, theirs, euclidean_distances(latents, ours.embed))
+    expected = quantizer.decode(theirs.transpose(0, 1)).contiguous()
+    torch.testing.assert_close(dispatch.lookup(theirs, ours).value, expected, rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize("use", ["blas", "torch"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,23 @@ class DiesOnce(Quantiser):
         return super().encode(batch)
 
 
+class HangsForLong(Quantiser):
+    """Waits for a program that never ends over an item of more than three and a half seconds."""
+
+    def encode(self, batch):
+        if any(audio.duration_s > 3.5 for audio in batch):
+            subprocess.run(["sleep", os.environ.get("CODEC_BENCH_TEST_SLEEP", "3600")])
+        return super().encode(batch)
+
+
+class HangsAlways(Quantiser):
+    """Never gives anything back."""
+
+    def encode(self, batch):
+        while True:
+            time.sleep(60)
+
+
 class NeedsMarker(Quantiser):
     """Fails until a file is there."""
 
@@ -133,6 +152,22 @@ class Loudness(Metric):
         if reference == 0:
             return Score.undefined("the reference is silent", self.protocol)
         return Score.ok(10 * np.log10(estimate / reference + 1e-12), self.protocol)
+
+
+class HangsForOne(Loudness):
+    """Never ends over one item."""
+
+    def _one(self, item):
+        while item.id == os.environ["CODEC_BENCH_TEST_ITEM"]:
+            time.sleep(60)
+        return super()._one(item)
+
+
+class SlowToLoad(Loudness):
+    """Takes longer to be made than a batch may take."""
+
+    def __init__(self):
+        time.sleep(1.0)
 
 
 class RaisesForQuiet(Loudness):
