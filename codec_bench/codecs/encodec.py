@@ -24,6 +24,7 @@ import numpy as np
 
 from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
 from codec_bench.codecs.bitstream import check_input
+from codec_bench.codecs.encodec_layers import meeting_in_lstm
 from codec_bench.codecs.network import full_float32, stack, weights_folder
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream
@@ -47,7 +48,6 @@ _MODELS: dict[str, dict[str, Any]] = {
 _CHUNK, _STRIDE = 48000, 47520  # 48 kHz: one second, of which 10 ms overlap
 _SCALE_BITS = 32  # the reference writes one float a chunk
 _SHORT_FRAMES = 6  # the padding of the widest convolution at the frame rate: up to here it reflects appended zeros
-_ITEMS_IN_LSTM = 16
 _PIECE_FRAMES = 300  # 4 s on a CPU: longer, and every layer asks the system for fresh memory; shorter costs overhead
 _CHUNKS_AT_ONCE = 32  # bounds memory on long files: one pass holds about 12 MB of activations a chunk and layer
 
@@ -200,7 +200,7 @@ class Encodec(Codec):
 
         if not batch:
             return []
-        latents = _meeting_in_lstm(
+        latents = meeting_in_lstm(
             self._net.encoder, [self._tensor(audio.samples)[None] for audio in batch], _PIECE_FRAMES * _HOP
         )
         values = self._search(torch.cat(latents, dim=-1))[0].split([item.shape[-1] for item in latents], dim=-1)
@@ -211,7 +211,7 @@ class Encodec(Codec):
             return []
         latents = self._lookup(np.concatenate([item.streams[0].values for item in codes], axis=1)[None])
         apart = latents.split([item.streams[0].values.shape[1] for item in codes], dim=-1)
-        waves = _meeting_in_lstm(self._net.decoder, apart, _PIECE_FRAMES)
+        waves = meeting_in_lstm(self._net.decoder, apart, _PIECE_FRAMES)
         return [Audio(wave[0, :, : item.num_samples].numpy(), item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _encode_chunked(self, batch: Sequence[Audio]) -> list[Codes]:
@@ -317,99 +317,6 @@ def _equal(lengths: Sequence[int], at_once: int) -> list[list[int]]:
     for index, length in enumerate(lengths):
         groups[length].append(index)
     return [group[k : k + at_once] for group in groups.values() for k in range(0, len(group), at_once)]
-
-
-def _meeting_in_lstm(side: Any, items: Sequence[Any], step: int) -> list[Any]:
-    """An encoder or decoder over items `(1, channels, time)`: each alone, but the LSTM over many of them at once.
-
-    Args:
-        step: samples of a piece for an encoder, frames for a decoder.
-
-    The LSTM is causal: what comes after an item does not reach it. Its last value goes on there, since on zeros the state
-    could decay to subnormal numbers, with which a CPU is many times slower.
-    """
-    import torch
-    from torch.nn.utils import parametrize
-
-    layers = list(side.layers)
-    at = next(k for k, layer in enumerate(layers) if hasattr(layer, "lstm"))
-    with parametrize.cached():  # the normalised weights are formed once, not once an item
-        hidden = [_alone(layers[:at], item, step) for item in items]
-        order = sorted(range(len(hidden)), key=lambda k: hidden[k].shape[-1])
-        for first in range(0, len(order), _ITEMS_IN_LSTM):
-            group = order[first : first + _ITEMS_IN_LSTM]
-            longest = hidden[group[-1]].shape[-1]
-            filled = [
-                torch.cat([hidden[k], hidden[k][..., -1:].expand(-1, -1, longest - hidden[k].shape[-1])], dim=-1)
-                for k in group
-            ]
-            for k, item in zip(group, layers[at](torch.cat(filled))):
-                hidden[k] = item[None, :, : hidden[k].shape[-1]]
-        return [_alone(layers[at + 1 :], item, step) for item in hidden]
-
-
-def _alone(layers: Sequence[Any], hidden: Any, step: int) -> Any:
-    """Layers over one item, piece by piece with carried state, so that what one layer writes is still near for the next.
-
-    Also with less copying than transformers' own layers, which pad before every convolution, 1x1 or not.
-
-    Args:
-        step: length of a piece, a multiple of all strides together; the last one is longer by what is left over.
-    """
-    import torch
-
-    count = max(1, hidden.shape[-1] // step)
-    pieces = hidden.split([step] * (count - 1) + [hidden.shape[-1] - (count - 1) * step], dim=-1)
-    ends: dict[Any, Any] = {}
-    return torch.cat([_piece(layers, piece, ends, last=k == count - 1) for k, piece in enumerate(pieces)], dim=-1)
-
-
-def _piece(layers: Sequence[Any], hidden: Any, ends: dict[Any, Any], *, last: bool) -> Any:
-    for layer in layers:
-        if hasattr(layer, "block"):
-            direct = _piece([layer.shortcut], hidden, ends, last=last)
-            hidden = direct + _piece(layer.block, hidden, ends, last=last)
-        elif hasattr(layer, "trim_right_ratio"):
-            hidden = _upsample(layer, hidden, ends)
-        elif hasattr(layer, "conv"):
-            hidden = _convolve(layer, hidden, ends, last=last)
-        else:
-            hidden = layer(hidden)
-    return hidden
-
-
-def _convolve(layer: Any, hidden: Any, ends: dict[Any, Any], *, last: bool) -> Any:
-    """A causal convolution; the item is reflected at its start, and at its end up to a multiple of the stride."""
-    import torch
-
-    before = int(layer.padding_total)
-    after = -hidden.shape[-1] % layer.conv.stride[0] if last else 0
-    start = ends.get(layer)
-    if start is None and hidden.shape[-1] <= max(before, after):
-        return layer(hidden)  # too short to be reflected: zeros come first
-    if before:
-        hidden = torch.cat([hidden[..., 1 : before + 1].flip(-1) if start is None else start, hidden], dim=-1)
-        ends[layer] = hidden[..., -before:].clone()
-    if after:
-        hidden = torch.cat([hidden, hidden[..., -1 - after : -1].flip(-1)], dim=-1)
-    return layer.conv(hidden)
-
-
-def _upsample(layer: Any, hidden: Any, ends: dict[Any, Any]) -> Any:
-    """A causal transposed convolution whose kernel is twice its stride, as two products of matrices.
-
-    Every input adds to the outputs of its own step and of the next. On a CPU this takes a third of the time of torch's own.
-    """
-    import torch
-
-    conv, stride = layer.conv, layer.conv.stride[0]
-    own, following = (half.permute(1, 2, 0).flatten(0, 1) for half in conv.weight.split(stride, dim=-1))
-    out = torch.addmm(conv.bias.repeat_interleave(stride)[:, None], own, hidden[0])
-    out[:, 1:].addmm_(following, hidden[0, :, :-1])
-    if layer in ends:
-        out[:, :1].addmm_(following, ends[layer])
-    ends[layer] = hidden[0, :, -1:].clone()
-    return out.view(conv.out_channels, stride, -1).transpose(1, 2).reshape(1, conv.out_channels, -1)
 
 
 def _reflect_ends(hidden: Any, valid: Any, stride: int) -> Any:

@@ -20,7 +20,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecStream
 from codec_bench.codecs.bitstream import check_input
-from codec_bench.codecs.encodec import _piece
+from codec_bench.codecs.encodec_layers import piece_through
 from codec_bench.codecs.network import check_stream, full_float32, one_stream
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
@@ -129,8 +129,8 @@ class _Half:
 
     def step(self, hidden: Any, *, last: bool) -> Any:
         self.started, self.ended = True, last
-        hidden = _piece(self._before, hidden, self._ends, last=last)
-        return _piece(self._behind, hidden + self._remember(hidden), self._ends, last=last)
+        hidden = piece_through(self._before, hidden, self._ends, last=last)
+        return piece_through(self._behind, hidden + self._remember(hidden), self._ends, last=last)
 
     def _remember(self, hidden: Any) -> Any:
         """The LSTM, cell by cell: on a CPU torch's LSTM rearranges its 17 MB of weights at every call, for 7 ms a frame."""

@@ -1,12 +1,12 @@
 """What a judge's reply says: the project's own readers, and published ones by name.
 
 Conventions
-    A reader gives a `Verdict`: numbers by name, or a reason why there are none. It never raises, whatever the reply holds, and
-    never falls back to a number.
-    The project's own readers take a verdict only where there is one: several that differ are none. What the reply quotes
-    (in quotation marks, fences, or after `>`), and the judged answer wherever it is repeated, does not count, so an answer that imitates
-    the format of a verdict earns nothing by being cited.
-    Published readers (`official/TOOLKIT/NAME`) keep their quirks and agree with their sources case by case (tests/golden/text).
+    A reader gives a `Verdict`: numbers by name, or a reason why there are none. It never raises, whatever the reply
+    holds, and never falls back to a number. The project's own readers take a verdict only where there is one: several
+    that differ are none. What the reply quotes (in quotation marks, fences, or after `>`), and the judged answer
+    wherever it is repeated, does not count, so an answer that imitates the format of a verdict earns nothing by being
+    cited. Published readers (`official/TOOLKIT/NAME`) keep their quirks and agree with their sources case by case
+    (tests/golden/text).
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from typing import Any
 from codec_bench.judges import published
 
 SHOWN = 80
+_FLAT_OBJECT = re.compile(r"^[ \t]{0,8}(\{[^{}]{0,4000}\})[ \t]*$", re.MULTILINE)
 _QUOTES = re.compile(
-    r"```.{0,20000}?(?:```|\Z)|^[ \t]{0,8}>[^\n]*|\"[^\"\n]{1,2000}\"|“[^“”\n]{1,2000}”|‘[^‘’\n]{1,2000}’|「[^「」\n]{1,2000}」|`[^`\n]{1,2000}`",
+    r"```.{0,20000}?(?:```|\Z)|^[ \t]{0,8}>[^\n]*|\"[^\"\n]{1,2000}\"|`[^`\n]{1,2000}`"
+    r"|“[^“”\n]{1,2000}”|‘[^‘’\n]{1,2000}’|「[^「」\n]{1,2000}」",
     re.DOTALL | re.MULTILINE,
 )
 _N = r"(-?\d{1,6}(?:\.\d{1,6})?)(?![.,_]?\d|[A-Za-z_])"
@@ -53,17 +55,20 @@ class Verdict:
 def read_rating(reply: str, *, low: float, high: float, key: str = "score", answer: str = "") -> Verdict:
     """The one rating in a reply, as `score`.
 
-    Read in this order, the first kind that occurs deciding: the field `key` of a reply that is one JSON object (fenced or
-    not); `[[4]]`; `Rating: 4`, `Score: 4`, `评分：4`; a reply that is one number. `4/5` counts where 5 is the highest rating.
+    Read in this order, the first kind that occurs deciding: the field `key` of a reply that is one JSON object
+    (fenced or not), or of an object on lines of its own; `[[4]]`; `Rating: 4`, `Score: 4`, `评分：4`; a reply that is one number. `4/5` counts where 5 is the
+    highest rating.
 
     Args:
         low, high: the range of the rubric; a number outside is no rating.
         key: the field of a JSON reply.
         answer: the judged answer, whose repetitions are taken out before reading.
     """
-    given = _object(reply)
-    if given is not None:
-        value = given.get(key)
+    given = _objects(_without_answer(reply, answer), key)
+    if len({json.dumps(one.get(key)) for one in given}) > 1:
+        return Verdict(reason=f"there are several ratings in {_quote(reply)}")
+    if given:
+        value = given[0].get(key)
         if isinstance(value, str):
             value = _one_number(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
@@ -114,7 +119,8 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
 
 
 def read_ranking(reply: str, *, names: Sequence[str], answers: Sequence[str] = ()) -> Verdict:
-    """The rank of each name, 1 for the best: a JSON list of objects with `model` and `rank`, or an object that holds one.
+    """The rank of each name, 1 for the best: a JSON list of objects with `model` and `rank`, or an object that holds
+    one.
 
     Args:
         names: who is ranked; each must stand there once, with ranks from 1 on.
@@ -197,8 +203,16 @@ def official_names() -> list[str]:
 _OFFICIAL: Mapping[str, Callable[..., dict[str, float] | None]] = published.READERS
 
 
-def _object(reply: str) -> dict[str, Any] | None:
-    text = _unfenced(reply)
+def _objects(reply: str, key: str) -> list[dict[str, Any]]:
+    """The reply itself where it is one JSON object, else flat objects with the key that stand on lines of their own."""
+    whole = _loaded(_unfenced(reply))
+    if whole is not None:
+        return [whole]
+    found = (_loaded(match[1]) for match in _FLAT_OBJECT.finditer(reply))
+    return [one for one in found if one is not None and key in one]
+
+
+def _loaded(text: str) -> dict[str, Any] | None:
     if not text.startswith("{"):
         return None
     try:

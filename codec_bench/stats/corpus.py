@@ -1,7 +1,8 @@
 """Corpus values that are no ratio of two sums: folds of summed counts, for whole sets and for all resamples at once.
 
 A metric of answers names its fold as `aggregate`, and each of its scores holds the counts that it adds as
-`detail["counts"]`. Folds are vectorised over leading axes, so a bootstrap sums the counts of each resample and folds all.
+`detail["counts"]`. Folds are vectorised over leading axes, so a bootstrap sums the counts of each resample and folds
+all.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
     Exponential smoothing, all four orders. Equals `sacrebleu.corpus_bleu` (2.6) to rounding.
 
     Args:
-        counts: `(..., 10)`: tokens of the answers, of the closest references, matched n-grams and n-grams for n from 1 to 4.
-        smooth_no_match: smooths where nothing matches at all too, as sacreBLEU did before 2.0; else such a set has 0.
+        counts: `(..., 10)`: tokens of the answers, of the closest references, matched n-grams and n-grams for n from
+        1 to 4. smooth_no_match: smooths where nothing matches at all too, as sacreBLEU did before 2.0; else such a
+        set has 0.
 
     Returns:
         float64 `(...)`; 0 where an order has no n-grams, NaN where there is no reference.

@@ -97,7 +97,22 @@ def whisper_rules() -> Any:
 
 
 def _whisper_en() -> Callable[[str], str]:
-    return lru_cache(maxsize=REMEMBERED)(whisper_rules())
+    rules = whisper_rules()
+    return lru_cache(maxsize=REMEMBERED)(lambda text: rules(_closable(text)))
+
+
+def _closable(text: str) -> str:
+    """The text with brackets that nothing closes as another symbol, which these rules blank out just the same.
+
+    Each of them would cost the library a scan to the end of the text: an answer of nothing but brackets, minutes.
+    """
+    end = max(text.rfind(">"), text.rfind("]")) + 1
+    text = text[:end] + text[end:].translate(_UNCLOSED)
+    end = text.rfind(")") + 1
+    return text[:end] + text[end:].replace("(", "#")
+
+
+_UNCLOSED = str.maketrans("<[", "##")
 
 
 def _basic() -> Callable[[str], str]:

@@ -1,0 +1,1 @@
+"""Judges: what a judge's reply says (`replies`)."""
