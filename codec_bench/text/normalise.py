@@ -25,6 +25,7 @@ Normalisers
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any
@@ -98,14 +99,16 @@ def whisper_rules() -> Any:
 
 def _whisper_en() -> Callable[[str], str]:
     rules = whisper_rules()
-    return lru_cache(maxsize=REMEMBERED)(lambda text: rules(_closable(text)))
+    return lru_cache(maxsize=REMEMBERED)(lambda text: rules(_quick(text)))
 
 
-def _closable(text: str) -> str:
-    """The text with brackets that nothing closes as another symbol, which these rules blank out just the same.
+def _quick(text: str) -> str:
+    """A text of which the rules make the same, without what costs the library a scan to its end for every character.
 
-    Each of them would cost the library a scan to the end of the text: an answer of nothing but brackets, minutes.
+    Brackets that nothing closes become another symbol, which the rules blank out just the same, and very long runs of
+    white space one space. An answer of nothing but brackets or line breaks would take minutes.
     """
+    text = _LONG_BLANKS.sub(" ", text)
     end = max(text.rfind(">"), text.rfind("]")) + 1
     text = text[:end] + text[end:].translate(_UNCLOSED)
     end = text.rfind(")") + 1
@@ -113,6 +116,7 @@ def _closable(text: str) -> str:
 
 
 _UNCLOSED = str.maketrans("<[", "##")
+_LONG_BLANKS = re.compile(r"\s{64,}")
 
 
 def _basic() -> Callable[[str], str]:
