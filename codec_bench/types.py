@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from codec_bench.audio.clip import Clip
 
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
+SPOKEN = "text_norm"
+"""The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,7 +19,7 @@ from codec_bench.engine.scheme import Scheme, transcript_of
 from codec_bench.metrics.answers.base import Answer, AnswerMetric
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import ItemRecord, Run
-from codec_bench.types import Sample, Score
+from codec_bench.types import SPOKEN, Sample, Score
 
 WRONG = "wrong"
 TRANSCRIPT = "transcript"
@@ -261,6 +261,7 @@ def _spoken_sample(exchange: Exchange) -> Sample | None:
         text=text_of(exchange),
         language=question.language,
         estimate=str(exchange.answer_path),
+        extra={SPOKEN: spoken} if (spoken := question.fields.get(SPOKEN)) else {},
     )
 
 

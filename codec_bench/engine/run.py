@@ -35,7 +35,7 @@ from codec_bench.errors import UserError
 from codec_bench.metrics.base import inputs_or_score
 from codec_bench.store.record import ItemRecord, RunWriter
 from codec_bench.text.language import base_language
-from codec_bench.types import Sample, Score
+from codec_bench.types import SPOKEN, Sample, Score
 
 SIGNAL_METRICS = "signal metrics"
 FEATURE_METRICS = "feature metrics"
@@ -278,6 +278,7 @@ class Engine:
             reference=reference.rates if reference is not None else {},
             native_rate_hz=(reference or estimate).sample_rate_hz,
             text=loaded.sample.text,
+            spoken=loaded.sample.extra.get(SPOKEN),
             language=loaded.sample.language,
             bits=outcome.bits,
             duration_s=estimate.duration_s,

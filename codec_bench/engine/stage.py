@@ -84,6 +84,7 @@ class MetricWork:
     reference: Mapping[int, Region]
     native_rate_hz: int
     text: str | None = None
+    spoken: str | None = None
     language: str | None = None
     estimate_features: Mapping[str, Any] = field(default_factory=dict)
     reference_features: Mapping[str, Any] = field(default_factory=dict)
@@ -97,7 +98,8 @@ class MetricWork:
     def values(self, **signals: Any) -> dict[str, Any]:
         """What `Inputs` takes, without the signals unless given here."""
         return {
-            "id": self.id, "rate_hz": self.native_rate_hz, "text": self.text, "language": self.language,
+            "id": self.id, "rate_hz": self.native_rate_hz, "text": self.text, "spoken": self.spoken,
+            "language": self.language,
             "estimate_features": self.estimate_features, "reference_features": self.reference_features,
             "bits": self.bits, "duration_s": self.duration_s, **signals,
         }  # fmt: skip

@@ -29,6 +29,8 @@ class Inputs:
         estimate, reference: signals at the metric's rate, of equal length.
         rate_hz: their rate (the metric's own; the reference's native rate for a metric whose `rate_hz` is None).
         text, language: the reference transcript and its language, or None.
+        spoken: the transcript with numbers written out as they are spoken, where the data has it; some published rules
+            compare with both.
         estimate_features, reference_features: results of the features named in the metric's traits.
         bits, duration_s: what the codec sent for this item and the length of the audio, or None.
     """
@@ -38,6 +40,7 @@ class Inputs:
     estimate: np.ndarray | None = None
     reference: np.ndarray | None = None
     text: str | None = None
+    spoken: str | None = None
     language: str | None = None
     estimate_features: Mapping[str, Any] = field(default_factory=dict)
     reference_features: Mapping[str, Any] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
@@ -19,6 +19,16 @@ RULE = "by-language"
 
 NO_SPEECH = 0.6
 """From this no-speech probability on, Whisper's authors take a window for silence."""
+
+
+class _Pair(NamedTuple):
+    """What was said and what was heard, at a place in a batch; `spoken` is what was said with its numbers written out."""
+
+    place: int
+    reference: str
+    estimate: str
+    language: str | None
+    spoken: str | None = None
 
 
 class _RecognisedErrorRate(Metric):
@@ -94,14 +104,14 @@ class _RecognisedErrorRate(Metric):
         if text is None or self.refusal(text=text, language=language) is not None:
             return None
         spoken = base_language(language) if language is not None else None
-        compared = self._compare([(0, text, "", spoken)])[0]
+        compared = self._compare([_Pair(0, text, "", spoken)])[0]
         score = compared if isinstance(compared, Score) else self._score(compared, {})
         return score if score.status == "ok" else None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item; `detail` holds the counts, both texts as compared, and what the recogniser said of itself."""
         scores: list[Score | None] = []
-        asked: list[tuple[int, str, str, str | None]] = []
+        asked: list[_Pair] = []
         heard: list[Mapping[str, Any]] = []
         for place, item in enumerate(batch):
             outcome = self._texts(item)
@@ -109,10 +119,10 @@ class _RecognisedErrorRate(Metric):
                 scores.append(outcome)
                 continue
             scores.append(None)
-            asked.append((place, outcome[0], outcome[1], self._language(item, outcome[2])))
+            asked.append(_Pair(place, outcome[0], outcome[1], self._language(item, outcome[2]), item.spoken))
             heard.append(outcome[2])
-        for (place, *_), compared, result in zip(asked, self._compare(asked), heard):
-            scores[place] = compared if isinstance(compared, Score) else self._score(compared, result)
+        for pair, compared, result in zip(asked, self._compare(asked), heard):
+            scores[pair.place] = compared if isinstance(compared, Score) else self._score(compared, result)
         return scores
 
     def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
@@ -122,14 +132,17 @@ class _RecognisedErrorRate(Metric):
         known = _languages_of(self.features_of(None)[0][0])
         return result.get("language") or (known[0] if len(known) == 1 else None)
 
-    def _compare(self, asked: Sequence[tuple[int, str, str, str | None]]) -> list[Any]:
+    def _compare(self, asked: Sequence[_Pair]) -> list[Any]:
         """Every pair compared by the rule; one that its text breaks is a failure of its own."""
         if not asked:
             return []
-        _, references, estimates, languages = zip(*asked)
         try:
             return self._rule.compare(
-                reference=references, estimate=estimates, language=languages, unit=self.unit_counted
+                reference=[pair.reference for pair in asked],
+                estimate=[pair.estimate for pair in asked],
+                language=[pair.language for pair in asked],
+                unit=self.unit_counted,
+                spoken=[pair.spoken for pair in asked] if self._rule.two_references else None,
             )
         except Exception as error:  # text is foreign input, and the rules for numbers are code of a library
             if len(asked) == 1:

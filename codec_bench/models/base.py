@@ -11,9 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from codec_bench.types import Request, Response
+
+if TYPE_CHECKING:
+    from codec_bench.models.batching import Batches
 
 Modality = Literal["text", "audio"]
 
@@ -62,7 +65,7 @@ class Model(ABC):
     def identity(self) -> Mapping[str, Any]:
         """Everything that changes an answer, as JSON values; never a key or a password."""
 
-    async def start(self) -> None:
+    async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Loads, connects, starts workers.
 
         Raises:
@@ -73,21 +76,41 @@ class Model(ABC):
     async def ask(self, request: Request) -> Response:
         """One answer. Never raises for what goes wrong with one request."""
 
-    async def close(self) -> None:
+    async def close(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Leaves nothing behind."""
 
 
 class BatchModel(Model):
     """A model that answers many requests in one pass; `codec_bench.models.batching` forms the batches.
 
+    What `answer` is given has been read, cut or split into windows: its sounds are in memory, one channel at `rate_hz`.
+
     Attributes
         batch_s: first guess of a batch's budget in padded seconds of input audio; halved on out-of-memory.
         rate_hz: rate of the audio it reads, by which lengths are compared.
+        device: what it computes on; one batch at a time runs on a device.
     """
 
     batch_s: float = 60.0
     rate_hz: int = 16_000
+    device: str = "cpu"
+    concurrency: int = 256
+    _batches: Batches | None = None
 
     @abstractmethod
     def answer(self, batch: Sequence[Request]) -> list[Response]:
         """One response per request, in order, independent of the rest of the batch under greedy decoding."""
+
+    async def ask(self, request: Request) -> Response:
+        """One answer, from a batch with what else was asked meanwhile."""
+        from codec_bench.models.batching import Batches  # it needs this module's classes
+
+        if self._batches is None:
+            self._batches = Batches(self)
+        return await self._batches.ask(request)
+
+    async def close(self) -> None:
+        """Waits for the batch that runs; what still waits is answered as failed."""
+        if self._batches is not None:
+            batches, self._batches = self._batches, None
+            await batches.close()

@@ -1,0 +1,234 @@
+"""Models: what they are called, how one is built, and one way to reach them a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.models.base import Modality, Model, ModelInfo
+from codec_bench.registry import Registry, is_own_code, load_attribute
+
+KINDS = {
+    "openai-chat": "codec_bench.models.openai_chat:OpenAiChat",
+    "openai-transcription": "codec_bench.models.openai_audio:OpenAiTranscription",
+    "openai-speech": "codec_bench.models.openai_audio:OpenAiSpeech",
+    "openai-realtime": "codec_bench.models.openai_realtime:OpenAiRealtime",
+    "gemini": "codec_bench.models.gemini:Gemini",
+    "json-endpoint": "codec_bench.models.json_endpoint:JsonEndpoint",
+    "transformers": "codec_bench.models.transformers_model:TransformersModel",
+    "cascade": "codec_bench.models.cascade:Cascade",
+    "recogniser": "codec_bench.models.recogniser:Recogniser",
+    "isolated": "codec_bench.models.isolated:Isolated",
+}
+# Names that other packages add. Ours are the files of configs/model.
+REGISTRY = Registry("model", "MODELS", {})
+# Facts that an option of the same name replaces: a server may serve a model with other limits than its maker states.
+FACTS = ("family", "inputs", "outputs", "reads", "limit_s", "window_s", "languages")
+
+
+class Facts(BaseModel):
+    """What a config states about a model: `family`, `inputs`, `outputs`, ... as `ModelInfo`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    family: str | None = None
+    inputs: tuple[Modality, ...] = ("text", "audio")
+    outputs: tuple[Modality, ...] = ("text",)
+    reads: Literal["messages", "fields"] = "messages"
+    limit_s: float | None = Field(None, gt=0)
+    window_s: float | None = Field(None, gt=0)
+    languages: tuple[str, ...] = ()
+    licence: str | None = None
+    paper: str = ""
+
+    def info(self, name: str) -> ModelInfo:
+        """The facts under a name."""
+        return ModelInfo(name, **{fact: getattr(self, fact) for fact in Facts.model_fields})
+
+
+class ModelConfig(Facts):
+    """One file of `configs/model`.
+
+    Args:
+        version: of this layout.
+        summary: one line for `codec-bench list models`: what it is and how it is reached.
+        kind: how it is reached, a key of `KINDS`.
+        options: keyword arguments of the kind's class.
+    """
+
+    version: Literal[1]
+    summary: str = Field(min_length=1)
+    kind: str
+    options: dict[str, Any] = {}
+
+    @field_validator("kind")
+    @classmethod
+    def _is_known(cls, kind: str) -> str:
+        if kind not in KINDS:
+            raise ValueError(f"'{kind}' is no kind of model; known: {', '.join(KINDS)}")
+        return kind
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One line of `codec-bench list models`; `info` and `kind` are None for another package's model."""
+
+    name: str
+    kind: str | None
+    info: ModelInfo | None
+    summary: str
+
+
+def load_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
+    """Builds a model; nothing is loaded or connected before its `start`.
+
+    Args:
+        name: a config of `configs/model`, a name that another package adds, a config of one's own (`./my_model.yaml`), or
+            own code (`./my.py:Class`, `package.module:Class`).
+        options: keyword arguments of its class in place of the config's, and facts (`limit_s`, `inputs`, ...); a dotted
+            name goes into a mapping (`parameters.temperature`).
+
+    Raises:
+        UnknownName: no such name; the message suggests the nearest.
+        UserError: an option that the model does not take or that it needs and was not given, or own code that is no model.
+    """
+    given = dict(options or {})
+    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+        return _build(REGISTRY.resolve(name), name, ModelInfo(name), given)
+    config = _config(name)
+    made = load_attribute(KINDS[config.kind])
+    # What a config of one's own names lies beside it.
+    beside = {"folder": str(Path(name).parent)} if is_own_file(name) and "folder" in _parameters(made) else {}
+    return _build(made, name, config.info(own_name(name)), _merged({**beside, **config.options}, given))
+
+
+def model_names() -> list[str]:
+    """Every name that `load_model` knows: ours and those that other packages add."""
+    return sorted({*config_names("model"), *REGISTRY.table()})
+
+
+def model_info(name: str) -> ModelInfo:
+    """The facts of a model, without building it; of other packages' models and own code only the name.
+
+    Raises:
+        UnknownName: as `load_model`.
+        UserError: the config does not fit.
+    """
+    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+        return ModelInfo(name)
+    return _config(name).info(own_name(name))
+
+
+def list_models() -> list[ModelRow]:
+    """Every model that can be named, first ours, then other packages'."""
+    rows = []
+    for name in config_names("model"):
+        config = read_config("model", name, ModelConfig)
+        rows.append(ModelRow(name, config.kind, config.info(name), config.summary))
+    return rows + [ModelRow(name, None, None, path) for name, path in sorted(REGISTRY.table().items())]
+
+
+def is_own_file(name: str) -> bool:
+    """Whether a name is that of a config of one's own."""
+    return name.endswith((SUFFIX, ".yml"))
+
+
+def own_name(name: str) -> str:
+    """What a model is called in results: the stem of a config of one's own, else its name."""
+    return Path(name).stem if is_own_file(name) else name
+
+
+def _config(name: str) -> ModelConfig:
+    if is_own_file(name):
+        document = load_yaml(name)
+        if not isinstance(document, dict):
+            raise UserError(f"'{name}' holds {type(document).__name__}; expected a mapping of names to values")
+        return fit(document, ModelConfig, source=name)
+    if name not in config_names("model"):
+        raise UnknownName("model", name, model_names())
+    return read_config("model", name, ModelConfig)
+
+
+def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any]) -> Model:
+    takes = _parameters(made)
+    facts = {fact: options.pop(fact) for fact in FACTS if fact in options and fact not in takes}
+    info = _restated(info, facts, name)
+    unknown = [option for option in options if option not in takes]
+    if unknown:
+        known = ", ".join(sorted({*takes, *FACTS} - {"info"}))
+        raise UserError(f"the model '{name}' does not take '{unknown[0]}'", hint=f"it takes {known}")
+    missing = [o for o, needed in takes.items() if needed and o != "info" and options.get(o) is None]
+    if missing:
+        raise UserError(f"the model '{name}' needs '{missing[0]}'", hint=f"--set {own_name(name)}.{missing[0]}=VALUE")
+    if inspect.isabstract(made):
+        lacking = " and ".join(sorted(made.__abstractmethods__))
+        raise UserError(f"the model '{name}' does not define {lacking}", hint=_CONTRACT)
+    model = made(**({"info": info} if "info" in takes else {}), **options)
+    if not isinstance(model, Model):
+        raise UserError(
+            f"'{name}' is a {type(model).__name__}; expected a codec_bench.models.base.Model", hint=_CONTRACT
+        )
+    return model
+
+
+def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo:
+    """The facts with others in their place; of several values one may stand alone."""
+    several = {"inputs", "outputs", "languages"}
+    given = {fact: [v] if fact in several and isinstance(v, str) else v for fact, v in facts.items()}
+    known = {fact: getattr(info, fact) for fact in Facts.model_fields}
+    return fit({**known, **given}, Facts, source=f"the options of '{name}'").info(info.name)
+
+
+def _parameters(made: Any) -> dict[str, bool]:
+    """What a class or function takes, with whether it must be given; what a class passes on to its bases included."""
+    out: dict[str, bool] = {}
+    for cls in inspect.getmro(made) if inspect.isclass(made) else (made,):
+        if inspect.isclass(cls) and "__init__" not in vars(cls):
+            continue
+        parameters = [p for p in inspect.signature(cls).parameters.values() if p.name != "self"]
+        for p in parameters:
+            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
+                out.setdefault(p.name, p.default is p.empty)
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return out
+
+
+def _merged(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options with others in their place; `a.b` goes into the mapping `a`, and nothing that was given is changed."""
+    out = dict(options)
+    for name, value in given.items():
+        head, dot, rest = name.partition(".")
+        if not dot:
+            out[head] = value
+        elif isinstance(out.get(head) or {}, Mapping):
+            out[head] = _merged(out.get(head) or {}, {rest: value})
+        else:
+            raise UserError(f"the option '{head}' is no mapping and has no '{rest}'")
+    return out
+
+
+_CONTRACT = "a model derives from Model and has info (a ModelInfo), identity and async ask(request) -> Response"
+
+__all__ = [
+    "FACTS",
+    "KINDS",
+    "REGISTRY",
+    "Model",
+    "ModelConfig",
+    "ModelInfo",
+    "ModelRow",
+    "is_own_file",
+    "list_models",
+    "load_model",
+    "model_info",
+    "model_names",
+    "own_name",
+]

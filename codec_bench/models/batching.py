@@ -1,0 +1,228 @@
+"""Dynamic batches for a model that answers many requests in one pass.
+
+Conventions
+    A request's length is in seconds: of its sound, of its text at `TEXT_S` a character, and `REQUEST_S` for its being one.
+    A batch runs when it is full, or when nobody is on the way who might still join it; nobody waits for a clock.
+    Batches are formed by length, so that little is padded; how they fall never changes an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from time import perf_counter
+from typing import Literal
+
+from codec_bench.errors import UserError
+from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.sound import clips_of
+from codec_bench.models.windows import hear, join
+from codec_bench.types import Request, Response
+
+TEXT_S = 0.01
+"""Seconds that a character of text weighs: four make a token, and audio models have about 25 tokens a second."""
+REQUEST_S = 1.0
+"""Seconds that any request weighs, for the answer that it makes room for."""
+
+GROWTH = 1.25
+"""A batch that filled the budget and fitted a GPU lets the budget grow by this."""
+
+_DEVICES: defaultdict[str, Lock] = defaultdict(Lock)
+
+Outcome = list[Response] | Literal["oom"] | str
+
+
+@dataclass(slots=True, eq=False)
+class Asked:
+    """One request that waits for an answer; `alone` ones are asked by themselves, since a batch with them failed."""
+
+    request: Request
+    length_s: float
+    done: Callable[[Response], None]
+    alone: bool = False
+
+
+@dataclass(slots=True)
+class Waiting:
+    """What waits, oldest first, and how many padded seconds may be taken at once.
+
+    `growing` says whether the largest batch that fits is still sought.
+    """
+
+    budget_s: float
+    growing: bool
+    items: list[Asked] = field(default_factory=list)
+
+    def is_full(self) -> bool:
+        """Whether a batch can be had that waiting would not make larger."""
+        return any(item.alone for item in self.items) or sum(item.length_s for item in self.items) >= self.budget_s
+
+    def take(self) -> list[Asked]:
+        """The oldest and, of the others, those nearest to it in length, as many as fit; one that is alone by itself."""
+        oldest = self.items[0]
+        near = [] if oldest.alone else [item for item in self.items[1:] if not item.alone]
+        chosen, longest = [oldest], oldest.length_s
+        for item in sorted(near, key=lambda item: abs(item.length_s - oldest.length_s)):
+            longest = max(longest, item.length_s)
+            if longest * (len(chosen) + 1) > self.budget_s:
+                break
+            chosen.append(item)
+        taken = set(map(id, chosen))
+        self.items = [item for item in self.items if id(item) not in taken]
+        return chosen
+
+    def give_back(self, items: list[Asked]) -> None:
+        """Puts what was not answered in front."""
+        self.items[:0] = items
+
+    def fitted(self, padded_s: float) -> None:
+        """A batch of this size fitted: where it filled the budget, the next may be larger."""
+        if self.growing and padded_s > 0.7 * self.budget_s:
+            self.budget_s *= GROWTH
+
+    def did_not_fit(self, padded_s: float) -> None:
+        """A batch of this size was too large for memory: halve, and seek no further."""
+        self.budget_s, self.growing = min(self.budget_s, padded_s) / 2, False
+
+
+class Batches:
+    """Collects what is asked of one model and hands it over in batches.
+
+    Args:
+        model: what answers; its `answer` is called in a thread, and by one thread at a time on each device.
+    """
+
+    def __init__(self, model: BatchModel) -> None:
+        self._model = model
+        # On the CPU a larger batch brings nothing; on a GPU the largest that fits is sought.
+        self.waiting = Waiting(model.batch_s, growing=model.device != "cpu")
+        self._coming = 0
+        self._closed = False
+        self._wake = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="codec-bench-model")
+        self._runner: asyncio.Task[None] | None = None
+
+    async def ask(self, request: Request) -> Response:
+        """One answer; whatever goes wrong with this request is a status with a reason."""
+        if (reason := refusal(request, self._model.info)) is not None:
+            return Response.refused(reason)
+        if self._runner is None:
+            self._runner = asyncio.get_running_loop().create_task(self._run())
+        self._coming += 1
+        try:
+            heard = await asyncio.to_thread(hear, request, self._model.info, self._model.rate_hz)
+            waiting = [self._put(part) for part in heard.requests]
+        except UserError as error:
+            return Response.failed(error.message)
+        finally:
+            self._coming -= 1
+            self._wake.set()
+        answers: list[Response] = []
+        for future in waiting:
+            answers.append(await future)
+            if answers[-1].status != "ok":
+                break
+        return join(answers, heard)
+
+    async def close(self) -> None:
+        """Lets the batch that runs end, and fails what waits."""
+        self._closed = True
+        self._wake.set()
+        if self._runner is not None:
+            await self._runner
+        await asyncio.to_thread(self._thread.shutdown)
+
+    def _put(self, request: Request) -> asyncio.Future[Response]:
+        future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+
+        def done(response: Response) -> None:
+            if not future.done():  # whoever asked may have gone
+                future.set_result(response)
+
+        if self._closed:
+            done(Response.failed("the model was closed before it answered"))
+        else:
+            self.waiting.items.append(Asked(request, length_s(request), done))
+        return future
+
+    async def _run(self) -> None:
+        while not self._closed:
+            if not self.waiting.items or (self._coming and not self.waiting.is_full()):
+                self._wake.clear()
+                await self._wake.wait()
+                continue
+            items = self.waiting.take()
+            begun = perf_counter()
+            outcome = await asyncio.get_running_loop().run_in_executor(
+                self._thread, self._answer, [item.request for item in items]
+            )
+            self._follow(items, outcome, perf_counter() - begun)
+            # Those who were answered ask again, and may join the next batch, before it is formed.
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        for item in self.waiting.items:
+            item.done(Response.failed("the model was closed before it answered"))
+
+    def _answer(self, requests: Sequence[Request]) -> Outcome:
+        with _DEVICES[self._model.device]:
+            try:
+                answers = self._model.answer(requests)
+            except (
+                Exception,
+                SystemExit,
+            ) as error:  # a model of anybody's raises anything, and only its items may fail
+                if not _out_of_memory(error):
+                    return error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+            else:
+                if len(answers) != len(requests):
+                    return f"the model gave {len(answers)} answers to {len(requests)} requests"
+                return list(answers)
+            # Here, where the exception and the tensors in its frames are gone.
+            if "torch" in sys.modules and self._model.device != "cpu":
+                sys.modules["torch"].cuda.empty_cache()
+            return "oom"
+
+    def _follow(self, items: list[Asked], outcome: Outcome, seconds: float) -> None:
+        padded_s = max(item.length_s for item in items) * len(items)
+        if isinstance(outcome, list):
+            self.waiting.fitted(padded_s)
+            for item, response in zip(items, outcome):
+                timed = response.latency_s is not None
+                item.done(response if timed else replace(response, latency_s=seconds / len(items)))
+        elif len(items) == 1:
+            items[0].done(Response.failed("out of memory with this request alone" if outcome == "oom" else outcome))
+        elif outcome == "oom":
+            self.waiting.did_not_fit(padded_s)
+            self.waiting.give_back(items)
+        else:
+            for item in items:
+                item.alone = True
+            self.waiting.give_back(items)
+
+
+def length_s(request: Request) -> float:
+    """How much a request weighs in a batch, in seconds; its sounds are in memory."""
+    texts = [part for message in request.messages for part in message.content if isinstance(part, str)]
+    texts += [value for value in request.fields.values() if isinstance(value, str)]
+    return REQUEST_S + sum(clip.read().duration_s for clip in clips_of(request)) + TEXT_S * sum(map(len, texts))
+
+
+def refusal(request: Request, info: ModelInfo) -> str | None:
+    """Why a model does not take a request, or None."""
+    if info.reads == "messages" and not request.messages:
+        return f"the model '{info.name}' is asked in words, and the prompt has no messages"
+    if request.wants not in info.outputs:
+        return f"the model '{info.name}' gives {' and '.join(info.outputs)}, and the benchmark needs {request.wants}"
+    if "audio" not in info.inputs and next(clips_of(request), None) is not None:
+        return f"the model '{info.name}' takes no audio"
+    return None
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    # CTranslate2 raises a RuntimeError that says so; torch has a class of its own.
+    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()

@@ -1,0 +1,298 @@
+"""The response cache: what a model answered once is not asked again, in this run or another.
+
+Conventions
+    A key is a hash of the model's identity and of everything that a request asks: turns, fields, what is wanted and the
+    parameters, with sounds by content. Another prompt or another checkpoint is another key; nothing has to be invalidated.
+    Only answers are kept, never failures or refusals. Spoken answers are FLAC where that is exact, else bare samples: what
+    comes back is what was put in.
+    One SQLite file, shared by every run of this user, bounded in size: the entries used longest ago go first.
+    A cache that cannot be used (no room, no permission, a broken file) costs money and time, never a run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.clip import Clip, clip_digest
+from codec_bench.config.paths import cache_folder
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Request, Response
+
+FILE = "responses.sqlite"
+MAX_BYTES = 8 << 30
+_FLUSH = 256
+_KEPT = ("text", "usage", "finish", "cut_s", "notes")
+_SOUNDS = 10_000  # digests of files kept in memory
+_MOST_VARIABLES = 500  # of one SQLite statement; old versions take 999
+
+
+class ResponseCache:
+    """Answers by key.
+
+    Args:
+        path: the SQLite file; None holds nothing.
+        max_bytes: bound on what is stored.
+
+    Attributes:
+        hits, misses: of `look_up`. trouble: why the cache is off, or None.
+    """
+
+    def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
+        self._db: sqlite3.Connection | None = None
+        self._max_bytes = max_bytes
+        self._lock = threading.RLock()
+        self._new: dict[str, tuple[str, bytes | None]] = {}
+        self._used: set[str] = set()
+        self._sounds: dict[str, str] = {}
+        self._new_sounds: dict[str, str] = {}
+        self.hits = self.misses = 0
+        self.trouble: str | None = None
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            self._db.executescript(
+                "CREATE TABLE IF NOT EXISTS responses "
+                "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
+                "CREATE TABLE IF NOT EXISTS sounds (file TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
+            )
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    @classmethod
+    def of_user(cls) -> ResponseCache:
+        """The cache of this user's cache folder."""
+        return cls(cache_folder() / FILE)
+
+    def look_up(
+        self, identity: Mapping[str, Any], requests: Sequence[Request]
+    ) -> list[tuple[str | None, Response | None]]:
+        """For each request the key to put its answer under, and the answer where there is one.
+
+        A request whose sound cannot be read has no key: it is the model's to say so.
+
+        Raises:
+            UserError: the identity holds what is no JSON value.
+        """
+        with self._lock:
+            if self._db is None:
+                return [(None, None)] * len(requests)
+            keys: list[str | None] = []
+            model = _text(identity, clip_digest)
+            for request in requests:
+                try:
+                    keys.append(_key(model, request, self._digest))
+                except (UserError, OSError):
+                    keys.append(None)
+            found = self.get_many([key for key in keys if key is not None])
+            return [(key, found.get(key) if key is not None else None) for key in keys]
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
+        """The answers stored under keys; what is not there is left out."""
+        with self._lock:
+            rows = {key: self._new[key] for key in keys if key in self._new}
+            missing = list({key for key in keys if key not in rows})
+            for start in range(0, len(missing), _MOST_VARIABLES):
+                if self._db is None:
+                    break
+                part = missing[start : start + _MOST_VARIABLES]
+                marks = ",".join("?" * len(part))
+                try:
+                    query = f"SELECT key, head, audio FROM responses WHERE key IN ({marks})"
+                    rows |= {key: (head, audio) for key, head, audio in self._db.execute(query, part)}
+                except sqlite3.Error as error:
+                    self._give_up(error)
+            self.hits += len(rows)
+            self.misses += len(set(keys)) - len(rows)
+            self._used |= rows.keys()
+            return {key: unpack(*row) for key, row in rows.items()}
+
+    def put(self, key: str, response: Response) -> None:
+        """Stores an answer; anything but an answer is not stored. It reaches the disk with the next flush."""
+        if self._db is None or response.status != "ok":
+            return
+        packed = pack(response)
+        with self._lock:
+            self._new[key] = packed
+            if len(self._new) >= _FLUSH:
+                self.flush()
+
+    def flush(self) -> None:
+        """Writes what is new, marks what was used, and drops the oldest beyond the bound."""
+        with self._lock:
+            if self._db is None:
+                return
+            now = time.time()
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?)",
+                    [(key, head, audio, now) for key, (head, audio) in self._new.items()],
+                )
+                self._db.executemany("UPDATE responses SET used = ? WHERE key = ?", [(now, k) for k in self._used])
+                self._db.executemany("INSERT OR REPLACE INTO sounds VALUES (?, ?)", self._new_sounds.items())
+                self._db.execute("COMMIT")
+                self._shrink()
+            except sqlite3.Error as error:
+                self._give_up(error)
+            self._new.clear()
+            self._used.clear()
+            self._new_sounds.clear()
+
+    def close(self) -> None:
+        """Writes what is new and closes the file."""
+        with self._lock:
+            self.flush()
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    def _digest(self, clip: Clip) -> str:
+        """The content of a sound; of a file that did not change since, without decoding it again."""
+        if not isinstance(clip.source, str) or not os.path.isfile(clip.source):
+            return clip_digest(clip)
+        about = os.stat(clip.source)
+        file = f"{about.st_size}:{about.st_mtime_ns}:{os.path.abspath(clip.source)}"
+        digest = self._sounds.get(file) or self._stored_digest(file)
+        if digest is None:
+            digest = self._new_sounds[file] = clip_digest(clip)
+        if len(self._sounds) >= _SOUNDS:
+            self._sounds.clear()
+        self._sounds[file] = digest
+        return digest
+
+    def _stored_digest(self, file: str) -> str | None:
+        try:
+            row = self._db.execute("SELECT digest FROM sounds WHERE file = ?", (file,)).fetchone() if self._db else None
+        except sqlite3.Error as error:
+            self._give_up(error)
+            return None
+        return row[0] if row else None
+
+    def _shrink(self) -> None:
+        pages, free, size = (
+            self._db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size")
+        )
+        excess = (pages - free) * size - self._max_bytes
+        if excess <= 0:
+            return
+        # Digests of files are made again where they are needed; a tenth more than needed, not to trim at every flush.
+        doomed, freed = [], 0
+        self._db.execute("DELETE FROM sounds")
+        query = "SELECT key, LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0) FROM responses ORDER BY used"
+        for key, length in self._db.execute(query):
+            doomed.append((key,))
+            freed += length
+            if freed >= excess + self._max_bytes // 10:
+                break
+        self._db.executemany("DELETE FROM responses WHERE key = ?", doomed)
+        self._db.execute("PRAGMA incremental_vacuum")
+
+    def _give_up(self, error: Exception) -> None:
+        self.trouble = f"the response cache is off: {error}"
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+
+def request_key(identity: Mapping[str, Any], request: Request) -> str:
+    """160 bits over a model's identity and all that a request asks (its id is no part of that), as hexadecimal.
+
+    Raises:
+        AudioError: a sound cannot be read.
+        UserError: the identity or the request holds what is no JSON value.
+    """
+    return _key(_text(identity, clip_digest), request, clip_digest)
+
+
+def _key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
+    asked = {
+        "messages": [[message.role, message.content] for message in request.messages],
+        "fields": request.fields,
+        "wants": request.wants,
+        "parameters": request.parameters,
+    }
+    whole = f"{model}\n{_text(asked, digest)}"
+    return hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
+
+
+def _text(value: Any, digest: Callable[[Clip], str]) -> str:
+    """JSON in one form, with sounds by content."""
+
+    def special(part: Any) -> Any:
+        if isinstance(part, Clip):
+            return {"\0sound": digest(part)}
+        if isinstance(part, Mapping):
+            return dict(part)
+        raise TypeError(f"{type(part).__name__} is no JSON value")
+
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=special)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"an identity or a request cannot be keyed: {error}") from None
+
+
+def pack(response: Response) -> tuple[str, bytes | None]:
+    """An answer as JSON and, where it has one, its sound."""
+    head = {name: getattr(response, name) for name in _KEPT}
+    head |= {"usage": dict(response.usage), "notes": list(response.notes)}
+    audio = None
+    if response.audio is not None:
+        head["rate_hz"], head["channels"] = response.audio.sample_rate_hz, response.audio.channels
+        head["coding"], audio = _pack_sound(response.audio)
+    return json.dumps(head), audio
+
+
+def unpack(head: str, audio: bytes | None) -> Response:
+    """Undoes `pack`."""
+    kept = json.loads(head)
+    sound = None
+    if audio is not None:
+        sound = _unpack_sound(kept, audio)
+    return Response(
+        audio=sound, cached=True, attempts=0, **{**{n: kept[n] for n in _KEPT}, "notes": tuple(kept["notes"])}
+    )
+
+
+def _pack_sound(audio: Audio) -> tuple[str, bytes]:
+    import soundfile
+
+    samples = audio.samples.astype(np.float64)
+    for bits in (16, 24):
+        whole = samples * 2 ** (bits - 1)
+        fits = -(2 ** (bits - 1)) <= whole.min(initial=0) and whole.max(initial=0) < 2 ** (bits - 1)
+        exact = fits and np.array_equal(whole, np.round(whole))
+        if exact and whole.size and audio.channels <= 8 and audio.sample_rate_hz <= 655_350:
+            file = io.BytesIO()
+            # Samples of 24 bits travel as those of 32, left-aligned.
+            values = whole.astype(np.int16) if bits == 16 else (whole * 256).astype(np.int32)
+            soundfile.write(file, values.T, audio.sample_rate_hz, format="FLAC", subtype=f"PCM_{bits}")
+            return "flac", file.getvalue()
+    return "float32", audio.samples.astype("<f4").tobytes()
+
+
+def _unpack_sound(head: Mapping[str, Any], data: bytes) -> Audio:
+    import soundfile
+
+    if head["coding"] == "float32":
+        return Audio(np.frombuffer(data, "<f4").reshape(head["channels"], -1), head["rate_hz"])
+    samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
+    return Audio(samples.T, rate)
+
+
+__all__ = ["FILE", "MAX_BYTES", "ResponseCache", "pack", "request_key", "unpack"]

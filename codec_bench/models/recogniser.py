@@ -1,0 +1,150 @@
+"""A recogniser of `codec_bench.features` as a model: it answers every request with what it hears."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.features import Feature, load_feature
+from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
+from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.remote import EMPTY
+from codec_bench.models.sound import clips_of
+from codec_bench.text.language import base_language
+from codec_bench.types import Request, Response
+
+
+class Recogniser(BatchModel):
+    """Transcribes the one recording of a request, in the language of its field `language`; what it is told is not read.
+
+    The same transcripts as in `wer[NAME]`, whatever shares the batch. Recordings of any length: each recogniser cuts
+    them by its own protocol.
+
+    Args:
+        info: the facts.
+        feature: a recogniser such as `pocketsphinx` or `whisper-large-v3@28s`, or a choice by language such as `seed-tts`.
+        device: `auto` (the first GPU, else the CPU), `cpu` or `cuda:N`.
+        weights: a folder in place of the published weights.
+        batch_s: padded seconds per batch to begin with; by default the recogniser's own.
+
+    Raises:
+        UserError: there is no such recogniser.
+    """
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        feature: str,
+        device: str = "auto",
+        weights: str | None = None,
+        batch_s: float | None = None,
+    ) -> None:
+        self.info, self.weights, self._asked_device = info, weights, str(device)
+        self._by_language, self._otherwise = recognisers("recogniser", feature)
+        self._names = list(dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])]))
+        if weights is not None and len(self._names) > 1:
+            raise UserError(f"the model '{info.name}' is several recognisers, and has one weights={weights!r}")
+        self.batch_s = float(batch_s) if batch_s is not None else 60.0
+        self._given_batch_s = batch_s is not None
+        self._loaded: dict[str, Feature] = {}
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The recogniser's protocol."""
+        protocols = {name: protocol_of_recogniser(name) for name in self._names}
+        return {
+            "kind": type(self).__name__,
+            "protocols": protocols,
+            "by_language": dict(self._by_language),
+            "weights": self.weights,
+            "limit_s": self.info.limit_s,
+            "window_s": self.info.window_s,
+        }
+
+    @property
+    def device(self) -> str:
+        """What it computes on."""
+        if self._asked_device != "auto":
+            return self._asked_device
+        import torch
+
+        return "cuda:0" if torch.cuda.is_available() else "cpu"
+
+    async def start(self) -> None:
+        """Loads the recogniser.
+
+        Raises:
+            UserError: its weights or its package are missing.
+        """
+        await asyncio.to_thread(self.load)
+
+    def load(self) -> None:
+        """As `start`, for callers that do not wait for anything else meanwhile."""
+        for name in self._names:
+            if name not in self._loaded:
+                feature = load_feature(name, device=self.device, weights=self.weights)
+                feature.load()
+                self._loaded[name] = feature
+        rates = {feature.rate_hz for feature in self._loaded.values()}
+        if len(rates) != 1:
+            raise UserError(f"the recognisers {', '.join(self._names)} read different sample rates")
+        self.rate_hz = rates.pop()
+        if not self._given_batch_s:
+            self.batch_s = min(feature.batch_s for feature in self._loaded.values())
+
+    async def close(self) -> None:
+        """Gives the recogniser's memory back."""
+        await super().close()
+        self._loaded.clear()
+
+    def answer(self, batch: Sequence[Request]) -> list[Response]:
+        """One transcript per request, in order."""
+        self.load()
+        answers: list[Response | None] = [None] * len(batch)
+        groups: defaultdict[str, list[int]] = defaultdict(list)
+        for place, request in enumerate(batch):
+            clips, name = list(clips_of(request)), self._name(request)
+            if len(clips) != 1:
+                answers[place] = Response.refused(
+                    f"'{self.info.name}' transcribes one recording at a time, and the request has {len(clips)}"
+                )
+            elif name is None:
+                known = ", ".join(self._by_language)
+                answers[place] = Response.refused(f"'{self.info.name}' needs a language that it knows ({known})")
+            else:
+                groups[name].append(place)
+        for name, places in groups.items():
+            for place, response in zip(places, self._heard(name, [batch[place] for place in places]), strict=True):
+                answers[place] = response
+        return answers
+
+    def _name(self, request: Request) -> str | None:
+        spoken = _language(request)
+        return self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
+
+    def _heard(self, name: str, batch: Sequence[Request]) -> list[Response]:
+        feature = self._loaded[name]
+        signals = [next(clips_of(request)).read().samples[0] for request in batch]
+        told = {"languages": [_language(request) for request in batch]} if feature.reads_language else {}
+        return [_response(result) for result in feature.compute(signals, **told)]
+
+
+def _language(request: Request) -> str | None:
+    named = request.fields.get("language")
+    return base_language(named) if isinstance(named, str) and named.strip() else None
+
+
+def _response(result: Any) -> Response:
+    if isinstance(result, Exception):  # there is nothing to hear, or not in this language
+        return Response.refused(str(result))
+    text = result.get("transcript")
+    if not isinstance(text, str):
+        return Response.failed("the recogniser gave no transcript")
+    response = Response(text=text, finish="stop", notes=() if text else (EMPTY,))
+    fault = result.get("fault")  # what was decoded before it went wrong is a transcript of something else
+    return replace(response, status="failed", reason=str(fault), finish=None) if fault else response

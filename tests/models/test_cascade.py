@@ -1,0 +1,193 @@
+"""A cascade asks its language model about what its recogniser heard, and about nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import textwrap
+
+import numpy as np
+import pytest
+import tiny_audio_models
+
+from codec_bench.audio.clip import Clip
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import UserError
+from codec_bench.features import load_feature
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.cascade import TEMPLATE, Cascade
+from codec_bench.types import Audio, Message, Request
+
+OWN = textwrap.dedent(
+    """
+    from codec_bench.models.base import Model
+    from codec_bench.types import Response
+
+    class Base(Model):
+        log = None
+
+        def __init__(self, info, sign="?"):
+            self.info, self.sign, self.state, self.most, self.busy = info, sign, [], 0, 0
+
+        @property
+        def identity(self):
+            return {"sign": self.sign}
+
+        async def start(self):
+            self.state.append("started")
+
+        async def close(self):
+            self.state.append("closed")
+
+    class Answering(Base):
+        async def ask(self, request):
+            assert all(isinstance(p, str) for m in request.messages for p in m.content)
+            said = " | ".join(f"{m.role}: {''.join(m.content)}" for m in request.messages)
+            return Response(text=said, latency_s=1.0, usage={"input_tokens": 7}, notes=("thought",))
+
+    class Broken(Answering):
+        async def start(self):
+            raise RuntimeError("no such model")
+
+    class Hearing(Base):
+        async def ask(self, request):
+            import asyncio
+
+            self.busy += 1
+            self.most = max(self.most, self.busy)
+            await asyncio.sleep(0)
+            self.busy -= 1
+            samples = request.fields["audio"].read().num_samples
+            if samples < 100:
+                return Response.refused("nothing to hear")
+            text = "" if samples < 200 else f"{samples} {request.fields.get('language')} {{number}}"
+            return Response(text=text, latency_s=0.5, cut_s=0.25)
+    """
+)
+HEARS = {"reads": "fields", "inputs": ["audio"]}
+
+
+@pytest.fixture
+def own(tmp_path):
+    file = tmp_path / "own.py"
+    file.write_text(OWN)
+    return file
+
+
+@pytest.fixture
+def cascade(own):
+    return Cascade(ModelInfo("c"), recogniser=f"{own}:Hearing", llm=f"{own}:Answering", recogniser_options=dict(HEARS))
+
+
+def clip(samples):
+    return Clip(Audio(np.full(samples, 0.1, np.float32), 16_000))
+
+
+def ask(model, *requests):
+    async def run():
+        await model.start()
+        try:
+            return await asyncio.gather(*map(model.ask, requests))
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def test_transcripts_stand_where_the_sounds_stood(cascade):
+    asked = Request(
+        "a",
+        (Message("system", ("Be brief.",)), Message("user", ("First", clip(300), "then", clip(400), "?"))),
+        fields={"language": "en"},
+    )
+    (answer,) = ask(cascade, asked)
+    assert answer.text == (
+        "system: Be brief. | user: First\n<transcript 1>\n300 en {number}\n</transcript 1>\nthen\n"
+        "<transcript 2>\n400 en {number}\n</transcript 2>\n?"
+    )
+    assert answer.notes == ("transcript 1: 300 en {number}", "transcript 2: 400 en {number}", "thought")
+    assert (answer.latency_s, answer.cut_s, answer.usage) == (1.5, 0.5, {"input_tokens": 7})
+
+
+def test_many_are_heard_at_once(cascade):
+    answers = ask(cascade, *(Request(str(k), (Message("user", (clip(300 + k),)),)) for k in range(20)))
+    assert [a.text.split("\n")[1].split()[0] for a in answers] == [str(300 + k) for k in range(20)]
+    assert cascade.hears.most == 20
+
+
+def test_silence_is_asked_about_and_what_cannot_be_heard_is_not(cascade):
+    silent, nothing, text = (
+        Request("a", (Message("user", (clip(150), "What?")),)),
+        Request("b", (Message("user", (clip(300), clip(50))),)),
+        Request("c", (Message("user", ("Only text",)),)),
+    )
+    answers = ask(cascade, silent, nothing, text)
+    assert answers[0].status == "ok" and "<transcript 1>\n\n</transcript 1>\nWhat?" in answers[0].text
+    assert answers[1].status == "refused" and answers[1].text is None
+    assert answers[1].reason == "recording 2 was not transcribed: nothing to hear"
+    assert answers[2].text == "user: Only text" and answers[2].latency_s == 1.0
+
+
+def test_what_it_does_not_take_is_refused(cascade):
+    spoken = Request("a", (Message("user", ("x",)),), wants="audio")
+    answers = ask(cascade, spoken, Request("b", fields={"audio": clip(300)}))
+    assert [a.status for a in answers] == ["refused", "refused"]
+
+
+def test_both_are_started_and_closed_and_the_first_too_when_the_second_fails(own, cascade):
+    ask(cascade)
+    assert cascade.hears.state == cascade.answers.state == ["started", "closed"]
+    broken = Cascade(ModelInfo("c"), recogniser=f"{own}:Hearing", llm=f"{own}:Broken", recogniser_options=dict(HEARS))
+    with pytest.raises(RuntimeError):
+        ask(broken)
+    assert broken.hears.state == ["started", "closed"]
+
+
+def test_identity_changes_with_either_and_with_the_template(own):
+    def made(**changes):
+        options = {"recogniser": f"{own}:Hearing", "llm": f"{own}:Answering", "recogniser_options": HEARS}
+        return Cascade(ModelInfo("c"), **(options | changes)).identity
+
+    first = made()
+    assert first == made() and first["template"] == TEMPLATE
+    assert first != made(llm_options={"sign": "!"})
+    assert first != made(recogniser_options=HEARS | {"sign": "!"})
+    assert first != made(template="[{transcript}]")
+    assert made(recogniser="pocketsphinx", recogniser_options={})["recogniser"]["protocols"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"recogniser": "utmos"}, "does not transcribe"),
+        ({"recogniser": "whisper-huge"}, "whisper-huge"),
+        ({"llm": "openai-speech"}, "not asked in words"),
+        ({"llm": "llama-9"}, "no model called"),
+        ({"template": "what was said"}, "no {transcript}"),
+        ({"recogniser_options": {}}, "cannot hear for a cascade"),
+    ],
+)
+def test_parts_that_do_not_fit_are_named(own, options, message):
+    given = {"recogniser": f"{own}:Hearing", "llm": f"{own}:Answering", "recogniser_options": HEARS} | options
+    if options.get("recogniser"):
+        given["recogniser_options"] = {}
+    if options.get("llm") == "openai-speech":
+        given["llm_options"] = {"model": "m", "voice": "v"}
+    with pytest.raises(UserError, match=message):
+        Cascade(ModelInfo("c"), **given)
+
+
+def test_a_real_recogniser_and_a_real_language_model(embedded, tmp_path):
+    tiny_audio_models.write_llama(tmp_path / "llama")
+    config = tmp_path / "llm.yaml"
+    options = {"weights": str(tmp_path / "llama"), "device": "cpu", "parameters": {"max_tokens": 8}}
+    config.write_text(f"version: 1\nsummary: tiny\nkind: transformers\ninputs: [text]\noptions: {options}\n")
+    sound = Audio(embedded[0][1].samples[:, : 2 * embedded[0][1].sample_rate_hz], embedded[0][1].sample_rate_hz)
+    cascade = Cascade(ModelInfo("c"), recogniser="pocketsphinx", llm=str(config), recogniser_options={"device": "cpu"})
+    requests = [
+        Request(str(k), (Message("user", (Clip(sound), question)),))
+        for k, question in enumerate(("Why?", "And who said so?"))
+    ]
+    answers = ask(cascade, *requests)
+    heard = load_feature("pocketsphinx").compute([prepare(sound, 16_000)])[0]["transcript"]
+    assert heard and all(a.status == "ok" and a.notes[0] == f"transcript 1: {heard}" for a in answers)
+    assert answers[0].text != answers[1].text and all(a.text for a in answers)

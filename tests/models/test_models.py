@@ -1,0 +1,146 @@
+import asyncio
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.models import KINDS, list_models, load_model, model_info, model_names
+from codec_bench.models.base import ModelInfo
+
+REMOTE = {"openai-chat", "openai-transcription", "openai-speech", "openai-realtime", "gemini", "json-endpoint"}
+GENERIC = {"openai-chat", "openai-transcription", "openai-speech", "json-endpoint"}
+ROWS = [row for row in list_models() if row.kind in REMOTE]
+OWN = """
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+class Parrot(Model):
+    def __init__(self, info: ModelInfo, word: str = "hi", times: int = 1):
+        self.info, self.word, self.times = info, word, times
+
+    @property
+    def identity(self):
+        return {"word": self.word}
+
+    async def ask(self, request):
+        return Response(text=self.word * self.times)
+
+class Lame(Model):
+    info = ModelInfo("lame")
+
+class Stranger:
+    pass
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    (tmp_path / "my.py").write_text(OWN)
+    return tmp_path / "my.py"
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_model_over_a_network_can_be_built(row):
+    options = {"model": "m", "base_url": "http://localhost:1/v1"} if row.name in GENERIC else {}
+    model = load_model(row.name, options)
+    assert model.info == row.info and model.info.name == row.name and row.summary and model.concurrency >= 1
+    json.dumps(dict(model.identity))
+    speaks = row.kind == "openai-speech"
+    assert (row.info.reads == "fields") == (speaks or row.kind == "openai-transcription")
+    assert ("audio" in row.info.outputs) or not speaks
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.info.reads == "messages"], ids=lambda row: row.name)
+def test_every_body_can_be_made(row, kit):
+    model = load_model(row.name, {"model": "m"} if row.name in GENERIC - {"json-endpoint"} else {"base_url": "http://localhost:1"} if row.name == "json-endpoint" else {})  # fmt: skip
+    audio = kit.tone(0.1, model.rate_hz) if "audio" in row.info.inputs else None
+    for text in ("What?", ""):
+        request = kit.question(text, audio, wants=row.info.outputs[-1])
+        make = next(getattr(model, n) for n in ("_body", "_filled", "_events") if hasattr(model, n))
+        json.dumps(make(request))
+
+
+def test_the_models_of_the_published_tables_are_there():
+    known = set(model_names())
+    table = {"gpt-4o-realtime", "gemini-1.5-flash", "gemini-1.5-pro", "gemini-2.5-flash", "gemini-2.5-pro", "kimi-audio",
+             "minicpm-o-2.6", "midashenglm-7b", "glm-4-voice", "moshi", "mini-omni", "llama-omni", "speechgpt", "qwen-audio"}  # fmt: skip
+    assert table <= known and GENERIC <= known
+
+
+def test_unknown_names_are_answered_with_the_nearest():
+    with pytest.raises(UnknownName, match=r"did you mean gemini-2\.5-flash") as caught:
+        load_model("gemini-2.5-flahs")
+    assert "there is no model called" in str(caught.value)
+    with pytest.raises(UnknownName, match="openai-chat"):
+        model_info("openai_chat")
+
+
+def test_what_is_missing_and_what_is_too_much():
+    with pytest.raises(UserError, match=r"needs 'model' \(hint: --set openai-chat\.model=VALUE\)"):
+        load_model("openai-chat")
+    with pytest.raises(UserError, match="does not take 'api_key'") as caught:
+        load_model("openai-chat", {"model": "m", "api_key": "sk-very-secret-0123456789"})
+    assert "very-secret" not in str(caught.value) and "key_env" in caught.value.hint
+    with pytest.raises(UserError, match="concurrency"):
+        load_model("openai-chat", {"model": "m", "concurrency": 0})
+    with pytest.raises(UserError, match="limit_s"):
+        load_model("openai-chat", {"model": "m", "limit_s": -1})
+
+
+def test_facts_and_nested_options_can_be_replaced():
+    options = {"model": "m", "limit_s": 30, "inputs": "text", "parameters.temperature": 0.5, "parameters.top_p": 1}
+    model = load_model("openai-chat", options)
+    assert model.info.limit_s == 30 and model.info.inputs == ("text",)
+    assert model.parameters == {"temperature": 0.5, "top_p": 1}
+    assert model_info("openai-chat").inputs == ("text", "audio")
+    speech = load_model("openai-speech", {"model": "m", "fields.prompt_audio": "ref"})
+    assert speech.fields == {"text": "input", "instruction": "instructions", "prompt_audio": "ref"}
+
+
+def test_a_config_of_ones_own(tmp_path):
+    file = tmp_path / "my_model.yaml"
+    file.write_text(
+        "version: 1\nsummary: mine\nkind: openai-chat\nlanguages: [en]\noptions: {model: m, base_url: 'http://h/v1'}\n"
+    )
+    model = load_model(str(file), {"model": "n"})
+    assert model.info == ModelInfo("my_model", languages=("en",)) == model_info(str(file)) and model.model == "n"
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ("version: 1\nsummary: s\nkind: openai-chats\n", "kind: .*openai-chat"),
+        ("version: 1\nsummary: s\nkind: gemini\nlimits: 3\n", "limits"),
+        ("version: 2\nsummary: s\nkind: gemini\n", "version"),
+        ("- 1\n", "expected a mapping"),
+        ("version: 1\nversion: 1\n", "line 2"),
+    ],
+)
+def test_a_broken_config_is_told_by_file_and_field(tmp_path, text, said):
+    (tmp_path / "m.yaml").write_text(text)
+    with pytest.raises(UserError, match=said) as caught:
+        load_model(str(tmp_path / "m.yaml"))
+    assert "m.yaml" in str(caught.value)
+
+
+def test_code_of_ones_own(own, kit):
+    model = load_model(f"{own}:Parrot", {"times": 2})
+    assert asyncio.run(model.ask(kit.question())).text == "hihi" and model.info.name == f"{own}:Parrot"
+    with pytest.raises(UserError, match="does not define ask and identity"):
+        load_model(f"{own}:Lame")
+    with pytest.raises(UserError, match="Stranger; expected a codec_bench"):
+        load_model(f"{own}:Stranger")
+    with pytest.raises(UserError, match="has no 'Parot'"):
+        load_model(f"{own}:Parot")
+    with pytest.raises(UserError, match="does not take 'words'"):
+        load_model(f"{own}:Parrot", {"words": "x"})
+
+
+def test_every_kind_is_a_kind_of_model_and_nothing_heavy_is_imported():
+    code = "import sys, codec_bench.models, codec_bench.models.asking; print(*sorted({'httpx', 'websockets', 'torch', 'transformers'} & set(sys.modules)))"
+    out = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, env=dict(os.environ))
+    assert out.returncode == 0 and out.stdout.strip() == "", out.stderr
+    assert REMOTE < set(KINDS)

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+
+from codec_bench.audio.clip import Clip
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.windows import Heard, hear, join, join_texts, windows
+from codec_bench.types import Audio, Message, Request, Response
+
+RATE = 8_000
+
+
+def info(**facts):
+    return ModelInfo("m", **facts)
+
+
+def noise(rng, seconds, rate=RATE):
+    return Audio(rng.uniform(-0.5, 0.5, int(seconds * rate)).astype(np.float32), rate)
+
+
+def sounds(heard):
+    return [c.read() for r in heard.requests for m in r.messages for c in m.content if isinstance(c, Clip)]
+
+
+def asked(*audio):
+    return Request("q", (Message("user", (*map(Clip, audio), "what?")),))
+
+
+def test_short_audio_is_heard_whole(rng):
+    audio = noise(rng, 2)
+    for facts in ({}, {"limit_s": 2.0}, {"limit_s": 2.0, "window_s": 1.0}, {"window_s": 2.0}):
+        heard = hear(asked(audio), info(**facts), RATE)
+        assert len(heard.requests) == 1 and heard.cut_s == 0 and np.array_equal(sounds(heard)[0].samples, audio.samples)
+
+
+def test_long_audio_is_cut_and_told(rng):
+    heard = hear(asked(noise(rng, 3), noise(rng, 2)), info(limit_s=1.5), RATE)
+    assert [a.duration_s for a in sounds(heard)] == [1.5, 1.5] and heard.cut_s == pytest.approx(2.0)
+
+
+def test_windows_hold_everything_in_order(rng):
+    audio = noise(rng, 10)
+    heard = hear(asked(audio), info(limit_s=3.0, window_s=3.0), RATE)
+    parts = sounds(heard)
+    assert np.array_equal(np.concatenate([p.samples for p in parts], axis=1), audio.samples) and heard.cut_s == 0
+    assert all(2.4 <= p.duration_s <= 3.0 for p in parts[:-1])
+    assert all(r.messages[0].content[1] == "what?" and r.id == "q" for r in heard.requests)
+
+
+def test_a_window_ends_in_the_pause(rng):
+    audio = noise(rng, 6)
+    audio.samples[0, int(2.55 * RATE) : int(2.8 * RATE)] = 0
+    ((_, end), *_) = windows(audio, 3.0)
+    assert 2.55 <= end / RATE <= 2.8
+
+
+def test_silence_gives_the_longest_windows():
+    lengths = [b - a for a, b in windows(Audio(np.zeros(10 * RATE, np.float32), RATE), 3.0)]
+    assert all(length > 0.97 * 3 * RATE for length in lengths[:-1])
+
+
+def test_two_sounds_are_not_split_and_a_voice_is_never_cut(rng):
+    heard = hear(asked(noise(rng, 3), noise(rng, 3)), info(limit_s=1.0, window_s=1.0), RATE)
+    assert len(heard.requests) == 1 and heard.cut_s == pytest.approx(4.0)
+    request = Request("q", fields={"audio": Clip(noise(rng, 3)), "prompt_audio": Clip(noise(rng, 5)), "text": "a"})
+    heard = hear(request, info(limit_s=1.0), RATE)
+    (one,) = heard.requests
+    assert (
+        one.fields["prompt_audio"].read().duration_s == 5
+        and one.fields["audio"].read().duration_s == 1
+        and heard.cut_s == 2
+    )
+    heard = hear(request, info(window_s=1.0), RATE)
+    assert len(heard.requests) >= 3 and all(r.fields["prompt_audio"].read().duration_s == 5 for r in heard.requests)
+
+
+def test_sounds_come_at_the_rate_of_the_adapter_on_one_channel(rng):
+    stereo = Audio(rng.uniform(-0.5, 0.5, (2, 16_000)).astype(np.float32), 16_000)
+    (audio,) = sounds(hear(asked(stereo), info(), RATE))
+    assert audio.channels == 1 and audio.sample_rate_hz == RATE and audio.num_samples == 8_000
+
+
+def test_texts_are_joined_as_their_script_is_written():
+    assert join_texts([" one two ", "", "three"]) == "one two three"
+    assert join_texts(["你好", "世界"]) == "你好世界" and join_texts(["ภาษา", "ไทย"]) == "ภาษาไทย"
+    assert join_texts(["你好", "OK", "世界。", "再见"]) == "你好 OK 世界。再见"
+    assert join_texts(["안녕", "하세요"]) == "안녕 하세요" and join_texts([]) == ""
+
+
+def test_joined_answers_add_up():
+    heard = Heard((asked(),) * 2)
+    one = Response(text="a", usage={"output_tokens": 2.0}, latency_s=1.0, first_s=0.1, finish="length", notes=("n",))
+    two = Response(
+        text="b", usage={"output_tokens": 3.0}, latency_s=2.0, first_s=0.2, finish="stop", attempts=2, notes=("n",)
+    )
+    both = join([one, two], heard)
+    assert (both.text, both.latency_s, both.first_s, both.finish, both.attempts) == ("a b", 3.0, 0.1, "length", 3)
+    assert both.usage == {"output_tokens": 5.0} and both.notes == ("heard in 2 windows", "n")
+
+
+def test_a_failed_window_fails_the_whole_and_is_named():
+    heard = Heard((asked(),) * 3, cut_s=1.0)
+    both = join([Response(text="a"), Response.failed("no room")], heard)
+    assert (
+        both.status == "failed" and both.reason == "window 2 of 3: no room" and both.text is None and both.cut_s == 1.0
+    )
+
+
+def test_spoken_windows_follow_each_other(rng):
+    a, b = noise(rng, 1), noise(rng, 2)
+    both = join([Response(audio=a), Response(audio=b)], Heard((asked(),) * 2))
+    assert np.array_equal(both.audio.samples, np.concatenate([a.samples, b.samples], axis=1)) and both.text is None
