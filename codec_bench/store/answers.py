@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codec_bench.store.record import ItemRecord, Run, RunWriter
+from codec_bench.store.record import ItemRecord, Run, RunWriter, storable
 from codec_bench.types import Score
 
 TABLES = """
@@ -101,8 +101,11 @@ class AnswerWriter(RunWriter):
 
     def _check(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
         # Until the first score is there, nothing rests on the rules of scoring.
-        free = () if self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() else ("scored",)
-        super()._check(fingerprint, (*replacing, *free))
+        begun = self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
+        super()._check(fingerprint, replacing if begun else (*replacing, "scored"))
+        if not begun:
+            # Metrics are known by their place: names of rules that were never used must not stay there.
+            self._db.execute("DELETE FROM metrics")
 
     def answered(self) -> dict[int, str]:
         """Status of every answer that is in the record, by the question's number."""
@@ -116,13 +119,15 @@ class AnswerWriter(RunWriter):
         """
         samples, questions, answers = [], [], []
         for q, a in pairs:
-            text = q.expected[0] if q.expected else None
-            samples.append((q.number, q.id, q.source, text, q.language, q.duration_s, q.sample_rate_hz, q.channels))
-            questions.append((q.number, _json(q.fields), _json(q.expected), _json(q.subsets), q.prompt, q.audio))
+            id, text = storable(q.id), storable(q.expected[0] if q.expected else None)
+            samples.append((q.number, id, q.source, text, q.language, q.duration_s, q.sample_rate_hz, q.channels))
+            questions.append(
+                (q.number, _json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt), q.audio)
+            )
             answers.append(
                 (
-                    q.number, a.status, a.reason, a.text, a.audio, _json(a.usage), a.latency_s, a.first_s, a.finish, a.cut_s,
-                    a.attempts, a.cached, _json(a.notes),
+                    q.number, a.status, storable(a.reason), storable(a.text), a.audio, _json(a.usage), a.latency_s, a.first_s,
+                    a.finish, a.cut_s, a.attempts, a.cached, _json(a.notes),
                 )
             )  # fmt: skip
         self._transact(
@@ -140,7 +145,7 @@ class AnswerWriter(RunWriter):
         that is in the record has its own."""
         if not items:
             return
-        rows = [(number, r.transcript, r.parsed, r.reason) for number, r in readings.items()]
+        rows = [(n, storable(r.transcript), storable(r.parsed), storable(r.reason)) for n, r in readings.items()]
         self._transact(("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)", rows))
         self.write(items)
 
@@ -167,26 +172,13 @@ class AnswerWriter(RunWriter):
 
     def forget_scores(self) -> None:
         """Drops everything that was made from the answers, so that it is made again."""
-        try:
-            self._db.executescript("DELETE FROM readings; DELETE FROM scores; DELETE FROM items; DELETE FROM metrics;")
-        except sqlite3.Error as error:
-            raise self._trouble(error) from error
+        self._transact(*((f"DELETE FROM {table}", [()]) for table in ("readings", "scores", "items", "metrics")))
 
     def forget_failed_answers(self) -> int:
         """Drops failed answers and what was made from them, so that they are asked again; returns how many."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
-            for table, key in (
-                ("scores", "sample"),
-                ("items", "sample"),
-                ("readings", "number"),
-                ("answers", "number"),
-            ):
-                self._db.executemany(f"DELETE FROM {table} WHERE {key} = ?", bad)
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._trouble(error) from error
+        bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
+        tables = (("scores", "sample"), ("items", "sample"), ("readings", "number"), ("answers", "number"))
+        self._transact(*((f"DELETE FROM {table} WHERE {key} = ?", bad) for table, key in tables))
         return len(bad)
 
 
@@ -235,4 +227,4 @@ def _sound(run: Run, question: QuestionRecord) -> Path | None:
 def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:
     if not value:
         return "{}" if isinstance(value, Mapping) else "[]"
-    return json.dumps(dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False)
+    return storable(json.dumps(dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False)) or ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -24,6 +25,7 @@ from codec_bench.types import Sample, Score
 
 SCHEMA = 1
 DATABASE = "run.sqlite"
+_HALVES = re.compile("[\ud800-\udfff]")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS systems (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL);
@@ -328,14 +330,14 @@ class RunWriter:
             self.set_meta(schema=SCHEMA, fingerprint=fingerprint)
             return
         before = json.loads(row[0])
-        if any(before.get(name) != fingerprint.get(name) for name in replacing):
-            before |= {name: fingerprint[name] for name in replacing}
-            self.set_meta(fingerprint=before)
-        if before != fingerprint:
+        begun = before | {name: fingerprint[name] for name in replacing}
+        if begun != fingerprint:
             raise RunMismatch(
-                f"'{self.folder}' was begun differently: {'; '.join(_differences(before, fingerprint))}",
+                f"'{self.folder}' was begun differently: {'; '.join(_differences(begun, fingerprint))}",
                 hint="give another --out, or the settings it was begun with",
             )
+        if begun != before:
+            self.set_meta(fingerprint=begun)
 
     def begin(
         self, systems: Mapping[str, Any], metrics: Mapping[str, Any], samples: Iterable[Sample]
@@ -383,7 +385,15 @@ class RunWriter:
         for number, r in records:
             system = self._systems[r.system]
             items.append(
-                (system, number, r.status, r.reason, r.bits, json.dumps(list(r.notes)) if r.notes else None, r.audio)
+                (
+                    system,
+                    number,
+                    r.status,
+                    storable(r.reason),
+                    r.bits,
+                    json.dumps(list(r.notes)) if r.notes else None,
+                    r.audio,
+                )
             )
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
@@ -402,9 +412,9 @@ class RunWriter:
             raise self._trouble(error) from error
 
     def _score_row(self, system: str, metric: str, sample: int, s: Score) -> tuple[Any, ...]:
-        detail = json.dumps(dict(s.detail), ensure_ascii=False) if s.detail else None
+        detail = storable(json.dumps(dict(s.detail), ensure_ascii=False)) if s.detail else None
         numbers = (self._systems[system], self._metrics[metric], sample)
-        return (*numbers, s.value, s.status, s.reason, s.numerator, s.denominator, detail)
+        return (*numbers, s.value, s.status, storable(s.reason), s.numerator, s.denominator, detail)
 
     def set_meta(self, **values: Any) -> None:
         """Sets entries of `Run.meta`; values are JSON."""
@@ -433,6 +443,11 @@ class RunWriter:
                 self._db.execute("PRAGMA journal_mode = DELETE")
             self._db.close()
         os.close(self._lock)
+
+
+def storable(text: str | None) -> str | None:
+    """A text as the record can hold it: half a character, as an answer that was cut within one ends in, becomes U+FFFD."""
+    return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 def _lock(folder: Path) -> int:
