@@ -463,6 +463,7 @@ def _write_overview(outcome: Outcome) -> None:
                     "primary": facts.get("primary"),
                     "metrics": entry["metrics"],
                     "failures": {**summary["failures"], "reasons": mine},
+                    "answers": summary.get("answers"),
                     "published": facts.get("published", []),
                 }
             )

@@ -4,7 +4,8 @@ Conventions
     A name may carry an argument and an operating point: `wer[pocketsphinx]`, `encodec-24khz@6`.
     A table maps a name to `package.module:Attribute`; nothing is imported before it is used.
     A package of one's own adds names through the entry-point group `codec_bench`: each entry point names a
-    module that holds any of the dictionaries `CODECS`, `FEATURES`, `METRICS` (name to dotted path).
+    module that holds any of the dictionaries `CODECS`, `FEATURES`, `METRICS`, `ANSWER_METRICS`,
+    `MODELS` (name to dotted path).
     Code of one's own needs no registration: `./my_codec.py:MyCodec` and `package.module:Class` work anywhere a
     name does.
 """
@@ -26,6 +27,7 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError
 
 ENTRY_POINT_GROUP = "codec_bench"
+TABLES = ("CODECS", "FEATURES", "METRICS", "ANSWER_METRICS", "MODELS")
 _SPEC = re.compile(r"^(?P<name>[^\[\]@]+)(\[(?P<argument>[^\[\]]+)\])?(@(?P<point>[^@\[\]]+))?$")
 
 
@@ -84,7 +86,7 @@ def plugins() -> tuple[Plugin, ...]:
         except Exception as error:  # a package of somebody else's must not take this one down
             found.append(Plugin(point.name, point.value, {}, f"{type(error).__name__}: {error}"))
             continue
-        tables = {key: dict(getattr(module, key)) for key in ("CODECS", "FEATURES", "METRICS") if hasattr(module, key)}
+        tables = {key: dict(getattr(module, key)) for key in TABLES if hasattr(module, key)}
         found.append(Plugin(point.name, point.value, tables))
     return tuple(found)
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import wave
 from dataclasses import dataclass
+
+import numpy as np
 
 from codec_bench.audio.decode import check_samples, decode_bytes, read_audio
 from codec_bench.audio.hash import content_hash
@@ -52,10 +55,11 @@ class Clip:
 
 def wav_bytes(audio: Audio) -> bytes:
     """Audio as a WAV file of 16 bits, which every endpoint takes; samples beyond full scale are cut."""
-    import soundfile
-
+    pcm = np.clip(np.rint(audio.samples.T * 32768.0), -32768, 32767).astype("<i2")
     file = io.BytesIO()
-    soundfile.write(file, audio.samples.T, audio.sample_rate_hz, format="WAV", subtype="PCM_16")
+    with wave.open(file, "wb") as out:
+        out.setparams((audio.channels, 2, audio.sample_rate_hz, 0, "NONE", ""))
+        out.writeframes(pcm.tobytes())
     return file.getvalue()
 
 

@@ -95,9 +95,28 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     for row in overview["benchmarks"]:
         if row["failures"]["reasons"]:
             out.print(failures_table({"systems": {row["model"]: {}}, "failures": row["failures"]}))
+        if row["answers"] is not None:
+            talk(f"{row['benchmark']} with {row['model']}: {_told(row['answers'])}")
     for benchmark, model, reason in outcome.left_out:
         talk(f"left out: {benchmark} with {model}: {reason}")
     talk(f"folder: {outcome.folder}; pages: {outcome.folder}/BENCHMARK/MODEL/report.html")
+
+
+def _told(answers: dict[str, Any]) -> str:
+    """What answering took, in a line."""
+    usage = {name: amount for name, amount in answers["usage"].items() if amount}
+    cost = answers["cost_usd"]
+    parts = [
+        f"{answers['asked']} answers, {answers['cached']} of them from the cache",
+        f"{sum(answers['failed'].values())} failed" if answers["failed"] else "",
+        f"{100 * answers['cut']['share']:.3g} % heard their audio cut" if answers["cut"]["n"] else "",
+        f"{answers['latency_s']['p50']:.3g} s each (p95 {answers['latency_s']['p95']:.3g} s)"
+        if answers["latency_s"]
+        else "",
+        ", ".join(f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in usage.items()),
+        f"{cost:.4g} USD" if cost else "",
+    ]
+    return "; ".join(part for part in parts if part)
 
 
 def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -39,7 +39,6 @@ class Counts:
     failed: int = 0
     cached: int = 0
     audio_s: float = 0.0
-    tokens: dict[str, float] = field(default_factory=dict)
 
     def add(self, answer: AnswerRecord, audio_s: float) -> None:
         """Counts one answer."""
@@ -47,8 +46,6 @@ class Counts:
         self.failed += answer.status != "ok"
         self.cached += answer.cached
         self.audio_s += audio_s
-        for name, amount in answer.usage.items():
-            self.tokens[name] = self.tokens.get(name, 0.0) + amount
 
 
 class Answering:
@@ -95,7 +92,7 @@ class Answering:
             self._write(force=True)
         wall_s, counts = perf_counter() - start, self.counts
         return {
-            "wall_s": wall_s, "asked": counts.asked, "failed": counts.failed, "cached": counts.cached, "usage": counts.tokens,
+            "wall_s": wall_s, "asked": counts.asked, "failed": counts.failed, "cached": counts.cached,
             "per_s": counts.asked / wall_s if wall_s else None,
         }  # fmt: skip
 

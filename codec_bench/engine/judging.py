@@ -103,9 +103,11 @@ class _Rounds:
 
     def _take(self, exchange: Exchange, score: Score) -> None:
         if score.status != "ok":
-            reading = exchange.reading or Reading()
-            score = counting_wrong(score, self._rating.worst(answer_of(exchange, reading)))
             self._failed += 1
+            reading = exchange.reading or Reading()
+            # A question that the rubric does not fit was answered neither well nor badly.
+            if score.status != "refused" or exchange.answer.status != "ok":
+                score = counting_wrong(score, self._rating.worst(answer_of(exchange, reading)))
         self._ready[exchange.question.number] = score
         self._done += 1
         self._write(force=False)

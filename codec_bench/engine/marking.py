@@ -154,7 +154,10 @@ def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
     if not answers:
         return []
     try:
-        return metric.compute(answers)
+        scores = metric.compute(answers)
+        if len(scores) != len(answers):
+            raise ValueError(f"it gave {len(scores)} scores for {len(answers)} answers")
+        return scores
     except Exception as error:  # answers are foreign text, and several metrics are code of a library
         if len(answers) == 1 or metric.whole_set:
             reason = f"{metric.name} broke: {type(error).__name__}: {error}"

@@ -137,3 +137,46 @@ def subsets_of(run: Run) -> dict[str, dict[str, list[int]]]:
         columns.setdefault("language", {}).setdefault(language, []).append(number)
     # One value says nothing that the whole does not, and a column with a value an item is no subset.
     return {name: values for name, values in columns.items() if 1 < len(values) <= MAX_SUBSETS}
+
+
+def answers_of(run: Run) -> dict[str, Any] | None:
+    """What answering took, or None for a run that asked nothing.
+
+    Returns:
+        `asked`, `failed` (by status), `cached`, `cut` (answers whose audio the model did not hear whole: `n`, `share`, `s`),
+        `usage` (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were not cached; None
+        where the price of any is not known), `latency_s` and `first_s` (`p50`, `p95` of the answers that were not cached).
+    """
+    from codec_bench.store.answers import has_answers
+
+    if not has_answers(run):
+        return None
+    status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))
+    asked = sum(status.values())
+    cached, cut, cut_s = run.query("SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s) FROM answers")[0]
+    usage = run.query(
+        "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key != 'cost_usd' GROUP BY j.key ORDER BY j.key"
+    )
+    spent, unpriced = run.query(
+        "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers "
+        "WHERE status = 'ok' AND NOT cached"
+    )[0]
+    return {
+        "asked": asked,
+        "failed": {name: count for name, count in sorted(status.items()) if name != "ok"},
+        "cached": int(cached),
+        "cut": {"n": int(cut), "share": cut / asked if asked else 0.0, "s": cut_s},
+        "usage": dict(usage),
+        # A sum over some answers is not the cost of all.
+        "cost_usd": spent if not unpriced else None,
+        "latency_s": _spread(run, "latency_s"),
+        "first_s": _spread(run, "first_s"),
+    }
+
+
+def _spread(run: Run, column: str) -> dict[str, float] | None:
+    seconds = [s for (s,) in run.query(f"SELECT {column} FROM answers WHERE {column} IS NOT NULL AND NOT cached")]
+    if not seconds:
+        return None
+    p50, p95 = np.quantile(seconds, [0.5, 0.95])
+    return {"p50": float(p50), "p95": float(p95)}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from codec_bench.stats.breakdown import parts_of, subsets_of
+from codec_bench.stats.breakdown import answers_of, parts_of, subsets_of
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
@@ -42,6 +42,7 @@ def summarise(run: Run) -> dict[str, Any]:
         `not_scored` (the record holds no score).
         `failures` holds `items` (without an estimate), `scores` (of the other items, that broke or could not be read;
         one that is undefined or refused did not) and `reasons` of everything without a value: `system`, `metric` (None for a whole item), `status`, `reason`, `count` and an `example` sample.
+        A benchmark's run also holds `answers` (see `stats.breakdown.answers_of`).
         A reason of status `flagged` is of scores that do have a value, and should be looked at.
         Reasons that differ in numbers and quoted words only are one reason with `…` in their place.
     """
@@ -70,11 +71,13 @@ def summarise(run: Run) -> dict[str, Any]:
         if system in timings:
             entry["timing"] = timings[system]
         systems[system] = entry
-    return {
+    summary = {
         "schema": SCHEMA,
         "systems": systems,
         "failures": {"items": failed_items, "scores": failed_scores, "reasons": reasons.rows()},
     }
+    asked = answers_of(run)
+    return summary if asked is None else {**summary, "answers": asked}
 
 
 def _fold(

@@ -174,6 +174,11 @@ class AnswerWriter(RunWriter):
         """Drops everything that was made from the answers, so that it is made again."""
         self._transact(*((f"DELETE FROM {table}", [()]) for table in ("readings", "scores", "items", "metrics")))
 
+    def forget_failed_scores(self, metric: str) -> None:
+        """Drops one metric's failed scores, so that they are made again."""
+        number = [(self._metrics[metric],)]
+        self._transact(("DELETE FROM scores WHERE metric = ? AND status = 'failed'", number))
+
     def forget_failed_answers(self) -> int:
         """Drops failed answers and what was made from them, so that they are asked again; returns how many."""
         bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
