@@ -294,7 +294,7 @@ async def _answer(
         **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
         "revision": questions.revision,
     }  # fmt: skip
-    with _writing(folder, asked, _scored(one, scheme, request.judge)) as writer:
+    with _writing(folder, asked, _scored(one, scheme, request.judge), rescore=request.rescore) as writer:
         if request.running.retry_failed:
             writer.forget_failed_answers()
         answered = writer.answered()
@@ -303,6 +303,7 @@ async def _answer(
         tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
             f"{one.name}: asking", before + done, total, failed, audio_s
         )
+        tell(0, 0, 0.0)
         answering = Answering(
             model,
             lambda question: _with_seed(prompt.render(question), request.seed),
@@ -352,6 +353,8 @@ def _writing(
     """
     writer = AnswerWriter(folder, {"asked": asked, "scored": scored}, replacing=("scored",) if rescore else ())
     try:
+        if rescore:
+            writer.forget_scores()
         yield writer
     finally:
         writer.close()
@@ -406,26 +409,31 @@ def _score(one: Benchmark, folder: Path, request: _Request) -> None:
         )
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
-        scheme = _scheme(one, meta.get("answer_steps", ()), request.judge)
-        scored = _scored(one, scheme, request.judge)
-        with _writing(folder, meta["fingerprint"]["asked"], scored, rescore=request.rescore) as writer:
-            if request.rescore:
-                writer.forget_scores()
-            finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
-            todo = sorted(set(writer.answered()) - finished)
-            tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
-                f"{one.name}: scoring", len(finished) + done, len(finished) + len(todo), failed, audio_s
-            )
-            started = perf_counter()
-            opened = partial(working_engine, running=request.running, folder=folder)
-            marked = mark_all(run, writer, scheme, todo, request.options, opened, tell)
-            mark_sets(run, writer, scheme)
-            if scheme.ratings:
-                asyncio.run(_rate(run, writer, scheme, request, one.name))
-            if todo or not finished:
-                timings = {"wall_s": perf_counter() - started, "items": len(todo), **marked}
-                writer.set_meta(timings={**timings, "answering": meta.get("answering")})
-            writer.set_meta(state="finished", finished=datetime.now(UTC).isoformat(timespec="seconds"))
+    scheme = _scheme(one, meta.get("answer_steps", ()), request.judge)
+    scored = _scored(one, scheme, request.judge)
+    # The writer closes last: what closes a record that others still read leaves its side files behind.
+    with (
+        _writing(folder, meta["fingerprint"]["asked"], scored, rescore=request.rescore) as writer,
+        closing(Run(folder)) as run,
+    ):
+        finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
+        if request.running.retry_failed:
+            for name in scheme.ratings:
+                writer.forget_failed_scores(name)
+        todo = sorted(set(writer.answered()) - finished)
+        tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
+            f"{one.name}: scoring", len(finished) + done, len(finished) + len(todo), failed, audio_s
+        )
+        started = perf_counter()
+        opened = partial(working_engine, running=request.running, folder=folder)
+        marked = mark_all(run, writer, scheme, todo, request.options, opened, tell)
+        mark_sets(run, writer, scheme)
+        if scheme.ratings:
+            asyncio.run(_rate(run, writer, scheme, request, one.name))
+        if todo or not finished:
+            timings = {"wall_s": perf_counter() - started, "items": len(todo), **marked}
+            writer.set_meta(timings={**timings, "answering": meta.get("answering")})
+        writer.set_meta(state="finished", finished=datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 async def _rate(run: Run, writer: AnswerWriter, scheme: Scheme, request: _Request, name: str) -> None:

@@ -21,15 +21,19 @@ def progress_line() -> Iterator[Callable[[str, int, int, int, float], None]]:
     )  # fmt: skip
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         line = progress.add_task("loading", total=None, speed="", failed="")
-        begun = 0.0
+        current, begun, first = "loading", perf_counter(), 0
 
         def tell(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
-            nonlocal begun
-            if stage == "running" and not begun:
-                begun = perf_counter()
+            nonlocal current, begun, first
+            if stage != current:  # what an earlier call had finished says nothing of this one's speed
+                current, begun, first = stage, perf_counter(), done
             hours = f"{audio_s / 3600:.2f} h" if audio_s >= 360 else f"{audio_s:.0f} s"
-            elapsed = perf_counter() - begun if begun else 0.0
-            speed = f"{hours} of audio, {audio_s / elapsed:.1f}x real time" if elapsed > 0.5 and audio_s else ""
+            elapsed = perf_counter() - begun
+            speed = ""
+            if elapsed > 0.5 and audio_s:
+                speed = f"{hours} of audio, {audio_s / elapsed:.1f}x real time"
+            elif elapsed > 0.5 and done > first:
+                speed = f"{(done - first) / elapsed:.1f} a second"
             progress.update(
                 line,
                 description=stage,
