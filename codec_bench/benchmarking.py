@@ -417,6 +417,8 @@ def _score(one: Benchmark, folder: Path, request: _Request) -> None:
         closing(Run(folder)) as run,
     ):
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
+        # The definition may have changed since the questions were asked, where that changes no answer.
+        writer.set_meta(benchmark=one.described, config={**meta["config"], "metrics": list(scheme.facts())})
         if request.running.retry_failed:
             for name in scheme.ratings:
                 writer.forget_failed_scores(name)

@@ -74,7 +74,7 @@ class Marker:
             if score is None:
                 score = Score.failed(exchange.answer.reason or "there is no audio to score", metric.protocol)
             if score.status != "ok":
-                worst = metric.worst(text=text_of(exchange), language=exchange.question.language)
+                worst = _safely(metric.worst, text=text_of(exchange), language=exchange.question.language)
                 score = counting_wrong(score, worst)
             scores[name] = score
         return scores
@@ -165,9 +165,9 @@ def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
     return [_compute(metric, [answer])[0] for answer in answers]
 
 
-def _safely(worst: Any, answer: Answer) -> Score | None:
+def _safely(worst: Callable[..., Score | None], *of: Answer, **about: str | None) -> Score | None:
     try:
-        return worst(answer)
+        return worst(*of, **about)
     except Exception:  # what a wrong answer would add is not known then, and the score says that it failed
         return None
 

@@ -131,8 +131,10 @@ class AnswerWriter(RunWriter):
                 )
             )  # fmt: skip
         self._transact(
+            # Not in place of a sample of the same name: a question must not push out another.
+            ("DELETE FROM samples WHERE number = ?", [row[:1] for row in samples]),
             (
-                "INSERT OR REPLACE INTO samples (number, id, audio, text, speaker, language, duration_s, sample_rate_hz, "
+                "INSERT INTO samples (number, id, audio, text, speaker, language, duration_s, sample_rate_hz, "
                 "channels) VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
                 samples,
             ),

@@ -1,0 +1,274 @@
+"""One metric seen closer: laws of its parts, and sacreBLEU and a bootstrap of the test's own beside the folds."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from codec_bench.metrics.answers import Answer, load_answer_metric
+from codec_bench.stats.breakdown import MAX_SUBSETS, Parts, answers_of, folded, parts_of, subsets_of
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.summary import summarise
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.types import Score
+
+FACTS = {"unit": "", "higher_is_better": True, "protocol": "p"}
+WORDS = "the a cat dog sat on mat under tree green old house and ran".split()
+
+
+def write_run(folder, rows, aggregate="mean", order=None, subsets=None, languages=None) -> Run:
+    """A run of {question id: score}, written in an order."""
+    ids = list(rows)
+    with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
+        writer.begin({"model": {}}, {"m": {**FACTS, "aggregate": aggregate}}, ())
+        for id in order or ids:
+            number = ids.index(id)
+            of = (subsets or {}).get(id, {})
+            question = QuestionRecord(number, id, subsets=of, language=(languages or {}).get(id))
+            writer.write_answers([(question, AnswerRecord("ok", text="x"))])
+            writer.write_marked([(number, ItemRecord("model", id, "ok", None, {"m": rows[id]}))], {number: Reading()})
+    return Run(folder)
+
+
+def lost(wrong, status="unparsed") -> Score:
+    detail = {} if wrong is None else {"wrong": wrong}
+    return Score(None, status, "because", "p", detail=detail)
+
+
+@pytest.fixture
+def rates(rng):
+    """Forty error rates, a quarter of them without a value."""
+    rows = {}
+    for n in range(40):
+        words = int(rng.integers(1, 30))
+        errors = int(rng.integers(0, words + 3))
+        ok = Score.ok(errors / words, "p", numerator=errors, denominator=words)
+        rows[f"q{n:02d}"] = lost([words, words]) if n % 4 == 0 else ok
+    return rows
+
+
+@pytest.fixture
+def sentences(rng):
+    """Sixty answers with references, of random words that partly agree."""
+    pairs = []
+    for _ in range(60):
+        reference = [WORDS[k] for k in rng.integers(0, len(WORDS), int(rng.integers(5, 20)))]
+        said = [w if rng.random() < 0.8 else WORDS[int(rng.integers(len(WORDS)))] for w in reference]
+        pairs.append((" ".join(said[: int(rng.integers(4, 20))]), " ".join(reference)))
+    return pairs
+
+
+def bleu_rows(sentences):
+    metric = load_answer_metric("bleu[13a]")
+    scores = metric.compute([Answer(f"q{n:02d}", said, (ref,)) for n, (said, ref) in enumerate(sentences)])
+    return {f"q{n:02d}": score for n, score in enumerate(scores)}
+
+
+@pytest.mark.parametrize("aggregate", ["ratio", "bleu"])
+def test_parts_that_are_merged_equal_the_whole(tmp_path, rates, sentences, aggregate):
+    rows = rates if aggregate == "ratio" else bleu_rows(sentences)
+    whole = parts_of(write_run(tmp_path / "whole", rows, aggregate), "model", "m", aggregate)
+    names = list(rows)
+    split = [
+        parts_of(write_run(tmp_path / str(k), {n: rows[n] for n in names[k::3]}, aggregate), "model", "m", aggregate)
+        for k in range(3)
+    ]
+    merged = np.concatenate([part.sums for part in split])
+    assert folded(whole.fold, merged) == whole.value, "sums are of whole numbers, so to the last bit"
+    assert sum(len(part.numbers) for part in split) == len(whole.numbers)
+    assert sum(sum(part.missing.values()) for part in split) == sum(whole.missing.values())
+
+
+def test_a_ratio_is_the_sum_of_errors_over_the_sum_of_words(tmp_path, rates):
+    parts = parts_of(write_run(tmp_path, rates, "ratio"), "model", "m", "ratio")
+    good = [score for score in rates.values() if score.status == "ok"]
+    assert parts.value == sum(s.numerator for s in good) / sum(s.denominator for s in good)
+    counting = parts.counting_failures()
+    bad = [score.detail["wrong"] for score in rates.values() if score.status != "ok"]
+    assert counting["n"] == 40 and counting["uncounted"] == 0
+    assert counting["value"] == (sum(s.numerator for s in good) + sum(w for w, _ in bad)) / (
+        sum(s.denominator for s in good) + sum(w for _, w in bad)
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "aggregate"), [("bleu[13a]", "bleu"), ("accuracy[exact]", "mean"), ("wer[answer]", "ratio")]
+)
+def test_failures_counted_are_as_good_as_wrong_answers(tmp_path, sentences, metric, aggregate):
+    """A run with n failures, failures counted, has the value of the run in which those n answered nothing."""
+    made = load_answer_metric(metric)
+    assert made.aggregate == aggregate
+    answers = [Answer(f"q{n:02d}", said, (ref,), language="en") for n, (said, ref) in enumerate(sentences)]
+    silent = [Answer(a.id, "" if n % 5 == 0 else a.text, a.references, language="en") for n, a in enumerate(answers)]
+    as_wrong = dict(zip([a.id for a in answers], made.compute(silent)))
+    failing = {}
+    for n, answer in enumerate(answers):
+        worst = made.worst(answer)
+        counts = worst.detail.get("counts") or [worst.numerator, worst.denominator]
+        failing[answer.id] = lost(counts) if n % 5 == 0 else as_wrong[answer.id]
+    expected = parts_of(write_run(tmp_path / "wrong", as_wrong, aggregate), "model", "m", aggregate)
+    parts = parts_of(write_run(tmp_path / "failing", failing, aggregate), "model", "m", aggregate)
+    counting = parts.counting_failures()
+    assert counting == {"value": pytest.approx(expected.value, rel=1e-12), "n": 60, "uncounted": 0}
+    assert len(parts.numbers) == 48 and parts.missing == {"unparsed": 12}
+
+
+def test_failures_whose_worst_nobody_knows_are_told(tmp_path):
+    rows = {"a": Score.ok(1.0, "p"), "b": lost([0.0, 1.0]), "c": lost(None, "failed"), "d": lost(None, "undefined")}
+    counting = parts_of(write_run(tmp_path, rows), "model", "m", "mean").counting_failures()
+    assert counting == {"value": 0.5, "n": 2, "uncounted": 2}
+
+
+def test_where_everything_failed_the_value_is_the_worst(tmp_path):
+    rows = {"a": lost([0.0, 1.0]), "b": lost([0.0, 1.0], "failed")}
+    parts = parts_of(write_run(tmp_path, rows), "model", "m", "mean")
+    assert parts.value is None and parts.interval(0) is None
+    assert parts.counting_failures() == {"value": 0.0, "n": 2, "uncounted": 0}
+
+
+@pytest.mark.parametrize("aggregate", ["mean", "ratio", "bleu"])
+def test_a_run_in_which_nothing_can_count_has_no_value(tmp_path, aggregate):
+    parts = parts_of(write_run(tmp_path, {"a": lost(None), "b": lost(None)}, aggregate), "model", "m", aggregate)
+    assert parts.value is None and parts.interval(0) is None
+    assert parts.counting_failures() == {"value": None, "n": 0, "uncounted": 2}
+
+
+def test_every_answer_of_a_corpus_metric_failed(tmp_path):
+    wrong = [0, 7, 0, 0, 0, 0, 0, 0, 0, 0]
+    parts = parts_of(write_run(tmp_path, {"a": lost(wrong), "b": lost(wrong)}, "bleu"), "model", "m", "bleu")
+    assert parts.value is None
+    assert parts.counting_failures() == {"value": 0.0, "n": 2, "uncounted": 0}
+
+
+def test_bleu_is_sacrebleus_and_its_interval_that_of_a_bootstrap_of_sentences(tmp_path, sentences):
+    import sacrebleu
+
+    parts = parts_of(write_run(tmp_path, bleu_rows(sentences), "bleu"), "model", "m", "bleu")
+    said, expected = [s for s, _ in sentences], [r for _, r in sentences]
+    value = sacrebleu.corpus_bleu(said, [expected]).score
+    assert parts.value == pytest.approx(value, rel=1e-12)
+
+    # An independent bootstrap: whole sentences drawn with numpy's generator, each resample scored by sacreBLEU itself.
+    draws = np.random.default_rng(7)
+    values = []
+    for _ in range(600):
+        chosen = draws.integers(0, len(said), len(said))
+        values.append(sacrebleu.corpus_bleu([said[k] for k in chosen], [[expected[k] for k in chosen]]).score)
+    low, high = np.quantile(values, [0.025, 0.975])
+    interval = parts.interval(3)
+    assert interval.units == 60 and interval.low < parts.value < interval.high
+    # Each end of a percentile interval of 600 to 1,000 draws scatters by about 8 % of its length: twice both.
+    assert interval.low == pytest.approx(low, abs=0.25 * (high - low))
+    assert interval.high == pytest.approx(high, abs=0.25 * (high - low))
+
+
+def test_a_mean_has_the_interval_of_scipy(tmp_path, rng):
+    import scipy.stats
+
+    values = rng.normal(3, 1, 200)
+    rows = {f"q{n:03d}": Score.ok(v, "p") for n, v in enumerate(values)}
+    interval = parts_of(write_run(tmp_path, rows), "model", "m", "mean").interval(0)
+    theirs = scipy.stats.bootstrap(
+        (values,), np.mean, method="percentile", n_resamples=4000, rng=rng
+    ).confidence_interval
+    length = theirs.high - theirs.low
+    assert interval.low == pytest.approx(theirs.low, abs=0.2 * length)
+    assert interval.high == pytest.approx(theirs.high, abs=0.2 * length)
+
+
+@pytest.mark.parametrize("aggregate", ["ratio", "bleu"])
+def test_the_order_in_which_answers_came_does_not_matter(tmp_path, rates, sentences, rng, aggregate):
+    rows = rates if aggregate == "ratio" else bleu_rows(sentences)
+    straight = write_run(tmp_path / "a", rows, aggregate)
+    mixed = write_run(tmp_path / "b", rows, aggregate, order=[list(rows)[k] for k in rng.permutation(len(rows))])
+    renumbered = write_run(tmp_path / "c", dict(reversed(rows.items())), aggregate)
+    one, two, three = (parts_of(run, "model", "m", aggregate) for run in (straight, mixed, renumbered))
+    assert one.value == two.value == three.value
+    assert one.counting_failures() == two.counting_failures() == three.counting_failures()
+    assert one.interval(5) == two.interval(5) == three.interval(5)
+    assert one.interval(5) != one.interval(6), "the seed is heard"
+
+
+def test_subsets_partition_the_whole(tmp_path, rates):
+    levels = {id: {"level": f"A{n % 3}", "odd": str(n % 2)} for n, id in enumerate(rates)}
+    run = write_run(tmp_path, rates, "ratio", subsets=levels, languages={id: "en" for id in rates})
+    columns = subsets_of(run)
+    assert set(columns) == {"level", "odd"}, "one language for all says nothing more"
+    parts = parts_of(run, "model", "m", "ratio")
+    rows = parts.by_subset(columns, 0)
+    at = dict(zip(parts.numbers, parts.sums))
+    for column, values in columns.items():
+        assert sorted(itertools.chain(*values.values())) == list(range(40))
+        assert sum(row["n"] for row in rows[column].values()) == len(parts.numbers)
+        assert sum(row["failed"] for row in rows[column].values()) == sum(parts.missing.values())
+        summed = np.zeros(2)
+        for name, numbers in values.items():
+            within = np.sum([at[n] for n in numbers if n in at], axis=0)
+            assert rows[column][name]["value"] == within[0] / within[1]
+            low, high = rows[column][name]["ci95"]
+            assert low <= rows[column][name]["value"] <= high
+            summed += within
+        assert summed[0] / summed[1] == parts.value
+
+
+def test_a_question_without_a_value_of_a_column_is_in_no_subset_of_it(tmp_path):
+    rows = {id: Score.ok(n, "p") for n, id in enumerate("abc")}
+    run = write_run(tmp_path, rows, subsets={"a": {"x": "1"}, "b": {"x": "2", "y": "only"}})
+    assert subsets_of(run) == {"x": {"1": [0], "2": [1]}}
+
+
+def test_languages_are_subsets_where_there_are_several(tmp_path):
+    rows = {"a": Score.ok(1.0, "p"), "b": Score.ok(3.0, "p"), "c": lost([0.0, 1.0])}
+    run = write_run(tmp_path, rows, languages={"a": "en", "b": "zh", "c": "zh"})
+    entry = summarise(run)["systems"]["model"]["metrics"]["m"]
+    assert entry["subsets"]["language"] == {
+        "en": {"value": 1.0, "ci95": None, "n": 1, "failed": 0},
+        "zh": {"value": 3.0, "ci95": None, "n": 1, "failed": 1},
+    }
+    assert entry["counting_failures"] == {"value": pytest.approx(4 / 3), "n": 3, "uncounted": 0}
+    assert (entry["value"], entry["n"], entry["failed"], entry["missing"]) == (2.0, 2, 1, {"unparsed": 1})
+
+
+def test_a_column_of_names_is_no_subset(tmp_path):
+    rows = {f"q{n}": Score.ok(0.0, "p") for n in range(MAX_SUBSETS + 1)}
+    question_of = {id: {"id": id, "half": str(n % 2)} for n, id in enumerate(rows)}
+    assert set(subsets_of(write_run(tmp_path, rows, subsets=question_of))) == {"half"}
+
+
+def test_a_subset_in_which_all_failed_has_no_value():
+    parts = Parts([0], np.asarray([[1.0, 1.0]]), [""], {}, FOLDS["bleu"], {"failed": 1})
+    empty = parts.by_subset({"x": {"none": [1], "nobody": []}}, 0)["x"]
+    assert empty["none"] == {"value": None, "ci95": None, "n": 0, "failed": 1}
+    assert empty["nobody"] == {"value": None, "ci95": None, "n": 0, "failed": 0}
+
+
+def answered(folder, *answers):
+    with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
+        writer.write_answers([(QuestionRecord(n, f"q{n}"), answer) for n, answer in enumerate(answers)])
+    return answers_of(Run(folder))
+
+
+def test_what_answering_took(tmp_path):
+    seconds = [0.5, 1.5, 9.0]
+    asked = [AnswerRecord("ok", text="x", usage={"output_tokens": 10, "cost_usd": 0.25}, latency_s=s) for s in seconds]
+    asked.append(AnswerRecord("ok", text="x", usage={"output_tokens": 5, "cost_usd": 9.0}, latency_s=None, cached=True))
+    asked.append(AnswerRecord("ok", text="x", usage={"output_tokens": 1, "cost_usd": 0.0}, first_s=0.25, cut_s=2.5))
+    asked += [AnswerRecord("failed", "down"), AnswerRecord("refused", "no"), AnswerRecord("failed", "down")]
+    took = answered(tmp_path, *asked)
+    p50, p95 = np.percentile(seconds, [50, 95])
+    assert took == {
+        "asked": 8, "failed": {"failed": 2, "refused": 1}, "cached": 1, "cut": {"n": 1, "share": 1 / 8, "s": 2.5},
+        "usage": {"output_tokens": 36}, "cost_usd": 0.75, "latency_s": {"p50": p50, "p95": p95},
+        "first_s": {"p50": 0.25, "p95": 0.25},
+    }  # fmt: skip
+
+
+def test_a_cost_that_is_not_known_of_all_is_not_known(tmp_path):
+    priced, unpriced = AnswerRecord("ok", text="x", usage={"cost_usd": 0.5}), AnswerRecord("ok", text="x")
+    assert answered(tmp_path / "a", priced, unpriced)["cost_usd"] is None
+    assert answered(tmp_path / "b", priced, AnswerRecord("failed", "down"))["cost_usd"] == 0.5
+    assert answered(tmp_path / "c")["cut"] == {"n": 0, "share": 0.0, "s": 0.0}
