@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/.test
 	$(BIN)/ruff check codec_bench kernels bench tests scripts

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -267,14 +267,22 @@ async def _answers(wanted: Sequence[Benchmark], name: str, folder: Path, request
     # What code of one's own does may change while its identity stays: its answers are not kept for other runs.
     cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
     identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
-    request.running.progress("loading", 0, 0, 0, 0.0)
+    started = False
+
+    async def start() -> None:
+        nonlocal started
+        if not started:
+            request.running.progress("loading", 0, 0, 0, 0.0)
+            started = True
+            await model.start()
+
     try:
-        await model.start()
         for one in wanted:
             place = run_folder(folder, one.name, model.info.name)
-            await _answer(one, model, identity, place, request, cache)
+            await _answer(one, model, start, identity, place, request, cache)
     finally:
-        await model.close()
+        if started:
+            await model.close()
         if cache is not None:
             cache.close()
 
@@ -282,6 +290,7 @@ async def _answers(wanted: Sequence[Benchmark], name: str, folder: Path, request
 async def _answer(
     one: Benchmark,
     model: Model,
+    start: Callable[[], Awaitable[None]],
     identity: Mapping[str, Any],
     folder: Path,
     request: _Request,
@@ -294,7 +303,7 @@ async def _answer(
         **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
         "revision": questions.revision,
     }  # fmt: skip
-    with _writing(folder, asked, _scored(one, scheme, request.judge), rescore=request.rescore) as writer:
+    with _writing(folder, asked, _scored(one, scheme, request), rescore=request.rescore) as writer:
         if request.running.retry_failed:
             writer.forget_failed_answers()
         answered = writer.answered()
@@ -306,6 +315,7 @@ async def _answer(
         tell(0, 0, 0.0)
         answering = Answering(
             model,
+            start,
             lambda question: _with_seed(prompt.render(question), request.seed),
             writer,
             _keeps(request.running.save_audio, questions.total, scheme.compares),
@@ -365,9 +375,12 @@ def _scheme(one: Benchmark, answer_steps: Sequence[str], judge: str | None) -> S
     return Scheme.of([*answer_steps, *one.process], one.own_steps, judge)
 
 
-def _scored(one: Benchmark, scheme: Scheme, judge: str | None) -> dict[str, Any]:
+def _scored(one: Benchmark, scheme: Scheme, request: _Request) -> dict[str, Any]:
     """Everything that changes a score."""
-    return {**one.scored, **scheme.identity(), "judge": judge if scheme.ratings else None}
+    judge = None
+    if scheme.ratings and request.judge is not None:
+        judge = dict(load_model(request.judge, request.options.get(request.judge)).identity)
+    return {**one.scored, **scheme.identity(), "judge": judge}
 
 
 def _with_seed(request: Any, seed: int) -> Any:
@@ -410,7 +423,7 @@ def _score(one: Benchmark, folder: Path, request: _Request) -> None:
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
     scheme = _scheme(one, meta.get("answer_steps", ()), request.judge)
-    scored = _scored(one, scheme, request.judge)
+    scored = _scored(one, scheme, request)
     # The writer closes last: what closes a record that others still read leaves its side files behind.
     with (
         _writing(folder, meta["fingerprint"]["asked"], scored, rescore=request.rescore) as writer,
@@ -452,6 +465,14 @@ async def _rate(run: Run, writer: AnswerWriter, scheme: Scheme, request: _Reques
             cache.close()
 
 
+def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One system's failures, counted from their reasons."""
+    whole = [reason["count"] for reason in reasons if reason["metric"] is None]
+    broken = ("failed", "unparsed", "not_scored")
+    scores = [reason["count"] for reason in reasons if reason["metric"] is not None and reason["status"] in broken]
+    return {"items": sum(whole), "scores": sum(scores), "reasons": list(reasons)}
+
+
 def _write_overview(outcome: Outcome) -> None:
     """`summary.json` over all runs of the folder, those of earlier commands included: a row per benchmark and system."""
     rows = []
@@ -472,7 +493,7 @@ def _write_overview(outcome: Outcome) -> None:
                     "category": facts.get("category"),
                     "primary": facts.get("primary"),
                     "metrics": entry["metrics"],
-                    "failures": {**summary["failures"], "reasons": mine},
+                    "failures": _failures(mine),
                     "answers": summary.get("answers"),
                     "published": facts.get("published", []),
                 }

@@ -8,9 +8,10 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -52,7 +53,8 @@ class Answering:
     """Asks one model every question that the record does not hold an answer to.
 
     Args:
-        model: started.
+        model: asked once `start` has been awaited.
+        start: makes the model ready; awaited before the first question, and not where there is none left to ask.
         render: the request of a question.
         writer: the record.
         keep_question: whether a question's sound, by the question's number, is copied into the run folder.
@@ -63,13 +65,14 @@ class Answering:
     def __init__(
         self,
         model: Model,
+        start: Callable[[], Awaitable[None]],
         render: Render,
         writer: AnswerWriter,
         keep_question: Callable[[int], bool],
         ask_all: Asking,
         progress: Callable[[int, int, float], None],
     ) -> None:
-        self._model, self._render, self._writer = model, render, writer
+        self._model, self._start, self._render, self._writer = model, start, render, writer
         self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
         self._waiting: dict[str, tuple[int, Question]] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
@@ -84,10 +87,14 @@ class Answering:
         """
         start = perf_counter()
         try:
-            async with aclosing(self._ask_all(self._model, self._requests(questions, answered))) as answers:
-                async for request, response in answers:
-                    number, question = self._waiting.pop(request.id)
-                    self._take(number, question, request, response)
+            requests = self._requests(questions, answered)
+            first = next(requests, None)
+            if first is not None:
+                await self._start()
+                async with aclosing(self._ask_all(self._model, chain((first,), requests))) as answers:
+                    async for request, response in answers:
+                        number, question = self._waiting.pop(request.id)
+                        self._take(number, question, request, response)
         finally:
             self._write(force=True)
         wall_s, counts = perf_counter() - start, self.counts

@@ -142,12 +142,12 @@ class Rating:
 
         mark = hashlib.blake2b(f"{answer.id}\0{answer.text}".encode(), digest_size=6).hexdigest()
         reference = " / ".join(answer.references)
-        values = {k: v for k, v in answer.fields.items() if not isinstance(v, (Clip, bytes))}
-        values |= {
-            "answer": _fenced("answer", answer.text, mark),
-            "reference": _fenced("reference", reference, mark),
-            "question": _fenced("question", str(values.get("question", "")), mark),
+        values = {
+            name: _fenced(name, value, mark) if isinstance(value, str) else value
+            for name, value in answer.fields.items()
+            if not isinstance(value, (Clip, bytes))
         }
+        values |= {"answer": _fenced("answer", answer.text, mark), "reference": _fenced("reference", reference, mark)}
         first, second = ("answer", "reference") if swapped else ("reference", "answer")
         texts = {"answer": answer.text, "reference": reference}
         values |= {"first": _fenced("first", texts[first], mark), "second": _fenced("second", texts[second], mark)}

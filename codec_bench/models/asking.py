@@ -9,7 +9,7 @@ from contextlib import aclosing
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from codec_bench.errors import UserError
+from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.keys import clean
 from codec_bench.types import Request, Response
@@ -83,6 +83,7 @@ async def ask_all(
             if key is not None and response.status == "ok":
                 await loop.run_in_executor(thread, cache.put, key, response)
             finish(request, response)
+            await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
 
     async def run() -> None:
         try:
@@ -115,6 +116,8 @@ async def ask_all(
 async def _asked(model: Model, request: Request) -> Response:
     try:
         return await model.ask(request)
+    except AudioError as error:  # a sound that cannot be read is that question's failure
+        return Response.failed(error.message)
     except UserError:
         raise
     except Exception as error:  # a model of one's own may raise anything; one request must not take the others with it

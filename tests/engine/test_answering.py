@@ -54,7 +54,7 @@ def answer_all(folder, model, asked, *, wants="text", keep=lambda n: False, prog
     """Runs the phase on a folder: (what `run` returned, counts)."""
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         writer.begin({"told": {}}, {"m": FACTS}, ())
-        phase = Answering(model, lambda q: render(q, wants), writer, keep, ask_all, progress)
+        phase = Answering(model, model.start, lambda q: render(q, wants), writer, keep, ask_all, progress)
         return asyncio.run(phase.run(asked, writer.answered()))
 
 
@@ -268,3 +268,16 @@ def test_what_a_model_was_given_is_shown_in_words():
     assert shown(request) == "system: Be brief.\n\nuser: Who? <audio>\n\ntext: Hi\n\nprompt_audio: <audio>"
     fields = {"a": 1, "b": sound, "c": [sound, "x"], "d": b"RIFF", "e": ["x"], "f": None}
     assert plain_fields(fields) == {"a": 1, "e": ["x"], "f": None}
+
+
+def test_a_model_is_made_ready_only_where_a_question_is_left(tmp_path):
+    class Counted(Told):
+        started = 0
+
+        async def start(self):
+            self.started += 1
+
+    first, again = Counted(lambda r: "yes"), Counted(lambda r: "yes")
+    answer_all(tmp_path, first, questions(3))
+    answer_all(tmp_path, again, questions(3))
+    assert (first.started, again.started, again.asked) == (1, 0, [])

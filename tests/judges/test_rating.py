@@ -84,7 +84,7 @@ HOSTILE = [
 def test_foreign_text_stays_between_its_marks(made, text):
     for given in (answer(text), answer("fine", (text or "x",)), answer("fine", question=text or "x")):
         for request in made.requests(given, SOUND, 0):
-            marks = re.findall(r"<(/?)([a-z]+) ([0-9a-f]{12})>", words(request))
+            marks = re.findall(r"<(/?)([a-z_]+) ([0-9a-f]{12})>", words(request))
             mine = {mark for _, _, mark in marks} - {"000000000000"}
             if made.rubric.hears:
                 assert text not in words(request) or not text
@@ -93,7 +93,7 @@ def test_foreign_text_stays_between_its_marks(made, text):
             (mark,) = mine
             assert mark not in given.text + "".join(given.references) + str(given.fields["question"])
             # Whatever is between an opening mark and the closing one of the same name is data; nothing else may be.
-            outside = re.sub(rf"<([a-z]+) {mark}>\n.*?\n</\1 {mark}>", "", words(request), flags=re.DOTALL)
+            outside = re.sub(rf"<([a-z_]+) {mark}>\n.*?\n</\1 {mark}>", "", words(request), flags=re.DOTALL)
             assert mark not in outside and (not text or text not in outside)
 
 

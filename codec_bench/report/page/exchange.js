@@ -16,6 +16,7 @@ function exchange(n, order) {
     "div",
     { class: "exchange" },
     shared && told("asked", first.prompt, "asked"),
+    told("about it", (first.about || []).join("\n") || null, "about"),
     told("expected", expected || null, "expected"),
     first.subsets && el("small", null, first.subsets),
   );
@@ -34,6 +35,7 @@ function exchange(n, order) {
       content.status === "ok" ? told("answered", content.answer, "answered") : told(content.status, content.reason, "bad"),
       told("heard", content.transcript, "answered"),
       content.unread ? told("unparsed", content.unread, "bad") : content.read !== content.answer && told("read as", content.read, "read"),
+      told("verdict", (content.verdicts || []).join("\n") || null, "verdict"),
     );
   });
   return [el("h3", null, "Question and answer"), asked, ...answers];

@@ -7,15 +7,18 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from codec_bench.judges.rating import is_rating
 from codec_bench.report import numbers
-from codec_bench.store.answers import Exchange, exchanges, has_answers
+from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
 from codec_bench.store.record import Run
 
 CHARACTERS = 6000
 MAX_SUBSET_ROWS = 200
+SHORT = 8
 
 
 def collect_exchanges(
@@ -27,24 +30,45 @@ def collect_exchanges(
         run = runs[system.run]
         if not has_answers(run):
             continue
+        chosen = {id for id, sample in places[system.run].items() if sample in position}
+        verdicts = _verdicts(run, system.name, chosen)
         for exchange in exchanges(run):
-            place = position.get(places[system.run].get(exchange.question.id, -1))
-            if place is not None:
-                found.append([s, place, _told(exchange)])
+            id = exchange.question.id
+            if id in chosen:
+                told = _told(exchange, verdicts.get(id, []), _is_read(run))
+                found.append([s, position[places[system.run][id]], told])
     return found
 
 
-def _told(exchange: Exchange) -> dict[str, Any]:
+def _is_read(run: Run) -> bool:
+    """Whether anything that was measured rests on the text of the answers, and not on their sound alone."""
+    return any(facts.get("kind") == "answer" for facts in run.metrics.values())
+
+
+def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[str]]:
+    """What the judge replied, by the question's id: each reply under the name of the rating."""
+    found: dict[str, list[str]] = {}
+    for metric in filter(is_rating, run.metrics):
+        for score in run.scores(system, metric):
+            if score.id in chosen:
+                replies = score.detail.get("replies", ())
+                found.setdefault(score.id, []).extend(f"{metric}: {reply}" for reply in replies)
+    return found
+
+
+def _told(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[str, Any]:
     question, answer, reading = exchange.question, exchange.answer, exchange.reading
     told = {
         "prompt": question.prompt,
+        "about": _about(question),
         "expected": list(question.expected),
         "status": answer.status,
         "reason": answer.reason,
         "answer": answer.text,
         "transcript": reading.transcript if reading else None,
         "read": reading.parsed if reading else None,
-        "unread": reading.reason if reading and reading.parsed is None and answer.status == "ok" else None,
+        "unread": reading.reason if is_read and reading and reading.parsed is None and answer.status == "ok" else None,
+        "verdicts": list(verdicts),
         "latency_s": answer.latency_s,
         "finish": answer.finish,
         "cut_s": answer.cut_s or None,
@@ -52,6 +76,21 @@ def _told(exchange: Exchange) -> dict[str, Any]:
         "subsets": ", ".join(f"{name}: {value}" for name, value in question.subsets.items()) or None,
     }
     return {key: _cut(value) for key, value in told.items() if value not in (None, "", [])}
+
+
+def _about(question: QuestionRecord) -> list[str]:
+    """The columns of a question that stand neither in what the model was given nor among what is expected.
+
+    A spoken question is told in words by these alone, and what a judge was shown of it too.
+    """
+    lines = []
+    for name, value in question.fields.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        # A short text such as "A" stands in every prompt by chance.
+        given = len(text) >= SHORT and text in (question.prompt or "")
+        if value is not None and not given and text not in question.expected and name not in question.subsets:
+            lines.append(f"{name}: {text}")
+    return lines
 
 
 def _cut(value: Any) -> Any:

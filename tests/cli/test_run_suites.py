@@ -1,0 +1,291 @@
+"""Whole suites through the command line: against a local server over HTTP, and with models in the same process."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import io
+import itertools
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections import defaultdict
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench.benchmark import load_benchmark, suite
+from codec_bench.models import model_info
+from codec_bench.store.answers import exchanges
+from codec_bench.store.record import open_run
+
+pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+pytest.importorskip("httpx", reason="models behind an address need httpx")
+GOLDEN = Path(__file__).parents[1] / "golden"
+SUITES = ("ultraeval-understanding", "voicebench", "spoken-qa-text")
+WRONG_ROW = 1  # of every split, the row that the server answers wrongly
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+
+
+def _golden(name):
+    spec = importlib.util.spec_from_file_location(name, GOLDEN / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+miniature = _golden("miniature")
+_number = itertools.count()
+
+
+def _a_sound_of_its_own(_index):
+    number = next(_number)
+    file = io.BytesIO()
+    tone = miniature.tone(number % 300, 0.1 + 0.01 * (number // 300))
+    soundfile.write(file, tone, miniature.RATE_HZ, format="WAV", subtype="PCM_16")
+    return file.getvalue()
+
+
+# Spoken questions of different benchmarks are asked in the same words: the sound alone tells them apart.
+miniature._wav = _a_sound_of_its_own
+
+
+def heard(samples):
+    """What a sound is looked up by: its samples as 16 bits."""
+    return np.round(np.asarray(samples).ravel() * 32768).astype(np.int16).tobytes()
+
+
+class Server(ThreadingHTTPServer):
+    """Chat completions as OpenAI defined them, from a table of what it may be asked.
+
+    The model `answers` looks up the words and the sound that it is sent; the model `judge` gives the best verdict to every
+    answer but the wrong ones, in the form that the rubric asks for.
+    """
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.table, self.asked, self.lock = {}, [], threading.Lock()
+        self.stop_after, self.stopped, self.go_on = None, threading.Event(), threading.Event()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+
+    def learn(self, names, mirror):
+        """Enters every question of some benchmarks."""
+        for name in names:
+            benchmark = load_benchmark(name)
+            prompt = benchmark.prompt_for(model_info("openai-chat"))
+            for number, question in enumerate(benchmark.questions(mirror=mirror)):
+                if question.problem is not None:
+                    continue
+                wrong = number % miniature.ROWS == WRONG_ROW
+                answer = (miniature.wrong_answer if wrong else miniature.right_answer)(question, prompt)
+                words = prompt.render(question).messages[-1].content
+                key = ("".join(w for w in words if isinstance(w, str)), heard(question.audio.read().samples))
+                # Two benchmarks may ask the same; then they must want the same.
+                assert self.table.setdefault(key, answer) == answer
+
+    def reply(self, body):
+        parts = body["messages"][-1]["content"]
+        parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else parts
+        words = "".join(part["text"] for part in parts if part["type"] == "text")
+        if body["model"] == "judge":
+            return self.verdict(words)
+        (sound,) = [part["input_audio"] for part in parts if part["type"] == "input_audio"]
+        samples, rate = soundfile.read(io.BytesIO(base64.b64decode(sound["data"])), dtype="float64")
+        assert (sound["format"], rate) == ("wav", miniature.RATE_HZ)
+        return self.table[words, heard(samples)]
+
+    @staticmethod
+    def verdict(words):
+        wrong = "qqq www zzz" in words
+        if "Yes or No" in words:
+            return "No" if wrong else "Yes"
+        return "1" if wrong else "5"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):  # the name that the base class calls
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with server.lock:
+            server.asked.append(body["model"])
+            late = server.stop_after is not None and len(server.asked) > server.stop_after
+        if late:
+            server.stopped.set()
+            server.go_on.wait(60)
+        message = {"role": "assistant", "content": server.reply(body)}
+        made = {
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 50, "completion_tokens": 5},
+        }
+        raw = json.dumps(made).encode()
+        self.send_response(200 if self.path == "/v1/chat/completions" else 404)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("mirror")
+    for name in {name for which in SUITES for name in suite(which)}:
+        miniature.build(name, folder)
+    return folder
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    made = Server()
+    (tmp_path / "judge.yaml").write_text(
+        f"version: 1\nsummary: The judge of the test.\nkind: openai-chat\noptions: {{base_url: '{made.url}', model: judge}}\n"
+    )
+    yield made
+    made.go_on.set()
+    made.shutdown()
+    made.server_close()
+
+
+def arguments(which, mirror, server, out, *more):
+    return [
+        "run", "--suite", which, "--model", "openai-chat", "--data", mirror, "--out", out, "--judge", "./judge.yaml",
+        "--set", f"openai-chat.base_url={server.url}", "--set", "openai-chat.model=answers", "--workers", "1", "--json", *more,
+    ]  # fmt: skip
+
+
+def numbers(printed):
+    """Every value, interval and count by benchmark and metric, and every reason for what has none."""
+    rows = json.loads(printed)["benchmarks"]
+    return {row["benchmark"]: (row["metrics"], row["failures"]["items"], row["failures"]["reasons"]) for row in rows}
+
+
+def verdicts(which, folder, name, benchmark):
+    """By row of each split, what the primary metric says of its answers: `best`, `worse` or a status."""
+    with closing(open_run(folder / which / name / "openai-chat")) as run:
+        facts = run.metrics[benchmark.primary]
+        low, high = facts["range"]
+        best = 100.0 if benchmark.primary.startswith("bleu") else high if facts["higher_is_better"] else low
+        found = defaultdict(set)
+        for number, score in enumerate(run.scores("openai-chat", benchmark.primary)):
+            told = score.status if score.status != "ok" else "best" if score.value == pytest.approx(best) else "worse"
+            found[number % miniature.ROWS].add(told)
+    return dict(found)
+
+
+@pytest.mark.parametrize("which", SUITES)
+def test_a_suite_is_asked_over_http_and_then_answered_by_the_cache(which, mirror, server, cli, tmp_path):
+    names = suite(which)
+    server.learn(names, mirror)
+    code, out, err = cli(*arguments(which, mirror, server, "first"))
+    assert code == 3, err  # every split has a row without sound
+    rows = {row["benchmark"]: row for row in json.loads(out)["benchmarks"]}
+    assert sorted(rows) == sorted(names)
+    assert server.asked.count("answers") == len(server.table)
+    for name in names:
+        benchmark = load_benchmark(name)
+        entry = rows[name]["metrics"][benchmark.primary]
+        assert entry["n"] + entry["failed"] == sum(1 for _ in benchmark.questions(mirror=mirror))
+        said = verdicts("first", tmp_path, name, benchmark)
+        assert [said[row] for row in (0, 2, 3, miniature.NO_SOUND)] == [{"best"}, {"best"}, {"best"}, {"failed"}], name
+        assert said[WRONG_ROW] <= {"worse", "unparsed"}, name
+        asked_without = {"undefined", "unparsed"} if "reference" in benchmark.data.columns else {"best"}
+        assert said[miniature.NO_REFERENCE] <= asked_without | ({"best"} if "rating" in benchmark.primary else set()), (
+            name
+        )
+    asked = len(server.asked)
+    _, again, _ = cli(*arguments(which, mirror, server, "second"))
+    assert len(server.asked) == asked
+    assert numbers(again) == numbers(out)
+
+
+def test_a_suite_that_was_killed_goes_on_where_it_was(mirror, server, cli, tmp_path):
+    which = "spoken-qa-text"
+    server.learn(suite(which), mirror)
+    command = [str(part) for part in arguments(which, mirror, server, "killed", "--no-cache")]
+    _, whole, _ = cli(*arguments(which, mirror, server, "whole", "--no-cache"))
+    all_of_it = len(server.asked)
+    server.asked.clear()
+    server.stop_after = all_of_it // 2
+    stopped = subprocess.Popen([*COMMAND, *command], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert server.stopped.wait(60)
+    stopped.send_signal(signal.SIGKILL)
+    assert stopped.wait(30) == -signal.SIGKILL
+    server.stop_after = None
+    server.go_on.set()
+    server.asked.clear()
+    code, out, err = cli(*command)
+    assert code == 3, err
+    assert 0 < len(server.asked) < all_of_it  # what the record holds is not asked again
+    assert numbers(out) == numbers(whole)
+
+
+def test_a_suite_with_a_tiny_network_in_the_same_process(mirror, cli, tmp_path, monkeypatch):
+    pytest.importorskip("transformers")
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    _golden("tiny_audio_models").write_qwen2_audio(tmp_path / "tiny")
+    # The family's prompts ask for plain words: random weights write no JSON.
+    facts = "family: qwen2-audio\noptions: {weights: ./tiny, device: cpu, dtype: float32, parameters: {max_tokens: 12}}"
+    (tmp_path / "tiny.yaml").write_text(f"version: 1\nsummary: A small one.\nkind: transformers\n{facts}\n")
+    which = "ultraeval-understanding"
+    command = ["run", "--suite", which, "--model", "./tiny.yaml", "--data", mirror, "--limit", "3", "--json", "--workers", "1"]  # fmt: skip
+    code, out, err = cli(*command, "--out", "once")
+    assert code == 3, err
+    rows = json.loads(out)["benchmarks"]
+    assert sorted(row["benchmark"] for row in rows) == sorted(suite(which))
+    said = set()
+    for row in rows:
+        entry = row["metrics"][row["primary"]]
+        assert entry["n"] + entry["failed"] == 3
+        # Nothing failed but what the rows lack: the model answered everything that it was asked.
+        assert reasons_of_whole_items(row) <= {"the row has no sound in 'audio'"}
+        with closing(open_run(tmp_path / "once" / row["benchmark"] / "tiny")) as run:
+            said |= {exchange.answer.text for exchange in exchanges(run) if exchange.answer.status == "ok"}
+    assert len(said) >= 5  # it hears: other sounds, other answers
+    _, again, _ = cli(*command, "--out", "twice", "--no-cache")
+    assert numbers(again) == numbers(out)
+
+
+def test_the_recognition_sets_of_a_suite_with_a_recogniser(mirror, cli, tmp_path, monkeypatch):
+    pytest.importorskip("pocketsphinx")
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    facts = "inputs: [audio]\nreads: fields\noptions: {feature: pocketsphinx}"
+    (tmp_path / "ear.yaml").write_text(f"version: 1\nsummary: A small one.\nkind: recogniser\n{facts}\n")
+    names = [name for name in suite("ultraeval-understanding") if load_benchmark(name).category == "ASR"]
+    code, out, err = cli(
+        "run", ",".join(names), "--model", "./ear.yaml", "--data", mirror, "--limit", "3", "--json", "--out", "run"
+    )
+    assert code == 3, err
+    rows = {row["benchmark"]: row for row in json.loads(out)["benchmarks"]}
+    assert sorted(rows) == sorted(names)
+    for name, row in rows.items():
+        entry = row["metrics"][row["primary"]]
+        assert entry["n"] + entry["failed"] == 3
+        assert reasons_of_whole_items(row) <= {"the row has no sound in 'audio'"}, name
+    # A tone is no speech: the recogniser hears words that were not said, or none.
+    assert all(
+        row["metrics"][row["primary"]]["value"] > 0.5 for row in rows.values() if row["metrics"][row["primary"]]["n"]
+    )
+
+
+def reasons_of_whole_items(row):
+    return {reason["reason"] for reason in row["failures"]["reasons"] if reason["metric"] is None}

@@ -1,0 +1,221 @@
+"""The page of a benchmark in a real browser: an opened sample tells what was asked, answered, heard and judged."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.encode import write_flac
+from codec_bench.report.page import write_page
+from codec_bench.report.page.exchanges import CHARACTERS
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.types import Audio, Score
+
+pytest.importorskip("selenium")
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed (Debian: chromium chromium-driver)"
+)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1400,900",
+)  # fmt: skip
+HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;</b>'{{ 7*7 }}"
+RATE = 16_000
+EXACT = {"unit": "", "higher_is_better": True, "protocol": "accuracy/exact-1", "aggregate": "mean", "kind": "answer", "range": [0, 1]}  # fmt: skip
+RATING = {**EXACT, "protocol": "rating/voicebench-open-1/judge", "range": [1, 5]}
+SIM = {**EXACT, "protocol": "sim/ge2e-1", "kind": "pair", "range": [-1, 1]}
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+    driver.set_script_timeout(30)
+    yield driver
+    driver.quit()
+
+
+def build(folder, name, metrics, rows):
+    """A finished run of a benchmark; `rows` are (question, answer, reading, scores)."""
+    writer = AnswerWriter(folder, {"asked": {"note": HOSTILE}, "scored": {}})
+    writer.begin({name: {"outputs": ["text"]}}, metrics, ())
+    writer.write_answers([(question, answer) for question, answer, _, _ in rows])
+    items, readings = [], {}
+    for question, answer, reading, scores in rows:
+        status = "ok" if answer.status == "ok" else "failed"
+        item = ItemRecord(
+            name, question.id, status, answer.reason, scores, audio=answer.audio, notes=list(answer.notes)
+        )
+        items.append((question.number, item))
+        readings[question.number] = reading
+    writer.write_marked(items, readings)
+    writer.set_meta(
+        config={"command": "run", "benchmark": "made up", "model": name, "systems": [name], "metrics": list(metrics), "seed": 0},
+        benchmark={"name": "made up", "title": HOSTILE, "published": []}, state="finished",
+        started="2026-11-20T18:40:00+00:00", finished="2026-11-20T18:41:32+00:00",
+        data={"name": "made up", "samples": len(rows), "fingerprint": None, "unmatched": []},
+    )  # fmt: skip
+    writer.close()
+    return Run(folder)
+
+
+def sound(folder, name, hz, seconds=1.0):
+    signal = 0.3 * np.sin(2 * np.pi * hz * np.arange(round(seconds * RATE)) / RATE)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    write_flac(folder / name, Audio(signal.astype(np.float32), RATE))
+    return name
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """Questions that are answered in text: one hostile throughout, one unparsed, one failed, one very long."""
+    fields = {"question": f"Which town? {HOSTILE}", "choices": ["Rome", "Paris"], "subject": "towns"}
+
+    def question(number, **more):
+        given = {
+            "fields": fields,
+            "expected": ("Paris", "Lutetia"),
+            "subsets": {"subject": "towns"},
+            "prompt": "user: <audio>",
+            **more,
+        }
+        return QuestionRecord(number, f"q/{number}", language="en", **given)
+
+    def scores(exact, *replies):
+        rated = Score.ok(5.0, RATING["protocol"], detail={"replies": list(replies), "verdicts": [5.0] * len(replies)})
+        return {"accuracy[exact]": exact, "rating[voicebench-open]": rated}
+
+    right, lost = Score.ok(1.0, EXACT["protocol"]), Score.failed("it was cut off", EXACT["protocol"])
+    unparsed = Score(None, "unparsed", f"there is no option in {HOSTILE}", EXACT["protocol"])
+    folder = tmp_path_factory.mktemp("runs") / "asked"
+    rows = [
+        (
+            question(0, prompt=f"user: <audio> {HOSTILE}", expected=(HOSTILE,), fields={"question": HOSTILE}),
+            AnswerRecord("ok", text=f"{HOSTILE} said", latency_s=1.5, finish="stop", cut_s=2.0, notes=(HOSTILE,)),
+            Reading(HOSTILE, "as read"),
+            scores(right, HOSTILE, "[[5]]"),
+        ),
+        (question(1), AnswerRecord("ok", text="I cannot say"), Reading(None, None, unparsed.reason), scores(unparsed, "4")),
+        (question(2), AnswerRecord("failed", "it was cut off"), Reading(None, None, "it was cut off"), scores(lost)),
+        (question(3), AnswerRecord("ok", text="x" * 100_000, cached=True), Reading(None, "x" * 100_000), scores(right, "5")),
+    ]  # fmt: skip
+    return build(folder, f"model {HOSTILE}", {"accuracy[exact]": EXACT, "rating[voicebench-open]": RATING}, rows)
+
+
+@pytest.fixture(scope="module")
+def spoken(tmp_path_factory):
+    """A cloned voice: the sound of the prompt and of the answer, and no text at all."""
+    folder = tmp_path_factory.mktemp("runs") / "spoken"
+    kept = sound(folder, "audio/questions/0000000.flac", 220)
+    answer = AnswerRecord("ok", audio=sound(folder, "audio/answers/0000000.flac", 330), latency_s=0.5)
+    fields = {"text": "say this please", "prompt_text": "as I said"}
+    prompt = "text: say this please\n\nprompt_audio: <audio>\n\nprompt_text: as I said"
+    question = QuestionRecord(0, "s/0", fields, ("say this please",), prompt=prompt, audio=kept, duration_s=1.0, sample_rate_hz=RATE, channels=1)  # fmt: skip
+    scores = {"sim[ge2e]": Score.ok(0.7, SIM["protocol"])}
+    return build(folder, "voice", {"sim[ge2e]": SIM}, [(question, answer, Reading(None, None, "the model gave no text"), scores)])  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pages(asked, spoken, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    write_page([asked], folder / "asked.html")
+    write_page([spoken], folder / "spoken.html")
+    return folder
+
+
+def until(condition, seconds=15.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("it did not happen in time")
+
+
+def opened(browser, path, id):
+    """Opens one sample of a page; returns what is told there as [(label, text)], by block."""
+    browser.get_log("browser")
+    browser.get(path.as_uri())
+    until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
+    browser.execute_script(
+        "const e = document.getElementById('by-text'); e.value = arguments[0]; e.dispatchEvent(new Event('input'))", id
+    )
+    until(lambda: len(browser.find_elements("css selector", "#sample-table .open")) == 1)
+    browser.execute_script("document.querySelector('#sample-table .open').click()")
+    until(lambda: browser.execute_script("return document.getElementById('detail').open"))
+    told = browser.execute_script(
+        "return [...document.querySelectorAll('#detail .exchange')].map((block) => "
+        "[...block.querySelectorAll('.told')].map((e) => [e.children[0].textContent, e.children[1].textContent]))"
+    )
+    assert browser.get_log("browser") == []
+    return told
+
+
+def heading(browser):
+    return browser.execute_script("return document.querySelector('#detail .exchange h4').textContent")
+
+
+def test_everything_hostile_is_told_as_text(browser, pages):
+    question, answer = opened(browser, pages / "asked.html", "q/0")
+    assert question == [["asked", f"user: <audio> {HOSTILE}"], ["expected", HOSTILE]]
+    assert answer == [
+        ["answered", f"{HOSTILE} said"],
+        ["heard", HOSTILE],
+        ["read as", "as read"],
+        ["verdict", f"rating[voicebench-open]: {HOSTILE}\nrating[voicebench-open]: [[5]]"],
+    ]
+    assert heading(browser) == f"model {HOSTILE} 1.50 s, ended: stop, 2.0 s of the sound not heard"
+    assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+    assert browser.title != "owned"
+
+
+def test_a_spoken_question_is_told_by_its_columns_and_an_answer_that_was_not_read_by_the_reason(browser, pages):
+    question, answer = opened(browser, pages / "asked.html", "q/1")
+    told = dict(question)
+    # Of its columns those that stand nowhere else: the subset has its own line.
+    assert told["about it"] == f'question: Which town? {HOSTILE}\nchoices: ["Rome", "Paris"]'
+    assert told["expected"] == "Paris\nLutetia"
+    assert answer == [
+        ["answered", "I cannot say"],
+        ["unparsed", f"there is no option in {HOSTILE}"],
+        ["verdict", "rating[voicebench-open]: 4"],
+    ]
+    subsets = browser.execute_script("return document.querySelector('#detail .exchange small').textContent")
+    assert subsets == "subject: towns"
+
+
+def test_a_failure_is_told_once(browser, pages):
+    _, answer = opened(browser, pages / "asked.html", "q/2")
+    assert answer == [["failed", "it was cut off"]]
+
+
+def test_a_very_long_answer_is_cut_and_says_so(browser, pages):
+    _, answer = opened(browser, pages / "asked.html", "q/3")
+    told = dict(answer)
+    assert told["answered"] == f"{'x' * CHARACTERS} … ({100_000 - CHARACTERS:,} more characters are in the record)"
+    assert "read as" not in told
+    assert heading(browser).endswith("from the cache")
+    assert (pages / "asked.html").stat().st_size < 400_000
+
+
+def test_a_spoken_answer_is_heard_beside_its_prompt_and_owes_no_text(browser, pages):
+    question, answer = opened(browser, pages / "spoken.html", "s/0")
+    assert dict(question)["asked"].startswith("text: say this please")
+    assert answer == []
+    names = browser.execute_script(
+        "return [...document.querySelectorAll('#detail .choice, #detail .track')].map((e) => e.textContent)"
+    )
+    assert any("question" in name for name in names) and any("voice" in name for name in names), names
