@@ -225,7 +225,7 @@ def _sample(question: Question) -> Sample:
 def _info(name: str, request: _Request) -> ModelInfo:
     """What a model is called in results, and what it takes and gives. Scores need no model, only its name."""
     try:
-        return load_model(name, request.options.get(name)).info
+        return load_model(name, request.options.get(name), device=request.running.device).info
     except UserError:
         if request.phase != "scores":
             raise
@@ -263,7 +263,7 @@ def _safe(name: str) -> str:
 
 async def _answers(wanted: Sequence[Benchmark], name: str, folder: Path, request: _Request) -> None:
     """The first phase of every benchmark, with the model loaded once."""
-    model = load_model(name, request.options.get(name))
+    model = load_model(name, request.options.get(name), device=request.running.device)
     # What code of one's own does may change while its identity stays: its answers are not kept for other runs.
     cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
     identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
@@ -379,7 +379,9 @@ def _scored(one: Benchmark, scheme: Scheme, request: _Request) -> dict[str, Any]
     """Everything that changes a score."""
     judge = None
     if scheme.ratings and request.judge is not None:
-        judge = dict(load_model(request.judge, request.options.get(request.judge)).identity)
+        judge = dict(
+            load_model(request.judge, request.options.get(request.judge), device=request.running.device).identity
+        )
     return {**one.scored, **scheme.identity(), "judge": judge}
 
 
@@ -453,7 +455,7 @@ def _score(one: Benchmark, folder: Path, request: _Request) -> None:
 
 async def _rate(run: Run, writer: AnswerWriter, scheme: Scheme, request: _Request, name: str) -> None:
     """Asks the judge for every verdict that the record does not hold."""
-    judge = load_model(request.judge, request.options.get(request.judge))
+    judge = load_model(request.judge, request.options.get(request.judge), device=request.running.device)
     cache = ResponseCache.of_user() if request.running.cache else None
     tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731
     try:

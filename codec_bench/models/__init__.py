@@ -86,7 +86,7 @@ class ModelRow:
     summary: str
 
 
-def load_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
+def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: str = "auto") -> Model:
     """Builds a model; nothing is loaded or connected before its `start`.
 
     Args:
@@ -94,6 +94,8 @@ def load_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
             own code (`./my.py:Class`, `package.module:Class`).
         options: keyword arguments of its class in place of the config's, and facts (`limit_s`, `inputs`, ...); a dotted
             name goes into a mapping (`parameters.temperature`).
+        device: `cpu`, `cuda:0` or several GPUs with commas, for models that run here and whose options do not say where;
+            `auto` leaves it to them.
 
     Raises:
         UnknownName: no such name; the message suggests the nearest.
@@ -101,12 +103,12 @@ def load_model(name: str, options: Mapping[str, Any] | None = None) -> Model:
     """
     given = dict(options or {})
     if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
-        return _build(REGISTRY.resolve(name), name, ModelInfo(name), given)
+        return _build(REGISTRY.resolve(name), name, ModelInfo(name), given, device)
     config = _config(name)
     made = load_attribute(KINDS[config.kind])
     # What a config of one's own names lies beside it.
     beside = {"folder": str(Path(name).parent)} if is_own_file(name) and "folder" in _parameters(made) else {}
-    return _build(made, name, config.info(own_name(name)), _merged({**beside, **config.options}, given))
+    return _build(made, name, config.info(own_name(name)), _merged({**beside, **config.options}, given), device)
 
 
 def model_names() -> list[str]:
@@ -156,8 +158,11 @@ def _config(name: str) -> ModelConfig:
     return read_config("model", name, ModelConfig)
 
 
-def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any]) -> Model:
+def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], device: str) -> Model:
     takes = _parameters(made)
+    if device != "auto":
+        where = {"device": device.partition(",")[0], "devices": device}
+        options = {**{key: value for key, value in where.items() if key in takes}, **options}
     facts = {fact: options.pop(fact) for fact in FACTS if fact in options and fact not in takes}
     info = _restated(info, facts, name)
     unknown = [option for option in options if option not in takes]

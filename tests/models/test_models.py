@@ -144,3 +144,9 @@ def test_every_kind_is_a_kind_of_model_and_nothing_heavy_is_imported():
     out = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, env=dict(os.environ))
     assert out.returncode == 0 and out.stdout.strip() == "", out.stderr
     assert REMOTE < set(KINDS)
+
+
+def test_a_device_reaches_models_that_run_here():
+    assert load_model("pocketsphinx", device="cuda:1,cuda:2").device == "cuda:1"
+    assert load_model("pocketsphinx", {"device": "cpu"}, device="cuda:1").device == "cpu"
+    assert load_model("openai-chat", {"base_url": "http://localhost:1/v1", "model": "m"}, device="cuda:1").info
