@@ -53,7 +53,7 @@ def run(
             "expected either models or codecs",
             hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
         )
-    options = parse_settings(settings or [])
+    options = regrouped(parse_settings(settings or []), [*wanted, *names(model), *names(judge or "")])
     with progress_line() as tell:
         running = Running(
             device=device, workers=workers, cache=cache, save_audio=save_audio, retry_failed=retry_failed, progress=tell
@@ -68,6 +68,16 @@ def run(
             outcome = run_benchmark(model=model, phase=phase, judge=judge, rescore=rescore, **common)
     if _print_outcome(outcome, as_json):
         raise typer.Exit(3)
+
+
+def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
+    """Settings by the names of the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
+    out: dict[str, dict[str, Any]] = {}
+    for key, values in options.items():
+        name = max((n for n in names if key == n or key.startswith(f"{n}.")), key=len, default=key)
+        head = key[len(name) + 1 :]
+        out.setdefault(name, {}).update({f"{head}.{k}" if head else k: value for k, value in values.items()})
+    return out
 
 
 def _print_outcome(outcome: Outcome, as_json: bool) -> bool:
