@@ -1,0 +1,135 @@
+"""The first phase of every benchmark of a command: one model, loaded once, and only where a question is left."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.api import code_hash, kept_numbers
+from codec_bench.benchmark import Benchmark
+from codec_bench.benchmarking.request import Request, run_folder, scheme_of, scored, writing
+from codec_bench.engine.answering import Answering
+from codec_bench.engine.scheme import Scheme
+from codec_bench.environment import machine, versions
+from codec_bench.models import load_model
+from codec_bench.models.asking import ask_all
+from codec_bench.models.base import Model
+from codec_bench.models.cache import ResponseCache
+from codec_bench.registry import is_own_code
+from codec_bench.store.answers import AnswerWriter
+
+if TYPE_CHECKING:
+    from codec_bench.benchmark.questions import QuestionStream
+
+
+async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Request) -> None:
+    """The first phase of every benchmark, with the model loaded once."""
+    model = load_model(name, request.options.get(name), device=request.running.device)
+    # What code of one's own does may change while its identity stays: its answers are not kept for other runs.
+    cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
+    identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
+    started = False
+
+    async def start() -> None:
+        nonlocal started
+        if not started:
+            request.running.progress("loading", 0, 0, 0, 0.0)
+            started = True
+            await model.start()
+
+    try:
+        for one in wanted:
+            place = run_folder(folder, one.name, model.info.name)
+            await _answer(one, model, start, identity, place, request, cache)
+    finally:
+        if started:
+            await model.close()
+        if cache is not None:
+            cache.close()
+
+
+async def _answer(
+    one: Benchmark,
+    model: Model,
+    start: Callable[[], Awaitable[None]],
+    identity: Mapping[str, Any],
+    folder: Path,
+    request: Request,
+    cache: ResponseCache | None,
+) -> None:
+    questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
+    prompt = one.prompt_for(model.info)
+    scheme = scheme_of(one, prompt.process, request.judge)
+    asked = {
+        **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
+        "revision": questions.revision,
+    }  # fmt: skip
+    with writing(folder, asked, scored(one, scheme, request), rescore=request.rescore) as writer:
+        if request.running.retry_failed:
+            writer.forget_failed_answers()
+        answered = writer.answered()
+        before, total = len(answered), questions.total or 0
+        _describe(writer, one, model, prompt.process, scheme, request, questions)
+        tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
+            f"{one.name}: asking", before + done, total, failed, audio_s
+        )
+        tell(0, 0, 0.0)
+        answering = Answering(
+            model,
+            start,
+            lambda question: _with_seed(prompt.render(question), request.seed),
+            writer,
+            _keeps(request.running.save_audio, questions.total, scheme.compares),
+            lambda m, requests: ask_all(m, requests, cache=cache),
+            tell,
+        )
+        timings = await answering.run(questions, answered)
+        if timings["asked"] or not before:
+            writer.set_meta(answering=timings)
+        writer.set_meta(state="answered")
+
+
+def _describe(
+    writer: AnswerWriter,
+    one: Benchmark,
+    model: Model,
+    answer_steps: Sequence[str],
+    scheme: Scheme,
+    request: Request,
+    questions: QuestionStream,
+) -> None:
+    """What the record says of what was asked, before the first answer."""
+    info = asdict(model.info)
+    writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, scheme.facts(), ())
+    config = {
+        "command": "run", "benchmark": one.name, "model": model.info.name, "data": questions.name, "seed": request.seed,
+        "limit": request.limit, "systems": [model.info.name], "metrics": list(scheme.facts()), "options": dict(request.options),
+    }  # fmt: skip
+    writer.set_meta(
+        config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),
+        how={"device": request.running.device, "cache": request.running.cache},
+        started=datetime.now(UTC).isoformat(timespec="seconds"), state="answering",
+        data={"name": questions.name, "samples": questions.total, "fingerprint": questions.revision, "unmatched": []},
+    )  # fmt: skip
+
+
+def _with_seed(request: Any, seed: int) -> Any:
+    """Every question draws for itself: what a model samples does not depend on the order of the questions."""
+    if "seed" in request.parameters or not request.parameters.get("temperature"):
+        return request
+    drawn = int.from_bytes(hashlib.blake2b(f"{seed}:{request.id}".encode(), digest_size=4).digest(), "big") >> 1
+    return replace(request, parameters={**request.parameters, "seed": drawn})
+
+
+def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> Callable[[int], bool]:
+    """Which questions' sounds are copied into the run folder: all where scores compare with them, else some to listen to."""
+    if compares:
+        return lambda number: True
+    if total is None:
+        return lambda number: save_audio == "all" or (save_audio != "none" and number < 24)
+    kept = kept_numbers(save_audio, total)
+    return lambda number: number in kept
