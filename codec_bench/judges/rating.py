@@ -54,7 +54,7 @@ class Rating:
     """
 
     aggregate = "mean"
-    kind = "answer"
+    kind = STEM
 
     def __init__(self, rubric: str, judge: str | None = None) -> None:
         self.rubric = load_rubric(rubric)

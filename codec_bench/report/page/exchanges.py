@@ -11,7 +11,6 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from codec_bench.judges.rating import is_rating
 from codec_bench.report import numbers
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
 from codec_bench.store.record import Run
@@ -42,13 +41,13 @@ def collect_exchanges(
 
 def _is_read(run: Run) -> bool:
     """Whether anything that was measured rests on the text of the answers, and not on their sound alone."""
-    return any(facts.get("kind") == "answer" for facts in run.metrics.values())
+    return any(facts.get("kind") in ("answer", "rating") for facts in run.metrics.values())
 
 
 def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[str]]:
     """What the judge replied, by the question's id: each reply under the name of the rating."""
     found: dict[str, list[str]] = {}
-    for metric in filter(is_rating, run.metrics):
+    for metric in (name for name, facts in run.metrics.items() if facts.get("kind") == "rating"):
         for score in run.scores(system, metric):
             if score.id in chosen:
                 replies = score.detail.get("replies", ())
