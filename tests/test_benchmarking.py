@@ -212,6 +212,28 @@ def test_the_phases_can_run_apart_and_on_another_machine(tmp_path, define, ask, 
     assert same[0] == same[1]
 
 
+def test_answers_need_nothing_that_only_scores_need(tmp_path, define, ask, monkeypatch):
+    from codec_bench.benchmarking import asking
+    from codec_bench.errors import MissingExtra
+
+    def missing(*_):
+        raise MissingExtra("BLEU", "sacrebleu", "text")
+
+    benchmark = define()
+    with monkeypatch.context() as here:
+        here.setattr(asking, "scheme_of", missing)
+        ask(benchmark, phase="answers")
+        ask(benchmark, phase="answers")
+        with pytest.raises(MissingExtra):
+            ask(benchmark)
+    ask(benchmark, phase="scores")
+    whole = numbers(mine(tmp_path / "out"))
+    with monkeypatch.context() as here:  # scored elsewhere, continued here
+        here.setattr(asking, "scheme_of", missing)
+        ask(benchmark, phase="answers")
+    assert numbers(mine(tmp_path / "out")) == whole
+
+
 def test_scores_without_answers_are_told(tmp_path, define, ask):
     with pytest.raises(UserError, match="holds no answers to score") as told:
         ask(define(), phase="scores")

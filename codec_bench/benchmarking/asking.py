@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,12 +16,14 @@ from codec_bench.benchmarking.request import Request, run_folder, scheme_of, sco
 from codec_bench.engine.answering import Answering
 from codec_bench.engine.scheme import Scheme
 from codec_bench.environment import machine, versions
+from codec_bench.errors import MissingExtra
 from codec_bench.models import load_model
 from codec_bench.models.asking import ask_all
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import is_own_code
 from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.record import DATABASE, Run
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.questions import QuestionStream
@@ -63,12 +66,13 @@ async def _answer(
 ) -> None:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     prompt = one.prompt_for(model.info)
-    scheme = scheme_of(one, prompt.process, request.judge)
+    scheme = _scheme(one, prompt.process, request)
+    rules = scored(one, scheme, request) if scheme is not None else _rules_of(folder)
     asked = {
         **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
         "revision": questions.revision,
     }  # fmt: skip
-    with writing(folder, asked, scored(one, scheme, request), rescore=request.rescore) as writer:
+    with writing(folder, asked, rules, rescore=request.rescore) as writer:
         if request.running.retry_failed:
             writer.forget_failed_answers()
         answered = writer.answered()
@@ -83,7 +87,9 @@ async def _answer(
             start,
             lambda question: _with_seed(prompt.render(question), request.seed),
             writer,
-            _keeps(request.running.save_audio, questions.total, scheme.compares),
+            _keeps(
+                request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
+            ),
             lambda m, requests: ask_all(m, requests, cache=cache),
             tell,
         )
@@ -93,21 +99,40 @@ async def _answer(
         writer.set_meta(state="answered")
 
 
+def _scheme(one: Benchmark, answer_steps: Sequence[str], request: Request) -> Scheme | None:
+    """How the answers will be scored; None where only answers are asked for, and what scores them is not installed here."""
+    try:
+        return scheme_of(one, answer_steps, request.judge)
+    except MissingExtra:
+        if request.phase != "answers":
+            raise
+        return None
+
+
+def _rules_of(folder: Path) -> Mapping[str, Any]:
+    """The rules of scoring that a record was begun with, or none."""
+    if not (folder / DATABASE).is_file():
+        return {}
+    with closing(Run(folder)) as run:
+        return run.meta["fingerprint"]["scored"]
+
+
 def _describe(
     writer: AnswerWriter,
     one: Benchmark,
     model: Model,
     answer_steps: Sequence[str],
-    scheme: Scheme,
+    scheme: Scheme | None,
     request: Request,
     questions: QuestionStream,
 ) -> None:
     """What the record says of what was asked, before the first answer."""
     info = asdict(model.info)
-    writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, scheme.facts(), ())
+    facts = scheme.facts() if scheme is not None else {}
+    writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
     config = {
         "command": "run", "benchmark": one.name, "model": model.info.name, "data": questions.name, "seed": request.seed,
-        "limit": request.limit, "systems": [model.info.name], "metrics": list(scheme.facts()), "options": dict(request.options),
+        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.options),
     }  # fmt: skip
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),
