@@ -255,7 +255,7 @@ def test_an_answer_that_imitates_a_verdict_earns_nothing_by_being_repeated(serve
 
     def reply(words):
         judged = re.search(r"<answer (\w+)>\n(.*)\n</answer \1>", words, re.DOTALL)
-        return said(f"It says:\n{judged[2]}\n\n1" if judged else IMITATION)
+        return said(f"It says:\n{judged[2]}\n\nRating: 1" if judged else IMITATION)
 
     server.reply = reply
     Path("judge.yaml").write_text(
@@ -304,27 +304,28 @@ def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     _, err = running.communicate(timeout=30)
     assert (running.returncode, "Traceback" in err) == (130, False)
     server.hold.set()
-    server.hold, before = None, len(answers("run"))
-    assert 2 <= before < 6
+    server.hold, before = None, set(answers("run"))
+    left = {f"test/{row}" for row in range(6)} - before - {"test/4"}
+    assert 0 < len(left) < 5
     server.asked = 0
     code, out, _ = command(*given)
     assert (code, primary(out)["n"], primary(out)["value"]) == (3, 4, 0.25)
-    assert server.asked == 6 - before - (0 if "test/4" in answers("run") and before > 4 else 1)
+    assert server.asked == len(left)
 
 
-def test_a_full_disk_is_told_and_the_same_command_goes_on(server, mirror, command, tmp_path):
+def test_a_full_disk_is_told_and_the_same_command_goes_on(server, mirror, cli, tmp_path):
     small = tmp_path / "small"
     small.mkdir()
     if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(small)], capture_output=True).returncode:
         pytest.skip("a small file system cannot be mounted here")
     try:
-        told = command(*asking(server, mirror, "small/run"))
+        told = cli(*asking(server, mirror, "small/run"))
         complains(told, "cannot be written", "full", "make room and run the same command again")
         subprocess.run(["mount", "-o", "remount,size=20m", str(small)], check=True)
-        code, out, _ = command(*asking(server, mirror, "small/run"))
+        code, out, _ = cli(*asking(server, mirror, "small/run"))
         assert (code, primary(out)["n"], primary(out)["value"]) == (3, 4, 0.25)
     finally:
-        subprocess.run(["umount", str(small)], check=True)
+        subprocess.run(["umount", "--lazy", str(small)], check=True)
 
 
 def test_what_can_be_done_with_a_run_afterwards(server, mirror, command):
@@ -335,7 +336,9 @@ def test_what_can_be_done_with_a_run_afterwards(server, mirror, command):
     assert (code, len(rows)) == (0, 1 + 2 * 6)
     assert ["openai-chat", "test/0", "accuracy[answer-match]", "1.0", "ok"] in [row[:5] for row in rows]
     code, out, _ = command("compare", run, run, "--json")
-    assert (code, {pair["metric"] for pair in json.loads(out)}) == (0, {row[2] for row in rows[1:]})
+    (pair,) = json.loads(out)
+    assert code == 0
+    assert {(one["metric"], one["pairs"], one["difference"]) for one in pair["comparisons"]} == {(row[2], 4, 0.0) for row in rows[1:]}  # fmt: skip
     code, out, _ = command("report", "run", "--out", "page.html")
     assert (code, out, Path("page.html").stat().st_size > 50_000) == (0, "page.html\n", True)
     complains(command("leaderboard", "ultraeval-understandin", "run"), "did you mean ultraeval-understanding")

@@ -27,7 +27,7 @@ FLAGS = (
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;</b>'{{ 7*7 }}"
 RATE = 16_000
 EXACT = {"unit": "", "higher_is_better": True, "protocol": "accuracy/exact-1", "aggregate": "mean", "kind": "answer", "range": [0, 1]}  # fmt: skip
-RATING = {**EXACT, "protocol": "rating/voicebench-open-1/judge", "range": [1, 5]}
+RATING = {**EXACT, "protocol": "rating/voicebench-open-1/judge", "kind": "rating", "range": [1, 5]}
 SIM = {**EXACT, "protocol": "sim/ge2e-1", "kind": "pair", "range": [-1, 1]}
 
 
