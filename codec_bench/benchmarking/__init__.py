@@ -21,10 +21,11 @@ from codec_bench.benchmarking.request import PHASES, Phase, Request, run_folder,
 from codec_bench.benchmarking.scoring import finished
 from codec_bench.data import open_source
 from codec_bench.data.source import with_problem
-from codec_bench.errors import UserError
+from codec_bench.errors import UnknownName, UserError
 from codec_bench.judges.rating import is_rating
-from codec_bench.models import load_model, own_name
+from codec_bench.models import load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
+from codec_bench.registry import Spec
 from codec_bench.store.record import Run
 from codec_bench.types import Sample
 
@@ -85,21 +86,44 @@ def run_benchmark(
             f"'{rated[0]}' is rated by a judge, and none was named",
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
+    _check_options(given, models, judge)
     runs: dict[tuple[str, str], Run] = {}
-    left_out: list[tuple[str, str, str]] = []
+    left_out: list[tuple[str, str, UserError]] = []
     for name in models:
-        info = _info(name, request)
+        try:
+            info = _info(name, request)
+        except UserError as error:
+            left_out += [(one.name, name, error) for one in wanted]
+            continue
         mine, why = _fitting(wanted, info, phase)
-        left_out += why
-        if phase != "scores" and mine:
-            asyncio.run(ask(mine, name, folder, request))
+        broken = asyncio.run(ask(mine, name, folder, request)) if phase != "scores" and mine else {}
+        left_out += [(benchmark, info.name, error) for benchmark, error in {**why, **broken}.items()]
         for one in mine:
-            runs[one.name, info.name] = finished(one, info.name, folder, request)
+            if one.name in broken:
+                continue
+            try:
+                runs[one.name, info.name] = finished(one, info.name, folder, request)
+            except UserError as error:  # a scorer whose weights are missing says nothing of the other benchmarks
+                left_out.append((one.name, info.name, error))
     if not runs:
-        raise UserError(f"none of it can run: {left_out[0][2]}")
-    outcome = Outcome(folder, runs, tuple(left_out))
+        raise left_out[0][2]
+    outcome = Outcome(folder, runs, tuple((benchmark, name, str(error)) for benchmark, name, error in left_out))
     write_overview(outcome)
     return outcome
+
+
+def _check_options(given: Mapping[str, Any], models: Sequence[str], judge: str | None) -> None:
+    """Refuses options of what is neither in the run nor known otherwise.
+
+    Raises:
+        UnknownName: with the nearest name that is.
+    """
+    from codec_bench import features
+
+    known = [*models, *([judge] if judge else [])]
+    for name in given:
+        if name not in known and name not in model_names() and Spec.parse(name).name not in features.REGISTRY.table():
+            raise UnknownName("model, benchmark or feature of this run", name, known)
 
 
 def run_codecs(
@@ -175,22 +199,30 @@ def _info(name: str, request: Request) -> ModelInfo:
 
 def _fitting(
     wanted: Sequence[Benchmark], info: ModelInfo, phase: Phase
-) -> tuple[list[Benchmark], list[tuple[str, str, str]]]:
+) -> tuple[list[Benchmark], dict[str, UserError]]:
     """The benchmarks that a model can answer, and why not the others."""
-    fitting, why = [], []
+    fitting: list[Benchmark] = []
+    why: dict[str, UserError] = {}
     for one in wanted:
         if one.kind == "codec":
             raise UserError(
                 f"'{one.name}' is a benchmark of codecs, and '{info.name}' is asked for as a model",
                 hint=f"codec-bench run {one.name} --codec NAME",
             )
-        if phase == "scores" or one.wants in info.outputs:
+        try:
+            if phase != "scores":
+                _check_fit(one, info)
             fitting.append(one)
-        else:
-            gives = " and ".join(info.outputs)
-            reason = f"'{one.name}' needs {one.wants} back, and the model '{info.name}' gives {gives}"
-            why.append((one.name, info.name, reason))
+        except UserError as error:
+            why[one.name] = error
     return fitting, why
+
+
+def _check_fit(one: Benchmark, info: ModelInfo) -> None:
+    if one.wants not in info.outputs:
+        gives = " and ".join(info.outputs)
+        raise UserError(f"'{one.name}' needs {one.wants} back, and the model '{info.name}' gives {gives}")
+    one.prompt_for(info)
 
 
 __all__ = ["Outcome", "Phase", "run_benchmark", "run_codecs", "run_folder"]

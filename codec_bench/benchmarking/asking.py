@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.api import code_hash, kept_numbers
 from codec_bench.benchmark import Benchmark
-from codec_bench.benchmarking.request import Request, run_folder, scheme_of, scored, writing
+from codec_bench.benchmarking.request import Request, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.engine.answering import Answering
 from codec_bench.engine.scheme import Scheme
 from codec_bench.environment import machine, versions
-from codec_bench.errors import MissingExtra
+from codec_bench.errors import MissingExtra, UserError
 from codec_bench.models import load_model
 from codec_bench.models.asking import ask_all
 from codec_bench.models.base import Model
@@ -29,8 +29,12 @@ if TYPE_CHECKING:
     from codec_bench.benchmark.questions import QuestionStream
 
 
-async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Request) -> None:
-    """The first phase of every benchmark, with the model loaded once."""
+async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Request) -> dict[str, UserError]:
+    """The first phase of every benchmark, with the model loaded once.
+
+    Returns:
+        Why a benchmark could not be asked to its end, by its name; what was answered is kept.
+    """
     model = load_model(name, request.options.get(name), device=request.running.device)
     # What code of one's own does may change while its identity stays: its answers are not kept for other runs.
     cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
@@ -42,17 +46,22 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Req
         if not started:
             request.running.progress("loading", 0, 0, 0, 0.0)
             started = True
-            await model.start()
+            await started_model(model)
 
+    broken: dict[str, UserError] = {}
     try:
         for one in wanted:
             place = run_folder(folder, one.name, model.info.name)
-            await _answer(one, model, start, identity, place, request, cache)
+            try:
+                await _answer(one, model, start, identity, place, request, cache)
+            except UserError as error:  # a data set that is not here says nothing of the others
+                broken[one.name] = error
     finally:
         if started:
             await model.close()
         if cache is not None:
             cache.close()
+    return broken
 
 
 async def _answer(

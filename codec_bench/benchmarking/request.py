@@ -12,7 +12,9 @@ from typing import Any, Literal
 from codec_bench.api import Running
 from codec_bench.benchmark import Benchmark
 from codec_bench.engine.scheme import Scheme
+from codec_bench.errors import UserError
 from codec_bench.models import load_model
+from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerWriter
 
 Phase = Literal["both", "answers", "scores"]
@@ -75,3 +77,19 @@ def scored(one: Benchmark, scheme: Scheme, request: Request) -> dict[str, Any]:
             load_model(request.judge, request.options.get(request.judge), device=request.running.device).identity
         )
     return {**one.scored, **scheme.identity(), "judge": judge}
+
+
+async def started_model(model: Model) -> None:
+    """Starts a model.
+
+    Raises:
+        UserError: it cannot be started, whatever it raised.
+    """
+    try:
+        await model.start()
+    except UserError:
+        raise
+    except Exception as error:  # a model of one's own may raise anything
+        raise UserError(
+            f"the model '{model.info.name}' could not be started: {type(error).__name__}: {error}"
+        ) from error

@@ -11,7 +11,7 @@ from time import perf_counter
 
 from codec_bench.api import working_engine, write_results
 from codec_bench.benchmark import Benchmark
-from codec_bench.benchmarking.request import Request, run_folder, scheme_of, scored, writing
+from codec_bench.benchmarking.request import Request, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.engine.judging import rate_all
 from codec_bench.engine.marking import mark_all, mark_sets
 from codec_bench.engine.scheme import Scheme
@@ -36,9 +36,11 @@ def finished(one: Benchmark, model: str, folder: Path, request: Request) -> Run:
 
 def _score(one: Benchmark, folder: Path, request: Request) -> None:
     if not (folder / DATABASE).is_file():
-        raise UserError(
-            f"'{folder}' holds no answers to score", hint="run the phase 'answers' first, or name the folder it wrote"
+        beside = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
+        hint = (
+            f"there are those of {', '.join(beside)}" if beside else "run the phase 'answers' first, or name its folder"
         )
+        raise UserError(f"'{folder}' holds no answers to score", hint=hint)
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
     scheme = scheme_of(one, meta.get("answer_steps", ()), request.judge)
@@ -76,7 +78,7 @@ async def _rate(run: Run, writer: AnswerWriter, scheme: Scheme, request: Request
     cache = ResponseCache.of_user() if request.running.cache else None
     tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731
     try:
-        await judge.start()
+        await started_model(judge)
         await rate_all(run, writer, scheme.ratings, judge, lambda m, r: ask_all(m, r, cache=cache), tell, request.seed)
     finally:
         await judge.close()

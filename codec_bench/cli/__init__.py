@@ -7,6 +7,14 @@ import sys
 
 def main() -> None:
     """Entry point of `codec-bench`; exits 0 when done, 2 for the caller's input, 3 when finished with failures."""
+    try:
+        _main()
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; what was finished is kept, and the same command goes on\n")
+        sys.exit(130)
+
+
+def _main() -> None:
     from codec_bench.cli.app import app
     from codec_bench.errors import UserError
 

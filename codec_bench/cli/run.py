@@ -72,10 +72,14 @@ def run(
 
 def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
     """Settings by the names of the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
+    from codec_bench.models import own_name
+
+    # A file of one's own answers to its stem too.
+    called = {**{own_name(name): name for name in names}, **{name: name for name in names}}
     out: dict[str, dict[str, Any]] = {}
     for key, values in options.items():
-        name = max((n for n in names if key == n or key.startswith(f"{n}.")), key=len, default=key)
-        head = key[len(name) + 1 :]
+        known = max((n for n in called if key == n or key.startswith(f"{n}.")), key=len, default=key)
+        name, head = called.get(known, known), key[len(known) + 1 :]
         out.setdefault(name, {}).update({f"{head}.{k}" if head else k: value for k, value in values.items()})
     return out
 
@@ -87,7 +91,10 @@ def _print_outcome(outcome: Outcome, as_json: bool) -> bool:
         sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
     else:
         _print_tables(outcome, overview)
-    failed = any(row["failures"]["items"] or row["failures"]["scores"] for row in overview["benchmarks"])
+    failed = any(
+        row["failures"]["items"] or row["failures"]["scores"] or (row["answers"] or {}).get("failed")
+        for row in overview["benchmarks"]
+    )
     return failed or bool(outcome.left_out)
 
 
@@ -104,6 +111,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     out.print(table(columns, rows, numeric=columns[3:]))
     for row in overview["benchmarks"]:
         if row["failures"]["reasons"]:
+            out.print(f"{row['benchmark']} with {row['model']}", markup=False)
             out.print(failures_table({"systems": {row["model"]: {}}, "failures": row["failures"]}))
         if row["answers"] is not None:
             talk(f"{row['benchmark']} with {row['model']}: {_told(row['answers'])}")

@@ -115,7 +115,10 @@ async def ask_all(
 
 async def _asked(model: Model, request: Request) -> Response:
     try:
-        return await model.ask(request)
+        said = await model.ask(request)
+        if isinstance(said, Response):
+            return said
+        return Response.failed(f"the model gave {type(said).__name__}; expected a Response")
     except AudioError as error:  # a sound that cannot be read is that question's failure
         return Response.failed(error.message)
     except UserError:
