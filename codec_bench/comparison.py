@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from codec_bench.api import names
@@ -88,11 +89,24 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
             f"the runs share no system: {', '.join(first.systems)} and {', '.join(second.systems)}",
             hint="name one of each with --systems A,B",
         )
-    label = lambda run, name: f"{run.folder.name}/{name}"  # noqa: E731
+    asked = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
+    if asked[0] != asked[1]:
+        raise UserError(
+            f"the runs asked different questions: those of {asked[0] or 'no benchmark'} and of {asked[1] or 'no benchmark'}",
+            hint="compare runs of one benchmark",
+        )
+    label = _labels(first.folder, second.folder)
     for a, b in pairs:
         _known(first, a)
         _known(second, b)
     return [((first, a, label(first, a)), (second, b, label(second, b))) for a, b in pairs]
+
+
+def _labels(first: Path, second: Path) -> Callable[[Run, str], str]:
+    """What a system is called: with as much of its run's folder as tells the two runs apart."""
+    a, b = first.resolve().parts, second.resolve().parts
+    depth = next((k for k in range(1, max(len(a), len(b))) if a[-k:] != b[-k:]), 1)
+    return lambda run, name: "/".join((*run.folder.resolve().parts[-depth:], name))
 
 
 def _known(run: Run, name: str) -> None:

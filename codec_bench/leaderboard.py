@@ -14,8 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from codec_bench.store.record import Run
 
 Counting = Literal["score", "error", "mos", "rating"]
 _CENT = Decimal("0.01")
@@ -55,7 +57,7 @@ class Row:
     Args:
         name: of the model or codec. cells: value by column, as shown. average: None where no cell is there.
         complete: whether every group of the board has a cell. published: whether it is the authors'.
-        folders: our runs that it rests on.
+        folders: our runs that it rests on. limited: whether any of them took only a part of its benchmark.
     """
 
     name: str
@@ -64,17 +66,23 @@ class Row:
     complete: bool
     published: bool
     folders: tuple[str, ...] = ()
+    limited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """A leaderboard: its columns, and rows from the best average down; incomplete ones last."""
+    """A leaderboard: its columns, and rows from the best average down; incomplete and limited ones last.
+
+    Args:
+        ignored: run folders that have no cell of this board.
+    """
 
     name: str
     summary: str
     source: str
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
+    ignored: tuple[str, ...] = ()
 
 
 def board_names() -> list[str]:
@@ -98,9 +106,12 @@ def leaderboard(name: str, runs: Iterable[str | os.PathLike[str]] = ()) -> Board
 
     document = read_config("leaderboard", name)
     columns = tuple(Column(**{"group": entry["name"], **entry}) for entry in document["columns"])
-    rows = [*_published(document["published"], columns), *_own(runs, columns)]
-    rows.sort(key=lambda row: (not row.complete, -(row.average if row.average is not None else -1), row.name))
-    return Board(name, document["summary"], document["source"], columns, tuple(rows))
+    own, ignored = _own(runs, columns)
+    rows = [*_published(document["published"], columns), *own]
+    rows.sort(
+        key=lambda row: (not row.complete or row.limited, -(row.average if row.average is not None else -1), row.name)
+    )
+    return Board(name, document["summary"], document["source"], columns, tuple(rows), tuple(ignored))
 
 
 def average(cells: Mapping[str, Decimal], columns: Sequence[Column]) -> tuple[Decimal | None, bool]:
@@ -133,28 +144,40 @@ def _published(file: str, columns: Sequence[Column]) -> list[Row]:
         ]
 
 
-def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> list[Row]:
-    """A row for every system of the runs that has a value for some column; later runs replace earlier ones."""
-    from codec_bench.store.record import run_folders
+def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> tuple[list[Row], list[str]]:
+    """(a row for every system that has a value for some column, later runs in place of earlier ones; runs without any)."""
+    from codec_bench.store.record import open_run, run_folders
 
     cells: dict[str, dict[str, Decimal]] = {}
     folders: dict[str, list[str]] = {}
-    for folder in runs:
-        for found in run_folders(folder):
-            for system, column, value in _values(found, columns):
-                cells.setdefault(system, {})[column.name] = column.shown(value)
-                known = folders.setdefault(system, [])
-                known += [str(found)] if str(found) not in known else []
-    return [
-        _row(system, row, columns, published=False, folders=tuple(folders[system])) for system, row in cells.items()
+    limited: set[str] = set()
+    ignored: list[str] = []
+    for place in (found for folder in runs for found in run_folders(folder)):
+        run = open_run(place)
+        values = list(_values(run, columns))
+        ignored += [] if values else [str(place)]
+        for system, column, value in values:
+            cells.setdefault(system, {})[column.name] = column.shown(value)
+            folders.setdefault(system, []).append(str(place))
+            if (run.meta.get("config") or {}).get("limit") is not None:
+                limited.add(system)
+    rows = [
+        _row(
+            system,
+            row,
+            columns,
+            published=False,
+            folders=tuple(dict.fromkeys(folders[system])),
+            limited=system in limited,
+        )
+        for system, row in cells.items()
     ]
+    return rows, ignored
 
 
-def _values(folder: Path, columns: Sequence[Column]) -> Iterable[tuple[str, Column, float]]:
+def _values(run: Run, columns: Sequence[Column]) -> Iterable[tuple[str, Column, float]]:
     from codec_bench.stats.summary import summarise
-    from codec_bench.store.record import open_run
 
-    run = open_run(folder)
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     wanted = [column for column in columns if column.benchmark == benchmark]
     if not wanted:

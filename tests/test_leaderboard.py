@@ -39,13 +39,13 @@ def test_every_published_average_comes_out_to_the_last_digit(board, line):
     }
 
 
-def recorded(folder, benchmark, system, values):
+def recorded(folder, benchmark, system, values, limit=None):
     writer = RunWriter(folder, {"asked": {}})
     facts = {name: {"protocol": name, "unit": "", "higher_is_better": True} for name in values}
     writer.begin({system: {}}, facts, [Sample("a", None)])
     scores = {name: Score.ok(value, name) for name, value in values.items()}
     writer.write([(0, ItemRecord(system, "a", "ok", None, scores))])
-    writer.set_meta(benchmark={"name": benchmark}, config={"seed": 0})
+    writer.set_meta(benchmark={"name": benchmark}, config={"seed": 0, "limit": limit})
     writer.close()
 
 
@@ -92,3 +92,12 @@ def test_our_runs_have_what_a_board_shows(board):
     for column in leaderboard(board).columns:
         if any(column.name in row.cells for row in rows):
             assert column.metric in load_benchmark(column.benchmark).metrics
+
+
+def test_runs_of_a_part_are_marked_and_runs_without_a_cell_named(tmp_path):
+    metric = leaderboard(BOARDS[2]).columns[-1].metric
+    recorded(tmp_path / "part", "meld-emo", "mine", {metric: 0.5}, limit=2)
+    recorded(tmp_path / "other", "catdog", "mine", {"accuracy[label]": 0.5})
+    board = leaderboard(BOARDS[2], [tmp_path])
+    assert [row.limited for row in board.rows if not row.published] == [True]
+    assert board.ignored == (str(tmp_path / "other"),)

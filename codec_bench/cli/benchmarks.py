@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -77,7 +78,7 @@ def _rubrics() -> list[dict[str, Any]]:
 def _steps() -> list[dict[str, Any]]:
     from codec_bench.benchmark.process import step_names
 
-    return [{"name": n} for n in step_names()]
+    return [{"name": n, "what": step_summary(n)} for n in step_names()]
 
 
 def describe(name: str) -> dict[str, Any] | None:
@@ -85,7 +86,11 @@ def describe(name: str) -> dict[str, Any] | None:
     from dataclasses import asdict
 
     from codec_bench.benchmark import has_benchmark, load_benchmark, suite, suite_names
-    from codec_bench.models import is_own_file, load_model, model_names
+    from codec_bench.benchmark.process import step_names
+    from codec_bench.benchmark.prompt import load_prompt, prompt_names
+    from codec_bench.judges.rubric import load_rubric, rubric_names
+    from codec_bench.models import is_own_file, model_info, model_names
+    from codec_bench.registry import Spec
 
     if has_benchmark(name):
         one = load_benchmark(name)
@@ -94,13 +99,45 @@ def describe(name: str) -> dict[str, Any] | None:
             published.setdefault(f"published {p.metric}", []).append(f"{p.model} {p.value:g}")
         facts = {key: value for key, value in one.described.items() if key not in ("name", "published")}
         return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True),
-                "prompt": str(one.spec.prompt), "postprocess": list(one.process), "defined in": one.entry.file}  # fmt: skip
+                "prompt": _prompt_of(one), "postprocess": list(one.process), "defined in": one.entry.file}  # fmt: skip
     if name in suite_names():
         return {"suite": name, "benchmarks": list(suite(name))}
     if name in model_names() or is_own_file(name):
-        model = load_model(name)
-        return {"model": name, **asdict(model.info), "identity": dict(model.identity)}
+        return {"model": name, **asdict(model_info(name)), **_how(name)}
+    if name in prompt_names():
+        return {"prompt": name, **load_prompt(name).model_dump(exclude_none=True)}
+    if name in rubric_names():
+        return {"rubric": name, **load_rubric(name).model_dump()}
+    if Spec.parse(name).name in step_names():
+        return {"step": name, "what": step_summary(Spec.parse(name).name)}
     return None
+
+
+def _prompt_of(one: Any) -> str:
+    prompt = one.spec.prompt
+    return prompt if prompt is None or isinstance(prompt, str) else json.dumps(prompt.model_dump(exclude_none=True))
+
+
+def _how(name: str) -> dict[str, Any]:
+    """How a model is reached, where that can be said without what only its user knows."""
+    from codec_bench.models import load_model
+
+    try:
+        return {"identity": dict(load_model(name).identity)}
+    except UserError as error:
+        return {"needs": str(error)}
+
+
+def step_summary(name: str) -> str:
+    """What a step of post-processing does, in a line."""
+    from codec_bench.benchmark import process
+
+    made = {**process.PLAIN, **process.WITH_ARGUMENT, **process.MAY_HAVE_ARGUMENT}.get(name)
+    if made is None:
+        return "What a recogniser hears in a spoken answer; it comes first."
+    if name.startswith("official/"):
+        return "As published, with its quirks (docs/metrics/answers.md)."
+    return (made.__doc__ or "").strip().split("\n")[0]
 
 
 def print_prompt(benchmark: str, model: str, *, data: str | None) -> None:
@@ -126,6 +163,4 @@ def print_prompt(benchmark: str, model: str, *, data: str | None) -> None:
 
 
 def _template(prompt: Any) -> str:
-    import json
-
     return json.dumps(prompt.identity, ensure_ascii=False, indent=2)

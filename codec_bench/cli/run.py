@@ -13,7 +13,7 @@ from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
     from codec_bench.benchmarking import Outcome
-    from codec_bench.leaderboard import Board
+    from codec_bench.leaderboard import Board, Row
 
 
 def run(
@@ -172,13 +172,14 @@ def leaderboard(
 def _plain(board: Board) -> dict[str, Any]:
     rows = [
         {
-            "name": row.name, "published": row.published, "complete": row.complete, "folders": list(row.folders),
+            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "folders": list(row.folders),
             "average": float(row.average) if row.average is not None else None,
             "cells": {column: float(value) for column, value in row.cells.items()},
         }
         for row in board.rows
     ]  # fmt: skip
-    return {"name": board.name, "summary": board.summary, "source": board.source, "rows": rows}
+    facts = {"name": board.name, "summary": board.summary, "source": board.source}
+    return {**facts, "rows": rows, "ignored": list(board.ignored)}
 
 
 def _print_board(board: Board) -> None:
@@ -188,10 +189,19 @@ def _print_board(board: Board) -> None:
     rows = [
         (
             row.name if row.published else f"> {row.name}",
-            f"{row.average}{'' if row.complete else ' (part)'}" if row.average is not None else "",
+            f"{row.average}{_doubts(row)}" if row.average is not None else "",
             *(row.cells.get(column.name) for column in board.columns),
         )
         for row in board.rows
     ]
     console().print(table(columns, rows, numeric=columns[1:]))
-    talk(f"published rows: {board.source}; rows that begin with > are of your runs, (part) means over fewer cells")
+    talk(
+        f"published rows: {board.source}; rows that begin with > are of your runs, (part) means over fewer cells, (limit) over "
+        "a part of the questions"
+    )
+    if board.ignored:
+        talk(f"without a cell of this board: {', '.join(board.ignored)}")
+
+
+def _doubts(row: Row) -> str:
+    return (" (part)" if not row.complete else "") + (" (limit)" if row.limited else "")

@@ -127,7 +127,9 @@ class Run:
         self.folder = Path(folder)
         path = self.folder / DATABASE
         if not path.is_file():
-            raise UserError(f"'{self.folder}' is not a run folder: it holds no {DATABASE}")
+            inside = sorted(str(p.parent) for p in self.folder.glob(f"*/**/{DATABASE}"))
+            hint = f"it holds {', '.join(inside[:5])}{' and more' if len(inside) > 5 else ''}" if inside else None
+            raise UserError(f"'{self.folder}' is not a run folder: it holds no {DATABASE}", hint=hint)
         address = path.resolve().as_posix().replace("?", "%3f").replace("#", "%23")
         # Read only, so threads may share it: SQLite itself serialises them.
         self._db = sqlite3.connect(f"file:{address}?mode=ro", uri=True, check_same_thread=False)
