@@ -3,7 +3,8 @@
 Conventions
     An answer is read (a spoken one through a recogniser), parsed by the benchmark's post-processing, and scored. One that
     is missing, or that cannot be parsed, has no score; what it would add if failures counted as wrong is in
-    `detail["wrong"]`, as a numerator and a denominator (or as the sums that a corpus metric folds).
+    `detail["wrong"]`, as a numerator and a denominator (or as the sums that a corpus metric folds). A question that no
+    answer can be scored for (it has no reference) has what the metric says of any answer, and counts as nothing.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ WRONG = "wrong"
 TRANSCRIPT = "transcript"
 REASON_CHARACTERS = 300
 CHUNK = 1000
+ANY_ANSWERS = ("", "A")
+"""A blank answer and one that is not: what a metric says of both, it says of the question."""
 
 
 class Marker:
@@ -132,6 +135,7 @@ def mark_answers(
     """One metric's score of every answer, by the question's number; what has none says why and what it would add."""
     scores: dict[int, Score] = {}
     asked: list[tuple[int, Answer]] = []
+    unread: list[tuple[int, Answer, Score]] = []
     for exchange in exchanges:
         number = exchange.question.number
         reading = readings[number]
@@ -141,12 +145,39 @@ def mark_answers(
             scores[number] = Score.refused(f"the question has no {' and no '.join(absent)}", metric.protocol)
         elif reading.parsed is None:
             status = "unparsed" if exchange.answer.status == "ok" else exchange.answer.status
-            missing = Score(None, status, reading.reason, metric.protocol)
-            scores[number] = counting_wrong(missing, _safely(metric.worst, answer))
+            unread.append((number, answer, Score(None, status, reading.reason, metric.protocol)))
         else:
             asked.append((number, answer))
-    scores.update(zip((number for number, _ in asked), _compute(metric, [answer for _, answer in asked])))
+    given = [answer for _, answer in asked]
+    scores.update(zip((number for number, _ in asked), _compute(metric, given)))
+    of_any = _of_any_answer(metric, [answer for _, answer, _ in unread], given)
+    for (number, answer, missing), unscorable in zip(unread, of_any):
+        scores[number] = unscorable or counting_wrong(missing, _safely(metric.worst, answer))
     return scores
+
+
+def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Sequence[Answer]) -> list[Score | None]:
+    """What a metric says whatever is answered, or None where it depends on the answer.
+
+    Args:
+        others: answers to further questions, which a metric of the whole set looks at too.
+    """
+    if not unread:
+        return []
+    beside = others if metric.whole_set else ()
+    tried = [
+        _compute(metric, [*(replace(answer, text=text, raw=text) for answer in unread), *beside])[: len(unread)]
+        for text in ANY_ANSWERS
+    ]
+    return [_unscorable(said) for said in zip(*tried)]
+
+
+def _unscorable(said: Sequence[Score]) -> Score | None:
+    """The last score that blames the question, without what was tried; None where some answer has a value."""
+    blamed = [score for score in said if score.status in ("undefined", "refused")]
+    if not blamed or any(score.status == "ok" for score in said):
+        return None
+    return replace(blamed[-1], detail={})
 
 
 def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:

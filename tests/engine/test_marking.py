@@ -11,6 +11,7 @@ from codec_bench.benchmark.process import Chain, Parsed, Unparsed
 from codec_bench.engine.marking import Marker, counting_wrong, mark_all, mark_answers, mark_sets
 from codec_bench.engine.scheme import Scheme
 from codec_bench.errors import UnknownName
+from codec_bench.metrics.answers import load_answer_metric
 from codec_bench.metrics.answers.base import AnswerMetric
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, Exchange, QuestionRecord, Reading, exchanges
 from codec_bench.store.record import ItemRecord, open_run
@@ -108,7 +109,7 @@ def test_our_metrics_take_any_answer(name):
     fields = {"choices": ["cat", "dog"], "question": "Which?"}
     texts = ["", "x" * 100_000, "a\0b", "🎈", "\ud83d", "[[5]]", "<script>alert(1)</script>", "A", " \n"]
     asked = [exchange(n, text, expected=("cat",), fields=fields) for n, text in enumerate(texts)] + [
-        exchange(99, **FAILED)
+        exchange(99, **FAILED, expected=("cat",), fields=fields)
     ]
     made = Scheme.of([], {name: None})
     items, _ = Marker("m", made).mark(asked, {})
@@ -237,6 +238,76 @@ def test_missing_fields_are_refused_and_not_counted_as_wrong():
     scores = mark_answers(Chosen(), asked, readings)
     assert scores[0].value == 3
     assert (scores[1].status, scores[1].reason, scores[1].detail) == ("refused", "the question has no hint", {})
+
+
+NOBODY_KNOWS = [
+    "accuracy[exact]", "accuracy[choice]", "accuracy[official/ultraeval-audio/prefix-match]", "wer[answer]", "cer[answer]",
+    "bleu[13a]", "coco_bleu[4]", "cider", "rouge_l", "rouge_l[coco]", "meteor[exact-stem]", "ifeval[strict]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOBODY_KNOWS)
+def test_a_question_without_a_reference_says_the_same_of_every_answer_and_counts_as_nothing(name):
+    metric = load_answer_metric(name)
+    fields = {"choices": ["cat", "dog"], "instruction_id_list": [], "kwargs": []}
+    known = {
+        "fields": {**fields, "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+        "expected": ("cat",),
+    }
+    unknown = {"fields": fields, "expected": ()}
+    asked = [exchange(0, "cat", **known), exchange(1, "cat", **unknown), exchange(2, None, **known),
+             exchange(3, None, **unknown), exchange(4, None, "failed", "down", **unknown)]  # fmt: skip
+    readings = {n: Reading(None, "cat" if n < 2 else None, "unread") for n in range(5)}
+    scores = mark_answers(metric, asked, readings)
+    assert scores[0].status == "ok" and scores[1].status in ("undefined", "refused") and not scores[1].detail
+    assert scores[2].status == "unparsed" and len(scores[2].detail["wrong"]) >= 2
+    for n in (3, 4):
+        other = scores[1].reason.replace("q1", f"q{n}")
+        assert (scores[n].status, scores[n].reason, scores[n].detail) == (scores[1].status, other, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("refusal_rate", {}),
+        ("refusal_rate[official/ultraeval-audio/harm]", {}),
+        ("ifeval[strict]", {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}),
+        ("ifeval[official/audiobench]", {"rule": "Use All Capitals", "rule_target": ""}),
+    ],
+)
+def test_what_needs_no_reference_counts_unread_answers_as_wrong(name, fields):
+    asked = [exchange(0, None, expected=(), fields=fields), exchange(1, **FAILED, expected=(), fields=fields)]
+    readings = {n: Reading(None, None, "unread") for n in range(2)}
+    scores = mark_answers(load_answer_metric(name), asked, readings)
+    assert [scores[n].status for n in range(2)] == ["unparsed", "failed"]
+    assert all(score.detail["wrong"] == [0.0, 1.0] for score in scores.values())
+
+
+def test_what_a_published_rule_cannot_use_is_the_questions_fault_though_it_reads_no_blank_answer():
+    metric = load_answer_metric("accuracy[official/air-bench/foundation]")
+    asked = [exchange(0, None, expected=("cow",), fields={"choices": ["cat", "dog"]}),
+             exchange(1, None, expected=("dog",), fields={"choices": ["cat", "dog"]})]  # fmt: skip
+    scores = mark_answers(metric, asked, {n: Reading(None, None, "unread") for n in range(2)})
+    assert (scores[0].status, scores[0].detail) == ("undefined", {})
+    assert scores[0].reason == "the expected answer 'cow' is none of the choices"
+    assert (scores[1].status, scores[1].detail) == ("unparsed", {"wrong": [0.0, 1.0]})
+
+
+def test_a_metric_of_the_whole_set_is_asked_with_the_others():
+    class Several(Share):
+        def compute(self, answers):
+            if len(answers) < 2:
+                return [Score.undefined("one answer is no set", self.protocol)] * len(answers)
+            return super().compute(answers)
+
+        def worst(self, answer):
+            return Score.ok(0.0, self.protocol)
+
+    scores = mark_answers(Several(), [exchange(n) for n in range(3)], {
+        0: Reading(None, "aa"), 1: Reading(None, None, "unread"), 2: Reading(None, "bb")
+    })  # fmt: skip
+    assert [scores[n].value for n in (0, 2)] == [0.5, 0.5]
+    assert (scores[1].status, scores[1].detail) == ("unparsed", {"wrong": [0.0, 1.0]})
 
 
 def test_unknown_names_are_told_before_anything_is_scored():

@@ -10,6 +10,7 @@ import pytest
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.report.page import write_page
+from codec_bench.report.page.collect import collect
 from codec_bench.report.page.exchanges import CHARACTERS
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.record import ItemRecord, Run
@@ -47,7 +48,7 @@ def browser(tmp_path_factory):
     driver.quit()
 
 
-def build(folder, name, metrics, rows):
+def build(folder, name, metrics, rows, benchmark="made up"):
     """A finished run of a benchmark; `rows` are (question, answer, reading, scores)."""
     writer = AnswerWriter(folder, {"asked": {"note": HOSTILE}, "scored": {}})
     writer.begin({name: {"outputs": ["text"]}}, metrics, ())
@@ -62,10 +63,10 @@ def build(folder, name, metrics, rows):
         readings[question.number] = reading
     writer.write_marked(items, readings)
     writer.set_meta(
-        config={"command": "run", "benchmark": "made up", "model": name, "systems": [name], "metrics": list(metrics), "seed": 0},
-        benchmark={"name": "made up", "title": HOSTILE, "published": []}, state="finished",
+        config={"command": "run", "benchmark": benchmark, "model": name, "systems": [name], "metrics": list(metrics), "seed": 0},
+        benchmark={"name": benchmark, "title": HOSTILE, "published": []}, state="finished",
         started="2026-11-20T18:40:00+00:00", finished="2026-11-20T18:41:32+00:00",
-        data={"name": "made up", "samples": len(rows), "fingerprint": None, "unmatched": []},
+        data={"name": benchmark, "samples": len(rows), "fingerprint": None, "unmatched": []},
     )  # fmt: skip
     writer.close()
     return Run(folder)
@@ -127,9 +128,47 @@ def spoken(tmp_path_factory):
     return build(folder, "voice", {"sim[ge2e]": SIM}, [(question, answer, Reading(None, None, "the model gave no text"), scores)])  # fmt: skip
 
 
+def answered(folder, name, said, *, benchmark="made up", aloud=(), number=0, metrics=("accuracy[exact]",)):
+    """A run of one model that answers in text; `said` are (answer, its value), `aloud` says whose sound was kept."""
+    protocol, rows = EXACT["protocol"], []
+    for n, (text, value) in enumerate(said, number):
+        kept = sound(folder, f"audio/questions/{n:07d}.flac", 220) if n in aloud else None
+        about = {"audio": kept, "duration_s": 1.0, "sample_rate_hz": RATE, "channels": 1} if kept else {}
+        question = QuestionRecord(n, f"test/{n}", {}, ("Paris",), prompt="user: <audio>", **about)
+        if text is None:
+            answer, score = AnswerRecord("failed", "it was cut off"), Score.failed("it was cut off", protocol)
+        else:
+            answer, score = AnswerRecord("ok", text=text), Score.ok(value, protocol)
+        rows.append((question, answer, Reading(None, text), dict.fromkeys(metrics, score)))
+    return build(folder, name, dict.fromkeys(metrics, EXACT), rows, benchmark)
+
+
 @pytest.fixture(scope="module")
-def pages(asked, spoken, tmp_path_factory):
+def runs(tmp_path_factory):
+    """Two models on one benchmark, and one of them on another whose questions have the same ids and answers."""
+    folder = tmp_path_factory.mktemp("several")
+    towns = {"benchmark": "towns", "aloud": (1,)}
+    return [
+        answered(
+            folder / "towns" / "ear", "ear", [("Rome says ear", 0.0), ("Paris says ear", 1.0), (None, None)], **towns
+        ),
+        answered(folder / "towns" / "mouth", "mouth", [("Paris says mouth", 1.0), ("Oslo says mouth", 0.0)], **towns),
+        answered(
+            folder / "rivers" / "ear",
+            "ear",
+            [("Seine says ear", 0.75), (None, None), (None, None)],
+            benchmark="rivers",
+            metrics=("accuracy[exact]", "accuracy[contains]"),
+        ),
+    ]
+
+
+@pytest.fixture(scope="module")
+def pages(asked, spoken, runs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
+    write_page(runs[:1], folder / "one.html")
+    write_page(runs[:2], folder / "models.html")
+    write_page(runs, folder / "benchmarks.html")
     write_page([asked], folder / "asked.html")
     write_page([spoken], folder / "spoken.html")
     return folder
@@ -145,15 +184,15 @@ def until(condition, seconds=15.0):
     raise AssertionError("it did not happen in time")
 
 
-def opened(browser, path, id):
-    """Opens one sample of a page; returns what is told there as [(label, text)], by block."""
+def opened(browser, path, id, rows=1):
+    """Opens one sample of a page, the first of so many rows; returns what is told there as [(label, text)], by block."""
     browser.get_log("browser")
     browser.get(path.as_uri())
     until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
     browser.execute_script(
         "const e = document.getElementById('by-text'); e.value = arguments[0]; e.dispatchEvent(new Event('input'))", id
     )
-    until(lambda: len(browser.find_elements("css selector", "#sample-table .open")) == 1)
+    until(lambda: len(browser.find_elements("css selector", "#sample-table .open")) == rows)
     browser.execute_script("document.querySelector('#sample-table .open').click()")
     until(lambda: browser.execute_script("return document.getElementById('detail').open"))
     told = browser.execute_script(
@@ -219,3 +258,77 @@ def test_a_spoken_answer_is_heard_beside_its_prompt_and_owes_no_text(browser, pa
         "return [...document.querySelectorAll('#detail .choice, #detail .track')].map((e) => e.textContent)"
     )
     assert any("question" in name for name in names) and any("voice" in name for name in names), names
+    assert texts(browser, "#detail .ab button") == ["Aquestion", "Bvoice"]
+    assert texts(browser, "#detail [data-mode]") == []
+
+
+def texts(browser, selector):
+    return browser.execute_script(
+        "return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText.trim())", selector
+    )
+
+
+def test_a_question_that_was_answered_in_text_is_heard_with_nothing_to_compare(browser, pages):
+    opened(browser, pages / "one.html", "test/1")
+    until(lambda: browser.execute_script("return document.getElementById('detail').dataset.ready"))
+    assert texts(browser, "#detail .track strong") == ["question"]  # and none of the model, which answers in text
+    assert not browser.execute_script("return document.getElementById('play').disabled")
+    assert texts(browser, "#detail .ab, #detail [data-mode]") == []
+    browser.find_element("id", "play").click()  # only what a person clicks may sound
+    until(lambda: texts(browser, "#play") == ["Pause"])
+    browser.find_element("css selector", ".listen").send_keys("x")  # the key that changes between two sounds
+    assert "question of 1.00 s" in texts(browser, "#detail .detail-title small")[0]
+    assert browser.get_log("browser") == []
+    assert len(texts(browser, "#sample-table .speaker-icon")) == 1
+    # The other question had no sound: nothing is said to be missing, of it or of the answer.
+    opened(browser, pages / "one.html", "test/0")
+    assert texts(browser, "#detail .track, #detail .silent, #play") == []
+
+
+def test_two_models_of_one_benchmark_answer_side_by_side(browser, pages):
+    for id, said in (
+        ("test/0", {"Rome says ear", "Paris says mouth"}),
+        ("test/1", {"Paris says ear", "Oslo says mouth"}),
+    ):
+        _, *answers = opened(browser, pages / "models.html", id, rows=2)
+        assert {dict(answer)["answered"] for answer in answers} == said
+    tops = browser.execute_script(
+        "return [...document.querySelectorAll('#detail .answers > *')].map((e) => e.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 2 and tops[0] == tops[1]
+
+
+def test_two_benchmarks_on_a_page_are_kept_apart(browser, pages):
+    _, *answers = opened(browser, pages / "benchmarks.html", "rivers: test/0")
+    assert [dict(answer)["answered"] for answer in answers] == ["Seine says ear"]
+    assert texts(browser, "#detail-title") == ["rivers: test/0"]
+    assert texts(browser, "#detail .grid tbody th") == ["rivers/ear"]
+    _, *answers = opened(browser, pages / "benchmarks.html", "towns: test/0", rows=2)
+    assert {dict(answer)["answered"] for answer in answers} == {"Rome says ear", "Paris says mouth"}
+    # An example of a failure opens the sample of its own run.
+    browser.execute_script("document.getElementById('detail').close()")
+    browser.execute_script("document.querySelector('[data-example] button').click()")
+    assert texts(browser, "#detail-title") == texts(browser, "[data-example]")[:1] == ["towns: test/2"]
+    # A failed item is not said to lack what another benchmark measures.
+    opened(browser, pages / "benchmarks.html", "towns: test/2")
+    assert texts(browser, "#detail .grid tbody td") == ["failed", "–"]
+    # The 0.75 of the one benchmark does not compete with the two 0.5 of the other, which are both its best.
+    best = texts(browser, "#summary-table tbody tr:has(.best) th")
+    assert [label.splitlines()[0] for label in best] == ["towns/ear", "mouth"]
+
+
+def test_a_page_of_answers_does_not_speak_of_codecs(browser, pages):
+    for name in ("asked", "one", "models", "benchmarks"):
+        browser.get((pages / f"{name}.html").as_uri())
+        until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
+        words = browser.execute_script("return document.body.innerText").lower()
+        assert "unprocessed" not in words and "bitrate" not in words
+        lengths = texts(browser, '[data-sort="length"]')
+        assert lengths == ([] if name == "asked" else ["Question’s length"])
+
+
+def test_a_run_that_was_not_asked_to_its_end_has_its_values_in_their_places(tmp_path):
+    run = answered(tmp_path / "part", "ear", [("Rome", 0.25), ("Paris", 0.75)], number=5)
+    data = collect([run], None, audio_bytes=0, max_rows=100, folder=tmp_path).data
+    assert [sample[0] for sample in data["samples"]] == ["test/5", "test/6"]
+    assert data["values"] == [[[0.25, 0.75]]]

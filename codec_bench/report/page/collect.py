@@ -2,7 +2,8 @@
 
 Conventions
     On the page, systems, columns (metrics) and samples are known by their position. Columns are told apart by name and
-    protocol, so that numbers of two protocols never share one. Samples of several runs are one where id and text agree.
+    protocol, so that numbers of two protocols never share one. Samples of several runs are one where benchmark, id and
+    text agree.
     Values are arrays of (systems, columns, samples), nan where there is none.
 """
 
@@ -18,7 +19,13 @@ from urllib.parse import quote
 import numpy as np
 
 from codec_bench.report import numbers
-from codec_bench.report.page.exchanges import collect_exchanges, counting_rows, published_rows, subset_rows
+from codec_bench.report.page.exchanges import (
+    asked_aloud,
+    collect_exchanges,
+    counting_rows,
+    published_rows,
+    subset_rows,
+)
 from codec_bench.report.page.sound import Clip, choose_clips
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import has_answers
@@ -69,12 +76,16 @@ def collect(
     names = _run_names(runs)
     systems = _systems(runs, names)
     columns = _columns(runs)
-    samples, places = _samples(runs)
+    benchmarks = [_benchmark(run) for run in runs]
+    samples, places, origins = _samples(runs, benchmarks)
     values = _values(runs, systems, columns, places, len(samples))
     estimates = _estimates(runs, systems, places)
+    asked = {place[id] for run, place in zip(runs, places) for id in asked_aloud(run)}
 
     def sounds(sample: int) -> list[tuple[int, Path]]:
-        reference = _reference(runs, places, samples[sample].id, sample) if sample in estimates else None
+        # A question is worth hearing alone: its answer may be text. A reference is not.
+        wanted = sample in estimates or sample in asked
+        reference = _reference(runs, places, samples[sample].id, sample) if wanted else None
         return [*([(-1, reference)] if reference else []), *estimates.get(sample, [])]
 
     clips = choose_clips(_worth_hearing(values, columns, len(samples)), sounds, audio_bytes)
@@ -85,8 +96,9 @@ def collect(
     )
     position = {sample: n for n, sample in enumerate(chosen)}
     entries = _entries(systems, columns, summaries)
-    heads = _heads(systems, columns, entries)
-    data = _data(names, systems, heads, entries, samples, chosen, values, finished)
+    heads = _heads(systems, columns, entries, benchmarks)
+    data = _data(names, systems, heads, entries, samples, origins, chosen, values, finished)
+    data["asked"] = all(map(has_answers, runs))
     lost = {
         (system, position[sample]): [system, position[sample], -1, status, reason]
         for system, sample, status, reason, _ in item_trouble
@@ -112,6 +124,12 @@ def collect(
     place = {path: n for n, path in enumerate(files)}
     data["clips"] = [[position[clip.sample], clip.system, place[clip.path]] for clip in clips]
     page = _page(runs, names, systems, heads, entries, summaries, samples, len(chosen), clips)
+    page["asked"], page["benchmarks"] = data["asked"], len(set(benchmarks))
+    page["timed"] = any(sample.duration_s is not None for sample in samples)
+    page["reasons"] = [
+        _reason(row, systems, heads, position.get(places[row["run"]].get(row["example"])))
+        for row in _reasons(runs, systems, summaries)
+    ]
     return Collected(page, data, files)
 
 
@@ -133,7 +151,9 @@ def _systems(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
         count[system.name] = count.get(system.name, 0) + 1
     for system in found:
         if count[system.name] > 1:
-            system.label = f"{names[system.run]}/{system.name}"
+            # The run of a benchmark is of one model, and its folder is named by it.
+            name = names[system.run]
+            system.label = name if has_answers(runs[system.run]) else f"{name}/{system.name}"
     return found
 
 
@@ -146,21 +166,33 @@ def _columns(runs: Sequence[Run]) -> dict[tuple[str, str], dict[str, Any]]:
     return dict(sorted(columns.items(), key=lambda entry: entry[0][0] != "bitrate"))
 
 
-def _samples(runs: Sequence[Run]) -> tuple[list[SampleRow], list[dict[str, int]]]:
-    """The samples of all runs, and per run the position of each of its ids, in the order of its sample numbers."""
+def _benchmark(run: Run) -> str | None:
+    return (run.meta.get("benchmark") or {}).get("name")
+
+
+def _samples(
+    runs: Sequence[Run], benchmarks: Sequence[str | None]
+) -> tuple[list[SampleRow], list[dict[str, int]], list[str]]:
+    """The samples of all runs, per run the position of each of its ids, and of each sample the benchmark it is from.
+
+    The benchmark is only told where there are several.
+    """
     samples: list[SampleRow] = []
-    known: dict[tuple[str, str | None], int] = {}
+    origins: list[str] = []
+    known: dict[tuple[str | None, str, str | None], int] = {}
     places = []
-    for run in runs:
+    several = len(set(benchmarks)) > 1
+    for run, benchmark in zip(runs, benchmarks):
         places.append({})
         for sample in run.samples():
-            place = known.setdefault((sample.id, sample.text), len(samples))
+            place = known.setdefault((benchmark, sample.id, sample.text), len(samples))
             if place == len(samples):
                 samples.append(sample)
+                origins.append(benchmark or "" if several else "")
             elif samples[place].duration_s is None:
                 samples[place] = sample
             places[-1][sample.id] = place
-    return samples, places
+    return samples, places, origins
 
 
 def _values(
@@ -173,7 +205,9 @@ def _values(
     values = np.full((len(systems), len(columns), count), np.nan, dtype=np.float32)
     column_of = {key: n for n, key in enumerate(columns)}
     for s, system in enumerate(systems):
-        run, to_sample = runs[system.run], np.asarray(list(places[system.run].values()))
+        run, place = runs[system.run], places[system.run]
+        # Not by counting: a question that was not asked yet is not in the record, and numbers have gaps.
+        to_sample = {number: place[id] for number, id in run.query("SELECT number, id FROM samples") if id in place}
         for name, facts in run.metrics.items():
             rows, numerators, denominators, _, _ = run.columns(system.name, name)
             if not rows:
@@ -182,7 +216,7 @@ def _values(
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.asarray(numerators, dtype=float) / below
             ratio[~np.isfinite(ratio)] = np.nan
-            values[s, column_of[name, facts.get("protocol", "")], to_sample[rows]] = ratio
+            values[s, column_of[name, facts.get("protocol", "")], [to_sample[row] for row in rows]] = ratio
     return values
 
 
@@ -289,6 +323,7 @@ def _data(
     heads: Sequence[Mapping[str, Any]],
     entries: Sequence[Sequence[Mapping[str, Any] | None]],
     samples: Sequence[SampleRow],
+    origins: Sequence[str],
     chosen: Sequence[int],
     values: np.ndarray,
     finished: Sequence[set[int]],
@@ -303,6 +338,8 @@ def _data(
                 "label": system.label,
                 "run": system.run,
                 "unprocessed": system.name == numbers.UNPROCESSED,
+                # A model that answers in text owes no sound; what is not a model has no such word.
+                "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),
                 "family": -1 if family is None else shown.index(family),
             }
             for system, family in zip(systems, families)
@@ -323,6 +360,7 @@ def _data(
                 samples[n].language or "",
                 samples[n].duration_s,
                 samples[n].sample_rate_hz,
+                origins[n],
             ]
             for n in chosen
         ],
@@ -414,6 +452,7 @@ def _heads(
     systems: Sequence[System],
     columns: Mapping[tuple[str, str], Mapping[str, Any]],
     entries: Sequence[Sequence[Mapping[str, Any] | None]],
+    benchmarks: Sequence[str | None],
 ) -> list[dict[str, Any]]:
     """What each column is, and how its numbers are written."""
     heads = []
@@ -422,11 +461,11 @@ def _heads(
         factor, unit = numbers.shown_unit(facts.get("unit", ""))
         base, variant = numbers.split_name(name)
         higher = facts.get("higher_is_better")
-        values = {
-            s: entry["value"]
-            for s, (entry, system) in enumerate(zip(column, systems))
-            if entry and system.name != numbers.UNPROCESSED
-        }
+        # Only answers to the same questions compete.
+        rivals: dict[str | None, dict[int, float | None]] = {}
+        for s, (entry, system) in enumerate(zip(column, systems)):
+            if entry and system.name != numbers.UNPROCESSED:
+                rivals.setdefault(benchmarks[system.run], {})[s] = entry["value"]
         heads.append(
             {
                 "name": name,
@@ -443,7 +482,7 @@ def _heads(
                 "what": facts.get("summary") or "",
                 "range": facts.get("range"),
                 "facts": facts,
-                "best": numbers.best(values, higher) if name != "bitrate" else set(),
+                "best": set().union(*(numbers.best(values, higher) for values in rivals.values() if name != "bitrate")),
             }
         )
     return heads
@@ -478,7 +517,6 @@ def _page(
         "counting": counting_rows(systems, heads, entries),
         "subsets": subset_rows(systems, heads, entries),
         "published": published_rows(runs),
-        "reasons": [_reason(row, systems, heads) for row in _reasons(runs, systems, summaries)],
         "samples": len(samples),
         "shown_samples": rows,
         "heard_samples": len({clip.sample for clip in clips}),
@@ -496,16 +534,22 @@ def _reasons(
         metrics = run.metrics
         for row in summary["failures"]["reasons"]:
             protocol = metrics[row["metric"]].get("protocol", "") if row["metric"] else ""
-            rows.append({**row, "system": labels[r, row["system"]], "protocol": protocol})
+            rows.append({**row, "run": r, "system": labels[r, row["system"]], "protocol": protocol})
     return numbers.grouped_reasons(rows)
 
 
-def _reason(row: Mapping[str, Any], systems: Sequence[System], heads: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One row of the failures, with the filter that shows its rows: a column, and a system where it is one alone."""
+def _reason(
+    row: Mapping[str, Any], systems: Sequence[System], heads: Sequence[Mapping[str, Any]], example: int | None
+) -> dict[str, Any]:
+    """One row of the failures, with the filter that shows its rows: a column, and a system where it is one alone.
+
+    `example` is the position among the page's samples of the one that is named, or None where it is not there.
+    """
     keys = [(head["name"], head["protocol"]) for head in heads]
     labels = [system.label for system in systems]
     return {
         **row,
+        "sample": example,
         "column": keys.index((row["metric"], row["protocol"])) if row["metric"] else -1,
         "place": labels.index(row["systems"][0]) if len(row["systems"]) == 1 else -1,
         "where": f"all {len(systems)}" if len(row["systems"]) == len(systems) > 1 else ", ".join(row["systems"]),
@@ -543,6 +587,7 @@ def _run(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
     speeds = {s: t for s, t in (timings.get("systems") or {}).items() if isinstance(t, Mapping)}
     return {
         "name": name,
+        "asked": has_answers(run),
         "state": meta.get("state") or "unknown",
         "started": meta.get("started"),
         "finished": meta.get("finished"),

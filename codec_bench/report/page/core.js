@@ -32,6 +32,9 @@ const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count ==
 const title = (column) => column.name;
 const heading = (column) => [title(column), column.unit && `(${column.unit})`, column.arrow].filter(Boolean).join(" ");
 
+// Of several benchmarks on one page, a sample says which it is from.
+const labelOf = (sample) => [sample[6], sample[0]].filter(Boolean).join(": ");
+
 const bitrateColumn = data.columns.findIndex((column) => column.name === "bitrate");
 const qualityColumns = data.columns.map((_, c) => c).filter((c) => c !== bitrateColumn);
 const firstColumn = qualityColumns.length ? qualityColumns[0] : 0;
@@ -45,7 +48,10 @@ for (const [system, sample, column, status, reason] of data.missing) {
 }
 const why = (system, sample, column) => {
   const found = missing.get(`${system} ${sample}`);
-  return found ? found.get(column) || found.get(-1) || null : null;
+  if (!found) return null;
+  // An item that failed has no value of the metrics of its own run; those of others were never asked for.
+  const isMeasured = column < 0 || data.summary[system][column] !== null;
+  return found.get(column) || (isMeasured && found.get(-1)) || null;
 };
 
 // Markers differ in shape and in colour, so that neither alone has to be told apart.

@@ -16,19 +16,22 @@ for (const [system, sample, column, content] of data.details) {
 const PLAY = "M2,1L11,6L2,11Z";
 const PAUSE = "M2,1H5V11H2ZM7,1H10V11H7Z";
 const icon = (path) => shape("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, shape("path", { d: path }));
-const nameOf = (track) => (track < 0 ? (data.exchanges.length ? "question" : "reference") : data.systems[track].label);
+const nameOf = (track) => (track < 0 ? (isAsked(current.n) ? "question" : "reference") : data.systems[track].label);
 
 function openSample(n, s) {
   player.clear();
-  const [id, text, speaker, language, duration, rate] = data.samples[n];
+  const [, text, speaker, language, duration, rate] = data.samples[n];
   const systems = data.systems.map((_, other) => other).filter((other) => data.finished[other][n]);
   // The system that was asked for stands next to the reference.
   const order = [-1, s, ...systems.filter((other) => other !== s)];
-  const tracks = order.map((track) => ({ track, clip: clipOf.get(`${n} ${track}`) }));
-  const heard = tracks.filter(({ clip }) => clip !== undefined);
+  const clips = order.map((track) => ({ track, clip: clipOf.get(`${n} ${track}`) }));
+  const heard = clips.filter(({ clip }) => clip !== undefined);
+  // Where nothing is heard, only those are told of that could have been.
+  const tracks = clips.filter(({ track, clip }) => clip !== undefined || (track < 0 ? !isAsked(n) || duration !== null : data.systems[track].speaks));
+  const compares = heard.length > 1 && heard[0].track < 0;
   current = { n, s, tracks, lastEstimate: s, loaded: 0, pictures: new Map(), mode: "levels", last: null };
 
-  const facts = [speaker && `speaker ${speaker}`, language, duration !== null && `${duration.toFixed(2)} s`, rate && `${rate / 1000} kHz`].filter(Boolean).join(", ");
+  const facts = [speaker && `speaker ${speaker}`, language, duration !== null && `${isAsked(n) ? "question of " : ""}${duration.toFixed(2)} s`, rate && `${rate / 1000} kHz`].filter(Boolean).join(", ");
   const place = view.rows.findIndex(([a, b]) => a === s && b === n);
   const step = (by) => {
     const next = view.rows[place + by];
@@ -42,7 +45,7 @@ function openSample(n, s) {
       el(
         "div",
         { class: "detail-title" },
-        el("div", null, el("h2", { id: "detail-title", tabindex: -1, autofocus: true }, id), el("small", null, facts), text && el("p", null, text)),
+        el("div", null, el("h2", { id: "detail-title", tabindex: -1, autofocus: true }, labelOf(data.samples[n])), el("small", null, facts), text && el("p", null, text)),
         el(
           "div",
           null,
@@ -51,24 +54,24 @@ function openSample(n, s) {
           el("button", { type: "button", class: "plain", id: "detail-close", onclick: () => detail.close() }, "Close"),
         ),
       ),
-      heard.length > 0 && transport(),
+      heard.length > 0 && transport(compares),
     ),
     body,
   );
-  if (heard.length) body.append(trackOptions(), el("div", { class: "tracks" }, tracks.map((entry) => trackRow(n, entry))));
-  else body.append(elsewhere(n, order));
+  if (heard.length) body.append(trackOptions(compares && !isAsked(n)), el("div", { class: "tracks" }, tracks.map((entry) => trackRow(n, entry))));
+  else if (tracks.length) body.append(elsewhere(n, order));
   body.append(...exchange(n, order), ...transcripts(n, order), scoreTable(n, order), ...remarks(n, order));
   if (!detail.open) detail.showModal();
   detail.scrollTop = 0;
   load(n, heard, rate);
 }
 
-function transport() {
+function transport(compares) {
   return el(
     "div",
     { class: "transport" },
     el("button", { type: "button", class: "plain play", id: "play", disabled: true, onclick: () => (player.playing ? player.pause() : player.play()) }, "Play"),
-    el(
+    compares && el(
       "div",
       { class: "ab", role: "group", "aria-label": "A/B; key X changes, the position is kept", title: "Key X changes; the position is kept." },
       el("button", { type: "button", class: "plain", id: "hear-a", disabled: true, "aria-pressed": "false", onclick: () => player.hear(-1) }, el("b", null, "A"), nameOf(-1)),
@@ -79,8 +82,9 @@ function transport() {
   );
 }
 
-function trackOptions() {
-  const modes = [["levels", "Spectrogram"], ["difference", "Difference from the reference"]];
+// An answer is no altered question: only what should be alike has a difference to show.
+function trackOptions(differs) {
+  const modes = differs ? [["levels", "Spectrogram"], ["difference", "Difference from the reference"]] : [];
   const scale = el("canvas", { width: 256, height: 1 });
   return el(
     "div",
@@ -160,7 +164,7 @@ async function load(n, heard, rate) {
   byId("play").disabled = false;
   byId("position").disabled = false;
   byId("position").max = player.duration;
-  for (const id of ["hear-a", "hear-b"]) byId(id).disabled = !(player.tracks.has(-1) && player.tracks.size > 1);
+  for (const button of detail.querySelectorAll(".ab button")) button.disabled = !(player.tracks.has(-1) && player.tracks.size > 1);
   showPlaying();
   await drawPictures(mine);
 }
@@ -210,7 +214,7 @@ function showScale() {
   const difference = current.mode === "difference";
   paint(detail.querySelector(".scale canvas"), 256, 1, difference ? DIFFERENCE_COLOURS : LEVEL_COLOURS, (n) => n / 255);
   byId("scale-low").textContent = difference ? `lost −${DIFFERENCE_DB} dB` : `${number(FLOOR_DB, 0)} dB`;
-  byId("scale-high").textContent = difference ? `+${DIFFERENCE_DB} dB added` : player.tracks.has(-1) ? "the reference's peak" : "the first track's peak";
+  byId("scale-high").textContent = difference ? `+${DIFFERENCE_DB} dB added` : player.tracks.has(-1) ? `the ${nameOf(-1)}’s peak` : "the first track's peak";
 }
 
 function toggle(track) {
@@ -236,10 +240,12 @@ function showPlaying() {
   if (!byId("play")) return;
   if (player.heard >= 0) current.lastEstimate = player.heard;
   byId("play").textContent = player.playing ? "Pause" : "Play";
-  const estimate = estimateToCompare();
-  byId("name-b").textContent = estimate === undefined ? "–" : nameOf(estimate);
-  byId("hear-a").setAttribute("aria-pressed", String(player.heard === -1));
-  byId("hear-b").setAttribute("aria-pressed", String(player.heard !== null && player.heard >= 0));
+  if (byId("hear-a")) {
+    const estimate = estimateToCompare();
+    byId("name-b").textContent = estimate === undefined ? "–" : nameOf(estimate);
+    byId("hear-a").setAttribute("aria-pressed", String(player.heard === -1));
+    byId("hear-b").setAttribute("aria-pressed", String(player.heard !== null && player.heard >= 0));
+  }
   for (const row of detail.querySelectorAll(".track")) {
     const track = Number(row.dataset.track);
     const active = player.heard === track && player.tracks.has(track);

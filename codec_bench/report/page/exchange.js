@@ -1,6 +1,8 @@
 // A question and its answers: what the model was given, what was right, what it said and how that was read.
 const exchangeOf = new Map(data.exchanges.map(([system, sample, told]) => [`${system} ${sample}`, told]));
 
+const isAsked = (n) => data.systems.some((_, s) => exchangeOf.has(`${s} ${n}`));
+
 function told(label, text, kind) {
   if (text === undefined || text === null) return null;
   return el("div", { class: "told" }, el("span", { class: "told-label" }, label), el("pre", { class: kind }, text));
@@ -38,5 +40,5 @@ function exchange(n, order) {
       told("verdict", (content.verdicts || []).join("\n") || null, "verdict"),
     );
   });
-  return [el("h3", null, "Question and answer"), asked, ...answers];
+  return [el("h3", null, "Question and answer"), asked, el("div", { class: "answers" }, answers)];
 }

@@ -20,6 +20,14 @@ MAX_SUBSET_ROWS = 200
 SHORT = 8
 
 
+def asked_aloud(run: Run) -> list[str]:
+    """Ids of the questions whose sound the record kept; none for runs of codecs."""
+    if not has_answers(run):
+        return []
+    rows = run.query("SELECT p.id FROM questions q JOIN samples p ON p.number = q.number WHERE q.audio IS NOT NULL")
+    return [id for (id,) in rows]
+
+
 def collect_exchanges(
     runs: Sequence[Run], systems: Sequence[Any], places: Sequence[Mapping[str, int]], position: Mapping[int, int]
 ) -> list[list[Any]]:

@@ -1,14 +1,17 @@
 // The table of samples: one row per sample and system, filtered, sorted, a page at a time.
 const PAGE = 50;
-const [ID, TEXT, SPEAKER, LANGUAGE, DURATION, RATE] = [0, 1, 2, 3, 4, 5];
+const [ID, TEXT, SPEAKER, DURATION] = [0, 1, 2, 4];
 const view = { metric: firstColumn, system: -1, status: "all", text: "", sort: { key: firstColumn, worst: true }, page: 0, rows: [] };
-const searchable = data.samples.map((sample) => `${sample[ID]}\n${sample[TEXT]}\n${sample[SPEAKER]}`.toLocaleLowerCase());
+const searchable = data.samples.map((sample) => `${labelOf(sample)}\n${sample[TEXT]}\n${sample[SPEAKER]}`.toLocaleLowerCase());
 for (const [, sample, told] of data.exchanges) searchable[sample] += `\n${told.answer || ""}\n${told.transcript || ""}`.toLocaleLowerCase();
 const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${sample}`, notes]));
+// Sound of a row: the estimate's, or that of the question which was answered in text.
+const isHeard = (s, n) => clipOf.has(`${n} ${s}`) || (exchangeOf.has(`${s} ${n}`) && clipOf.has(`${n} -1`));
+const isTimed = data.samples.some((sample) => sample[DURATION] !== null);
 const collator = new Intl.Collator("en", { numeric: true });
 
 function valueOf(row, key) {
-  if (key === "sample") return data.samples[row[1]][ID];
+  if (key === "sample") return labelOf(data.samples[row[1]]);
   if (key === "system") return row[0];
   if (key === "length") return data.samples[row[1]][DURATION];
   return data.values[row[0]][key][row[1]];
@@ -23,7 +26,7 @@ function selectRows() {
     trouble: (s, n) => missing.has(`${s} ${n}`),
     noted: (s, n) => noted.has(`${s} ${n}`),
     flagged: (s, n) => Boolean(detailsOf.get(`${s} ${n}`)?.get(view.metric)?.flag),
-    sound: (s, n) => clipOf.has(`${n} ${s}`),
+    sound: (s, n) => isHeard(s, n),
   }[view.status];
   const rows = [];
   data.samples.forEach((_, n) => {
@@ -84,7 +87,7 @@ function drawRows() {
   view.page = Math.min(Math.max(0, view.page), pages - 1);
   const columns = [view.metric, ...data.columns.map((_, c) => c).filter((c) => c !== view.metric)];
 
-  const heads = [["sample", "Sample", "left name"], ["system", "System", "left"], ...columns.map((c) => [c, null, null]), ["length", "Length", null]];
+  const heads = [["sample", "Sample", "left name"], ["system", "System", "left"], ...columns.map((c) => [c, null, null]), ...(isTimed ? [["length", data.asked ? "Question’s length" : "Length", null]] : [])];
   const head = el("tr");
   for (const [key, label, kind] of heads) {
     const column = data.columns[key];
@@ -105,8 +108,8 @@ function drawRows() {
   body.replaceChildren(
     ...part.map(([s, n]) => {
       const sample = data.samples[n];
-      const sound = clipOf.has(`${n} ${s}`);
-      const open = el("button", { type: "button", class: "open" }, sample[ID]);
+      const sound = isHeard(s, n);
+      const open = el("button", { type: "button", class: "open" }, labelOf(sample));
       const length = sample[DURATION] === null ? "–" : `${sample[DURATION].toFixed(1)} s`;
       return el(
         "tr",
@@ -119,7 +122,7 @@ function drawRows() {
         ),
         el("td", { class: "left" }, el("span", { class: "mark" }, marker(data.systems[s].family)), data.systems[s].label),
         columns.map((c) => valueCell(s, n, c)),
-        el("td", null, length),
+        isTimed && el("td", null, length),
       );
     }),
   );
@@ -183,12 +186,11 @@ function startSamples() {
       byId("samples").scrollIntoView();
     });
   }
-  const places = new Map(data.samples.map((sample, n) => [sample[ID], n]));
   for (const cell of document.querySelectorAll("[data-example]")) {
-    const n = places.get(cell.textContent);
-    if (n === undefined) continue;
+    const n = Number(cell.dataset.example);
+    const first = Math.max(0, data.finished.findIndex((done) => done[n]));
     const [system] = cell.closest("tr").querySelector("[data-show]").dataset.show.split(" ").map(Number);
-    cell.replaceChildren(el("button", { type: "button", class: "link", onclick: () => openSample(n, Math.max(0, system)) }, cell.textContent));
+    cell.replaceChildren(el("button", { type: "button", class: "link", onclick: () => openSample(n, system < 0 ? first : system) }, labelOf(data.samples[n])));
   }
   showSamples({});
 }

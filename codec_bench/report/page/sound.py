@@ -56,7 +56,7 @@ def choose_clips(
         seen.add(sample)
         group = [(system, path) for system, path in sounds(sample) if is_sound(path)]
         size = sum(4 * -(-path.stat().st_size // 3) for path in {path for _, path in group})
-        if not any(system >= 0 for system, _ in group):
+        if not group:
             continue
         if size > budget_bytes:
             misses += 1
