@@ -286,7 +286,9 @@ def test_a_rule_with_two_references_takes_the_better_one():
     metric = build_metric("wer[pocketsphinx]@official/ultraeval-audio/long-tts")
     heard = {"pocketsphinx": {"transcript": "doctor smith came"}}
     written = Inputs("a", 16000, text="Dr. Smith came", language="en", estimate_features=heard)
-    spoken = Inputs("b", 16000, text="Dr. Smith came", spoken="doctor smith came", language="en", estimate_features=heard)
+    spoken = Inputs(
+        "b", 16000, text="Dr. Smith came", spoken="doctor smith came", language="en", estimate_features=heard
+    )
     one, two = metric.compute([written, spoken])
     assert one.value == pytest.approx(1 / 3) and two.value == 0.0
     # Another rule has one reference, and a second does not disturb it.
