@@ -1,1 +1,1 @@
-"""Judges: what a judge's reply says (`replies`)."""
+"""Judges: rubrics, what a judge is asked by them (`rating`), and what its reply says (`replies`)."""
