@@ -26,7 +26,8 @@ from codec_bench.engine.run import LOOK_AHEAD_S, Engine, Settings
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
 from codec_bench.registry import is_own_code
-from codec_bench.store.record import Run, RunWriter
+from codec_bench.store.record import Run
+from codec_bench.store.writer import RunWriter
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24

@@ -4,7 +4,8 @@ import pytest
 
 from codec_bench.comparison import compare
 from codec_bench.errors import UserError
-from codec_bench.store.record import ItemRecord, RunWriter
+from codec_bench.store.record import ItemRecord
+from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 

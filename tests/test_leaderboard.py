@@ -11,7 +11,8 @@ import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.leaderboard import Column, average, board_names, leaderboard
-from codec_bench.store.record import ItemRecord, RunWriter
+from codec_bench.store.record import ItemRecord
+from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 BOARDS = ("ultraeval-codec", "ultraeval-generation", "ultraeval-understanding")

@@ -33,7 +33,8 @@ from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import CodecResult, CodecWork, Fault, FeatureWork, MetricWork, StageSpec, compute_scores
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import inputs_or_score
-from codec_bench.store.record import ItemRecord, RunWriter
+from codec_bench.store.record import ItemRecord
+from codec_bench.store.writer import RunWriter
 from codec_bench.text.language import base_language
 from codec_bench.types import SPOKEN, Sample, Score
 

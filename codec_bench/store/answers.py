@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codec_bench.store.record import ItemRecord, Run, RunWriter, storable
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.writer import RunWriter, storable
 from codec_bench.types import Score
 
 TABLES = """

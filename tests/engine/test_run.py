@@ -14,7 +14,7 @@ import pytest
 from codec_bench.api import evaluate
 from codec_bench.data import open_source
 from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
-from codec_bench.store.record import RunWriter
+from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio
 
 METRICS = "stoi,si_sdr,mel_distance,bitrate"

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from codec_bench.stats.summary import MAX_REASONS, summarise
-from codec_bench.store.record import ItemRecord, Run, RunWriter
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 FACTS = {

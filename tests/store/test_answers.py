@@ -10,7 +10,8 @@ import pytest
 
 from codec_bench.errors import RunLocked, RunMismatch, UserError
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges, has_answers
-from codec_bench.store.record import ItemRecord, Run, RunWriter, open_run
+from codec_bench.store.record import ItemRecord, Run, open_run
+from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 FACTS = {"protocol": "m/1", "kind": "answer", "unit": "", "higher_is_better": True, "aggregate": "mean"}
