@@ -9,8 +9,7 @@ Conventions
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,19 +18,17 @@ from urllib.parse import quote
 import numpy as np
 
 from codec_bench.report import numbers
+from codec_bench.report.page.choose import choose_rows, worth_hearing
 from codec_bench.report.page.exchanges import (
     asked_aloud,
     collect_exchanges,
-    counting_rows,
-    published_rows,
-    subset_rows,
 )
-from codec_bench.report.page.sound import Clip, choose_clips
+from codec_bench.report.page.sound import choose_clips
+from codec_bench.report.page.written import reason, reasons, written
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run, SampleRow
 
-_BROKEN = {"failed", "unparsed", "undefined", "no_estimate", "not_scored"}
 _TEXT_CHARACTERS = 4000
 _DETAIL_ENTRIES = 16
 _HEAD = ("name", "base", "variant", "unit", "factor", "higher", "arrow", "protocol", "what", "places", "single")
@@ -88,10 +85,10 @@ def collect(
         reference = _reference(runs, places, samples[sample].id, sample) if wanted else None
         return [*([(-1, reference)] if reference else []), *estimates.get(sample, [])]
 
-    clips = choose_clips(_worth_hearing(values, columns, len(samples)), sounds, audio_bytes)
+    clips = choose_clips(worth_hearing(values, columns, len(samples)), sounds, audio_bytes)
     finished, item_trouble = _items(runs, systems, places)
     heard = dict.fromkeys(clip.sample for clip in clips)
-    chosen = _choose_rows(
+    chosen = choose_rows(
         values, columns, summaries, systems, heard, item_trouble, len(samples), max_rows // max(1, len(systems))
     )
     position = {sample: n for n, sample in enumerate(chosen)}
@@ -123,12 +120,12 @@ def collect(
     files = list(dict.fromkeys(clip.path for clip in clips))
     place = {path: n for n, path in enumerate(files)}
     data["clips"] = [[position[clip.sample], clip.system, place[clip.path]] for clip in clips]
-    page = _page(runs, names, systems, heads, entries, summaries, samples, len(chosen), clips)
+    page = written(runs, names, systems, heads, entries, summaries, samples, len(chosen), clips)
     page["asked"], page["benchmarks"] = data["asked"], len(set(benchmarks))
     page["timed"] = any(sample.duration_s is not None for sample in samples)
     page["reasons"] = [
-        _reason(row, systems, heads, position.get(places[row["run"]].get(row["example"])))
-        for row in _reasons(runs, systems, summaries)
+        reason(row, systems, heads, position.get(places[row["run"]].get(row["example"])))
+        for row in reasons(runs, systems, summaries)
     ]
     return Collected(page, data, files)
 
@@ -220,35 +217,6 @@ def _values(
     return values
 
 
-def _worst_first(values: np.ndarray, columns: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[int]:
-    """Samples by how bad they are for some system and metric: every pair's worst, then every pair's second, ..."""
-    orders = []
-    for c, ((name, _), facts) in enumerate(columns.items()):
-        if name == "bitrate" or facts.get("higher_is_better") is None:
-            continue
-        for of_system in values[:, c]:
-            badness = -of_system if facts["higher_is_better"] else of_system
-            order = np.argsort(-badness, kind="stable")
-            orders.append(order[np.isfinite(of_system[order])])
-    for rank in range(max(map(len, orders), default=0)):
-        for order in orders:
-            if rank < len(order):
-                yield int(order[rank])
-
-
-def _worth_hearing(values: np.ndarray, columns: Mapping[tuple[str, str], Any], count: int) -> Iterator[int]:
-    """Worst cases and random samples in turn, each once."""
-    spread = list(range(count))
-    random.Random(0).shuffle(spread)
-    seen: set[int] = set()
-    worst = _worst_first(values, columns)
-    for drawn in spread:
-        for sample in (next((w for w in worst if w not in seen), None), drawn):
-            if sample is not None and sample not in seen:
-                seen.add(sample)
-                yield sample
-
-
 def _items(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
 ) -> tuple[list[set[int]], list[tuple[int, int, str, str | None, Sequence[str]]]]:
@@ -281,40 +249,6 @@ def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str
     """A sample's reference audio from the first run that has the sample and its audio."""
     found = (run.reference_audio(id) for run, place in zip(runs, places) if place.get(id) == sample)
     return next((path for path in found if path is not None), None)
-
-
-def _choose_rows(
-    values: np.ndarray,
-    columns: Mapping[tuple[str, str], Mapping[str, Any]],
-    summaries: Sequence[Mapping[str, Any]],
-    systems: Sequence[System],
-    heard: Mapping[int, None],
-    item_trouble: Iterable[tuple[int, int, str, str | None, Sequence[str]]],
-    count: int,
-    limit: int,
-) -> list[int]:
-    """The samples whose rows the page holds, in the data's order: all, or those with sound, failures, worst, random."""
-    if count <= limit:
-        return list(range(count))
-    chosen = dict(heard)
-    broken = [sample for _, sample, status, _, _ in item_trouble if status != "ok"]
-    for s, system in enumerate(systems):
-        for c, (name, _) in enumerate(columns):
-            entry = summaries[system.run]["systems"][system.name]["metrics"].get(name)
-            if entry and entry["n"] and _BROKEN & set(entry["missing"]):
-                broken += np.flatnonzero(np.isnan(values[s, c])).tolist()
-    for share, source in ((0.4, broken), (0.8, _worst_first(values, columns)), (1.0, _shuffled(count))):
-        for sample in source:
-            if len(chosen) >= max(share * limit, len(heard)):
-                break
-            chosen.setdefault(sample)
-    return sorted(chosen)
-
-
-def _shuffled(count: int) -> list[int]:
-    order = list(range(count))
-    random.Random(1).shuffle(order)
-    return order
 
 
 def _data(
@@ -486,139 +420,3 @@ def _heads(
             }
         )
     return heads
-
-
-def _page(
-    runs: Sequence[Run],
-    names: Sequence[str],
-    systems: Sequence[System],
-    heads: Sequence[Mapping[str, Any]],
-    entries: Sequence[Sequence[Mapping[str, Any] | None]],
-    summaries: Sequence[Mapping[str, Any]],
-    samples: Sequence[SampleRow],
-    rows: int,
-    clips: Sequence[Clip],
-) -> dict[str, Any]:
-    """What the template writes."""
-    return {
-        "title": " · ".join(names),
-        "runs": [_run(run, name, summary) for run, name, summary in zip(runs, names, summaries)],
-        "heads": heads,
-        "table": [
-            {
-                "label": system.label,
-                "unprocessed": system.name == numbers.UNPROCESSED,
-                "lost": lost,
-                "cells": [_shown(entry, head, s, lost) for entry, head in zip(row, heads)],
-            }
-            for s, (system, row) in enumerate(zip(systems, entries))
-            for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
-        ],
-        "counting": counting_rows(systems, heads, entries),
-        "subsets": subset_rows(systems, heads, entries),
-        "published": published_rows(runs),
-        "samples": len(samples),
-        "shown_samples": rows,
-        "heard_samples": len({clip.sample for clip in clips}),
-        "sound_mb": sum(path.stat().st_size for path in {clip.path for clip in clips}) * 4 / 3 / 1e6,
-    }
-
-
-def _reasons(
-    runs: Sequence[Run], systems: Sequence[System], summaries: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Why there are no values, over all runs: systems by their labels, metrics with their protocol."""
-    labels = {(system.run, system.name): system.label for system in systems}
-    rows = []
-    for r, (run, summary) in enumerate(zip(runs, summaries)):
-        metrics = run.metrics
-        for row in summary["failures"]["reasons"]:
-            protocol = metrics[row["metric"]].get("protocol", "") if row["metric"] else ""
-            rows.append({**row, "run": r, "system": labels[r, row["system"]], "protocol": protocol})
-    return numbers.grouped_reasons(rows)
-
-
-def _reason(
-    row: Mapping[str, Any], systems: Sequence[System], heads: Sequence[Mapping[str, Any]], example: int | None
-) -> dict[str, Any]:
-    """One row of the failures, with the filter that shows its rows: a column, and a system where it is one alone.
-
-    `example` is the position among the page's samples of the one that is named, or None where it is not there.
-    """
-    keys = [(head["name"], head["protocol"]) for head in heads]
-    labels = [system.label for system in systems]
-    return {
-        **row,
-        "sample": example,
-        "column": keys.index((row["metric"], row["protocol"])) if row["metric"] else -1,
-        "place": labels.index(row["systems"][0]) if len(row["systems"]) == 1 else -1,
-        "where": f"all {len(systems)}" if len(row["systems"]) == len(systems) > 1 else ", ".join(row["systems"]),
-    }
-
-
-def _shown(entry: Mapping[str, Any] | None, head: Mapping[str, Any], system: int, lost: int) -> dict[str, Any] | None:
-    if entry is None:
-        return None
-    factor, places, value = head["factor"], head["places"], entry["value"]
-    return {
-        "value": numbers.number(None if value is None else factor * value, places),
-        "half": numbers.half_width(entry, places, factor),
-        "interval": [numbers.number(factor * bound, places) for bound in entry["ci95"]] if entry["ci95"] else None,
-        "n": entry["n"],
-        "failed": entry["failed"],
-        "flagged": entry["failed"] > lost,
-        "missing": ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in entry["missing"].items()),
-        "missing_word": " ".join(entry["missing"]).replace("_", " "),
-        "harmless": set(entry["missing"]) <= ({"refused"} if entry["n"] else {"refused", "undefined"}),
-        "best": system in head["best"],
-    }
-
-
-def _run(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
-    meta, counts = run.meta, run.counts()
-    timings, config, data = (meta.get(key) or {} for key in ("timings", "config", "data"))
-    audio_s = data.get("audio_s")
-    if audio_s is None:
-        known = [s.duration_s for s in run.samples() if s.duration_s is not None]
-        audio_s = sum(known) if known else None
-    reasons = summary["failures"]["reasons"]
-    undefined = sum(row["count"] for row in reasons if row["metric"] and row["status"] in ("undefined", "refused"))
-    stages = [stage for stage in timings.get("stages") or [] if isinstance(stage, Mapping)]
-    speeds = {s: t for s, t in (timings.get("systems") or {}).items() if isinstance(t, Mapping)}
-    return {
-        "name": name,
-        "asked": has_answers(run),
-        "state": meta.get("state") or "unknown",
-        "started": meta.get("started"),
-        "finished": meta.get("finished"),
-        "wall_s": timings.get("wall_s"),
-        "data": str(data.get("name") or config.get("data") or "unknown"),
-        "audio_s": audio_s,
-        "counts": counts,
-        "speakers": len({s.speaker for s in run.samples() if s.speaker}),
-        "seed": config.get("seed"),
-        "failed_items": summary["failures"]["items"],
-        "failed_scores": summary["failures"]["scores"],
-        "undefined_scores": undefined,
-        "versions": meta.get("versions") or {},
-        "machine": meta.get("machine") or {},
-        "unmatched": [str(name) for name in data.get("unmatched") or []],
-        "how": meta.get("how") or {},
-        "config": config,
-        "fingerprint": meta.get("fingerprint") or {},
-        "systems": run.systems,
-        "metrics": run.metrics,
-        "machine_line": _machine_line(meta.get("machine") or {}),
-        "stages": stages,
-        "stage_keys": list(dict.fromkeys(key for stage in sorted(stages, key=len, reverse=True) for key in stage)),
-        "speeds": speeds,
-        "speed_keys": list(dict.fromkeys(key for speed in speeds.values() for key in speed)),
-    }
-
-
-def _machine_line(machine: Mapping[str, Any]) -> list[str]:
-    """The machine in a few words: the GPU where there is one, the processor, its cores."""
-    gpu = str(machine.get("gpu") or "")
-    named = [str(machine[key]) for key in ("cpu", "machine", "processor") if machine.get(key)][:1]
-    cores = [f"{machine['cores']} cores"] if machine.get("cores") else []
-    return [*([gpu] if gpu and gpu != "none" else []), *named, *cores] or ["recorded below"]

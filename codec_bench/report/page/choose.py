@@ -1,0 +1,77 @@
+"""Which samples a page holds, and which of them it lets be heard."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from codec_bench.report.page.collect import System
+
+_BROKEN = {"failed", "unparsed", "undefined", "no_estimate", "not_scored"}
+
+
+def _worst_first(values: np.ndarray, columns: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[int]:
+    """Samples by how bad they are for some system and metric: every pair's worst, then every pair's second, ..."""
+    orders = []
+    for c, ((name, _), facts) in enumerate(columns.items()):
+        if name == "bitrate" or facts.get("higher_is_better") is None:
+            continue
+        for of_system in values[:, c]:
+            badness = -of_system if facts["higher_is_better"] else of_system
+            order = np.argsort(-badness, kind="stable")
+            orders.append(order[np.isfinite(of_system[order])])
+    for rank in range(max(map(len, orders), default=0)):
+        for order in orders:
+            if rank < len(order):
+                yield int(order[rank])
+
+
+def worth_hearing(values: np.ndarray, columns: Mapping[tuple[str, str], Any], count: int) -> Iterator[int]:
+    """Worst cases and random samples in turn, each once."""
+    spread = list(range(count))
+    random.Random(0).shuffle(spread)
+    seen: set[int] = set()
+    worst = _worst_first(values, columns)
+    for drawn in spread:
+        for sample in (next((w for w in worst if w not in seen), None), drawn):
+            if sample is not None and sample not in seen:
+                seen.add(sample)
+                yield sample
+
+
+def choose_rows(
+    values: np.ndarray,
+    columns: Mapping[tuple[str, str], Mapping[str, Any]],
+    summaries: Sequence[Mapping[str, Any]],
+    systems: Sequence[System],
+    heard: Mapping[int, None],
+    item_trouble: Iterable[tuple[int, int, str, str | None, Sequence[str]]],
+    count: int,
+    limit: int,
+) -> list[int]:
+    """The samples whose rows the page holds, in the data's order: all, or those with sound, failures, worst, random."""
+    if count <= limit:
+        return list(range(count))
+    chosen = dict(heard)
+    broken = [sample for _, sample, status, _, _ in item_trouble if status != "ok"]
+    for s, system in enumerate(systems):
+        for c, (name, _) in enumerate(columns):
+            entry = summaries[system.run]["systems"][system.name]["metrics"].get(name)
+            if entry and entry["n"] and _BROKEN & set(entry["missing"]):
+                broken += np.flatnonzero(np.isnan(values[s, c])).tolist()
+    for share, source in ((0.4, broken), (0.8, _worst_first(values, columns)), (1.0, _shuffled(count))):
+        for sample in source:
+            if len(chosen) >= max(share * limit, len(heard)):
+                break
+            chosen.setdefault(sample)
+    return sorted(chosen)
+
+
+def _shuffled(count: int) -> list[int]:
+    order = list(range(count))
+    random.Random(1).shuffle(order)
+    return order
