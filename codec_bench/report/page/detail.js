@@ -378,6 +378,7 @@ function remarks(n, order) {
 
 function startDetail() {
   detail.addEventListener("close", () => {
+    if (detail.open) return; // another sample was opened before the browser told of the closing
     player.clear();
     document.body.append(tip);
     const row = current && byId("sample-table").querySelector(`[data-row="${current.s} ${current.n}"] .open`);
