@@ -19,10 +19,14 @@ from typing import Any
 import numpy as np
 
 from codec_bench.config.paths import cache_folder
+from codec_bench.store.bounded import drop_oldest, open_bounded, over_bound
 
 MAX_BYTES = 4 << 30
 _FLUSH = 256
 _ARRAY = "\x00array"
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS features (key TEXT PRIMARY KEY, value BLOB NOT NULL, used REAL NOT NULL) WITHOUT ROWID;"
+)
 
 
 def pack(result: dict[str, Any]) -> bytes:
@@ -70,14 +74,8 @@ class FeatureCache:
         if path is None:
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=2.0, isolation_level=None)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = OFF")  # a lost cache entry is computed again
-            self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS features (key TEXT PRIMARY KEY, value BLOB NOT NULL, used REAL NOT NULL) WITHOUT ROWID"
-            )
+            # A lost cache entry is computed again.
+            self._db = open_bounded(path, _TABLES, synchronous="OFF")
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
 
@@ -124,21 +122,9 @@ class FeatureCache:
         self._used.clear()
 
     def _shrink(self) -> None:
-        pages, free, size = (
-            self._db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size")
-        )
-        excess = (pages - free) * size - self._max_bytes
-        if excess <= 0:
-            return
-        doomed, freed = [], 0
-        # A tenth more than needed, so that a full cache is not trimmed at every flush.
-        for key, length in self._db.execute("SELECT key, LENGTH(value) FROM features ORDER BY used"):
-            doomed.append((key,))
-            freed += length
-            if freed >= excess + self._max_bytes // 10:
-                break
-        self._db.executemany("DELETE FROM features WHERE key = ?", doomed)
-        self._db.execute("PRAGMA incremental_vacuum")
+        excess = over_bound(self._db, self._max_bytes)
+        if excess > 0:  # a tenth more than needed, so that a full cache is not trimmed at every flush
+            drop_oldest(self._db, "features", "LENGTH(value)", excess + self._max_bytes // 10)
 
     def _give_up(self, error: Exception) -> None:
         self.trouble = f"the feature cache is off: {error}"

@@ -27,9 +27,15 @@ import numpy as np
 from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError
+from codec_bench.store.bounded import drop_oldest, open_bounded, over_bound
 from codec_bench.types import Audio, Request, Response
 
 FILE = "responses.sqlite"
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS responses "
+    "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS sounds (file TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
+)
 MAX_BYTES = 8 << 30
 _FLUSH = 256
 _KEPT = ("text", "usage", "finish", "cut_s", "notes")
@@ -61,16 +67,7 @@ class ResponseCache:
         if path is None:
             return
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            self._db.executescript(
-                "CREATE TABLE IF NOT EXISTS responses "
-                "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
-                "CREATE TABLE IF NOT EXISTS sounds (file TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
-            )
+            self._db = open_bounded(path, _TABLES, synchronous="NORMAL", check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
 
@@ -185,23 +182,13 @@ class ResponseCache:
         return row[0] if row else None
 
     def _shrink(self) -> None:
-        pages, free, size = (
-            self._db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size")
-        )
-        excess = (pages - free) * size - self._max_bytes
+        excess = over_bound(self._db, self._max_bytes)
         if excess <= 0:
             return
         # Digests of files are made again where they are needed; a tenth more than needed, not to trim at every flush.
-        doomed, freed = [], 0
         self._db.execute("DELETE FROM sounds")
-        query = "SELECT key, LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0) FROM responses ORDER BY used"
-        for key, length in self._db.execute(query):
-            doomed.append((key,))
-            freed += length
-            if freed >= excess + self._max_bytes // 10:
-                break
-        self._db.executemany("DELETE FROM responses WHERE key = ?", doomed)
-        self._db.execute("PRAGMA incremental_vacuum")
+        length = "LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0)"
+        drop_oldest(self._db, "responses", length, excess + self._max_bytes // 10)
 
     def _give_up(self, error: Exception) -> None:
         self.trouble = f"the response cache is off: {error}"

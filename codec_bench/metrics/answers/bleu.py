@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from codec_bench.errors import MissingExtra, UnknownName, UserError
@@ -109,7 +109,7 @@ def _older(found: Any) -> float:
 def _sacrebleu_version() -> str:
     try:
         return version("sacrebleu")
-    except Exception:
+    except PackageNotFoundError:
         raise MissingExtra("BLEU", "sacrebleu", "text") from None
 
 
