@@ -95,30 +95,6 @@ def server():
     made.server_close()
 
 
-@pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
-    """Runs `codec-bench ARGS` in this process; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    for variable in ("OPENAI_API_KEY", "CODEC_BENCH_DATA"):
-        monkeypatch.delenv(variable, raising=False)
-
-    def run(*args):
-        from codec_bench.cli import main
-
-        monkeypatch.setattr(sys, "argv", ["codec-bench", *map(str, args)])
-        capsys.readouterr()
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
 def asking(server, mirror, out="run", *, name=NAME, attempts=1):
     return [
         "run", name, "--model", "openai-chat", "--data", mirror, "--out", out, "--no-cache", "--json", "--set", f"openai-chat.attempts={attempts}",

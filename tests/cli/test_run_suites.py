@@ -153,29 +153,6 @@ def mirror(tmp_path_factory):
 
 
 @pytest.fixture
-def command(tmp_path, monkeypatch, capsys):
-    """Runs `codec-bench ARGS` in this process, where what it imports is there already; returns (exit code, stdout, stderr)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-
-    def run(*args):
-        from codec_bench.cli import main
-
-        monkeypatch.setattr(sys, "argv", ["codec-bench", *map(str, args)])
-        capsys.readouterr()
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return run
-
-
-@pytest.fixture
 def server(tmp_path):
     made = Server()
     (tmp_path / "judge.yaml").write_text(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 
 import numpy as np
@@ -16,36 +15,11 @@ from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.record import ItemRecord, Run
 from codec_bench.types import Audio, Score
 
-pytest.importorskip("selenium")
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed (Debian: chromium chromium-driver)"
-)
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1400,900",
-)  # fmt: skip
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;</b>'{{ 7*7 }}"
 RATE = 16_000
 EXACT = {"unit": "", "higher_is_better": True, "protocol": "accuracy/exact-1", "aggregate": "mean", "kind": "answer", "range": [0, 1]}  # fmt: skip
 RATING = {**EXACT, "protocol": "rating/voicebench-open-1/judge", "kind": "rating", "range": [1, 5]}
 SIM = {**EXACT, "protocol": "sim/ge2e-1", "kind": "pair", "range": [-1, 1]}
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(service=Service(DRIVER), options=options)
-    driver.set_script_timeout(30)
-    yield driver
-    driver.quit()
 
 
 def build(folder, name, metrics, rows, benchmark="made up"):
