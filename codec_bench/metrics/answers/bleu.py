@@ -115,8 +115,10 @@ def _sacrebleu_version() -> str:
 
 @cache
 def _metric(tokeniser: str, effective_order: bool) -> Any:
-    from sacrebleu.metrics import BLEU
-
+    try:
+        from sacrebleu.metrics import BLEU
+    except ImportError:
+        raise MissingExtra("BLEU", "sacrebleu", "text") from None
     try:
         return BLEU(tokenize=tokeniser, effective_order=effective_order)
     except Exception as error:

@@ -94,3 +94,16 @@ def test_what_has_no_bleu():
     assert metric.worst(Answer("x", "a b c d", ("a b c d",))).value == 0
     with pytest.raises(UnknownName):
         load_answer_metric("bleu[14a]")
+
+
+def test_without_sacrebleu_the_extra_is_named(monkeypatch):
+    import sys
+
+    from codec_bench.errors import MissingExtra
+    from codec_bench.metrics.answers import bleu
+
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    monkeypatch.setitem(sys.modules, "sacrebleu.metrics", None)
+    bleu._metric.cache_clear()
+    with pytest.raises(MissingExtra, match="sacrebleu"):
+        load_answer_metric("bleu[13a]")
