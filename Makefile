@@ -1,10 +1,28 @@
-# Two commands: `make demo` and `make test`. Both make a virtual environment first; a changed Python file reinstalls
-# nothing, since the installation is editable.
+# Each command makes a virtual environment first, from the lists of exact versions in requirements/. A changed Python file
+# installs nothing, since the project itself is installed as editable; a changed list or pyproject.toml does.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+UV := $(BIN)/uv
+export UV_HTTP_TIMEOUT ?= 180
+# uv does not read pip's settings; an index that was given to pip is the one to use here too.
+ifdef PIP_INDEX_URL
+export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
+endif
 
-.PHONY: demo test check bench clean
+# The lists, and the extras of pyproject.toml that each holds beside the core.
+LISTS := test demo docs all
+EXTRAS_test := embedded dev
+EXTRAS_demo := embedded
+EXTRAS_docs := embedded docs
+EXTRAS_all := all gpu
+# These share one environment, so that they agree with the list of the tests. `all` has an environment of its own.
+AGREE_demo := -c requirements/test.txt
+AGREE_docs := -c requirements/test.txt
+
+CHECKED := codec_bench kernels bench tests scripts
+
+.PHONY: demo test check docs bench lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
@@ -13,8 +31,14 @@ test: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/.test
-	$(BIN)/ruff check codec_bench kernels bench tests scripts
-	$(BIN)/ruff format --check codec_bench kernels bench tests scripts
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
+	$(BIN)/mypy
+
+docs: $(VENV)/.docs
+	$(BIN)/python scripts/write_docs.py
+	$(BIN)/zensical build --strict --clean
+	$(BIN)/python scripts/write_docs.py --site build/docs
 
 bench: $(VENV)/.test
 	for script in bench/bench_*.py; do $(BIN)/python $$script || exit 1; done
@@ -22,13 +46,26 @@ bench: $(VENV)/.test
 clean:
 	rm -rf $(VENV) build dist *.egg-info
 
+# Renews the lists from pyproject.toml. Versions that are still allowed stay; `make lock UPGRADE=1` takes the newest of all.
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
+	--custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
+lock: | $(UV)
+	$(foreach list,$(LISTS),$(COMPILE) pyproject.toml $(addprefix --extra ,$(EXTRAS_$(list))) $(AGREE_$(list)) \
+		-o requirements/$(list).txt &&) true
+	echo uv | $(COMPILE) - -c requirements/test.txt -o requirements/uv.txt
+	$(COMPILE) requirements/build.in -o requirements/build.txt
+
 $(BIN)/python:
+	@$(PYTHON) -c 'import sys; found = sys.version_info[:2]; sys.exit(None if (3, 11) <= found < (3, 14) else \
+		"$(PYTHON) is Python %d.%d; codec-bench needs 3.11, 3.12 or 3.13: for example make PYTHON=python3.13" % found)'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install -c constraints.txt -e '.[embedded]'
+$(UV): requirements/uv.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements/uv.txt
 	touch $@
 
-$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install -c constraints.txt -e '.[embedded,dev]'
-	touch $@ $(VENV)/.demo
+# The lists are whole, so that nothing needs to be resolved (--no-deps); build.txt is what packages without a wheel are built with.
+$(VENV)/.%: requirements/%.txt requirements/build.txt pyproject.toml | $(UV)
+	$(UV) pip install --python $(BIN)/python --require-hashes --no-deps --build-constraints requirements/build.txt -r $<
+	$(UV) pip install --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	touch $@ $(if $(filter test,$*),$(VENV)/.demo)

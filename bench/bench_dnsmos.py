@@ -155,7 +155,7 @@ def _matrix_products_per_second(device: str) -> float:
     """What torch multiplies and adds in a second, in float32, on large matrices."""
     import torch
 
-    from codec_bench.features.precision import computing
+    from codec_bench.networks.precision import computing
 
     size = 8192 if device != "cpu" else 1024
     left = torch.ones(size, size, device=device)

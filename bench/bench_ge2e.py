@@ -24,7 +24,7 @@ from scipy.ndimage import binary_dilation
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
 from codec_bench.features import load_feature
-from codec_bench.features.ge2e import PARTIAL_FRAMES, mel_spectrogram, partial_starts, raised
+from codec_bench.features.speakers.ge2e import PARTIAL_FRAMES, mel_spectrogram, partial_starts, raised
 from codec_bench.types import Audio
 
 

@@ -28,7 +28,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
 from codec_bench.models.base import ModelInfo
-from codec_bench.models.transformers_model import TransformersModel
+from codec_bench.models.in_process.transformers_model import TransformersModel
 from codec_bench.types import Audio, Message, Request, Response
 
 RATE_HZ = 16_000

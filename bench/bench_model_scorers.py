@@ -49,10 +49,10 @@ from codec_bench import score
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
-from codec_bench.features.encoder import WAV2VEC2_BASE, WAVLM_LARGE
-from codec_bench.features.precision import computing
+from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import CONDITION, HIDDEN, PROJECTION, Utmos, network
-from codec_bench.features.wavlm_sv import WavlmLargeSv
+from codec_bench.networks.precision import computing
+from codec_bench.networks.speech_encoder import WAV2VEC2_BASE, WAVLM_LARGE
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Audio
 
@@ -146,7 +146,7 @@ def checkpoints(folder: Path, full: bool, scorers: list[str]) -> dict[str, dict[
     if "wer" in scorers:
         options["whisper-large-v3"] = {"weights": str(write_whisper(folder / "whisper", full))}
     if full and "sim" in scorers:
-        from codec_bench.features.ecapa import SpeakerNet
+        from codec_bench.networks.ecapa import SpeakerNet
 
         torch.save({"model": SpeakerNet(WAVLM_LARGE).state_dict()}, folder / "wavlm_large_finetune.pth")
         options["wavlm-large-sv"] = {"weights": str(folder / "wavlm_large_finetune.pth")}
@@ -304,7 +304,7 @@ def dnsmos_work(samples: list[int]) -> float:
     from torch.utils.flop_counter import FlopCounterMode
 
     from codec_bench.features.dnsmos import _P808, _P835, WINDOW, _folder, read_network, repeat, window_starts
-    from codec_bench.features.dnsmos_torch import Networks
+    from codec_bench.networks.dnsmos import Networks
 
     folder = _folder(None)
     networks = Networks(*(read_network(folder / network.file, network) for network in (_P835, _P808)), "cpu")

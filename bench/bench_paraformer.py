@@ -26,7 +26,7 @@ from common import append_rows, interleaved, row
 
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
-from codec_bench.features.paraformer import Paraformer
+from codec_bench.features.recognisers.paraformer import Paraformer
 from codec_bench.types import Audio
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "golden"))

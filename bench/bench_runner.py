@@ -79,7 +79,7 @@ def serve() -> int:
 
 def measure(questions: int) -> dict[str, tuple[float, float]]:
     """Seconds (wall, CPU) of the first run, of the run from the cache, and of the floor."""
-    from codec_bench.benchmarking import run_benchmark
+    from codec_bench.api.run_benchmark import run_benchmark
     from codec_bench.stats.summary import summarise
     from codec_bench.store.answers import AnswerWriter, exchanges
 

@@ -26,9 +26,9 @@ from common import append_rows, interleaved, row
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
-from codec_bench.features.encoder import WAV2VEC2_BASE, EncoderConfig, padded
-from codec_bench.features.precision import computing
 from codec_bench.features.utmos import CONDITION, HIDDEN, PROJECTION, RATE_HZ, mean_opinions, network
+from codec_bench.networks.precision import computing
+from codec_bench.networks.speech_encoder import WAV2VEC2_BASE, EncoderConfig, padded
 from codec_bench.types import Audio
 
 SMALL = EncoderConfig("group_norm", 256, 4, 4, 1024, False, conv_layers=((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2))  # fmt: skip

@@ -24,8 +24,9 @@ import torch
 from common import append_rows, interleaved, row
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
-from codec_bench.features.ecapa import SpeakerNet
-from codec_bench.features.encoder import (
+from codec_bench.networks.ecapa import SpeakerNet
+from codec_bench.networks.precision import computing
+from codec_bench.networks.speech_encoder import (
     WAVLM_LARGE,
     EncoderConfig,
     SpeechEncoder,
@@ -33,7 +34,6 @@ from codec_bench.features.encoder import (
     padded,
     standardised,
 )
-from codec_bench.features.precision import computing
 
 SMALL = EncoderConfig(
     "layer_norm", 256, 6, 4, 1024, True, ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2), relative_buckets=320
@@ -77,7 +77,7 @@ def networks(config: EncoderConfig) -> tuple[SpeakerNet, Callable[..., object] |
     ours = SpeakerNet(config).eval()
     ours.feature_extract["model"].load_state_dict(state)
     try:
-        from codec_bench.features.s3prl import mended
+        from codec_bench.features.speakers.s3prl import mended
 
         with mended():
             from s3prl.upstream.wavlm.WavLM import WavLM, WavLMConfig

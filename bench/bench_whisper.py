@@ -30,7 +30,7 @@ from common import append_rows, interleaved, row
 
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
-from codec_bench.features.whisper import WINDOWS_AT_ONCE, Whisper
+from codec_bench.features.recognisers.whisper import WINDOWS_AT_ONCE, Whisper
 from codec_bench.types import Audio
 
 RATE_HZ = 16_000

@@ -24,10 +24,10 @@ from common import append_rows, row
 from codec_bench.audio.clip import Clip
 from codec_bench.models import isolated
 from codec_bench.models.base import ModelInfo
+from codec_bench.models.workers import wire
+from codec_bench.models.workers.environment import Environment
+from codec_bench.models.workers.host import WorkerHost, WorkerSettings
 from codec_bench.types import Audio, Request
-from codec_bench.workers import wire
-from codec_bench.workers.environment import Environment
-from codec_bench.workers.host import WorkerHost, WorkerSettings
 
 CODE = """
 def load():

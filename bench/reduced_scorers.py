@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.features.base import Feature
-from codec_bench.features.precision import parse_precision
+from codec_bench.features.speakers.wavlm_sv import WAVE_EPS, WavlmSv
 from codec_bench.features.utmos import Utmos
-from codec_bench.features.wavlm_sv import WAVE_EPS, WavlmSv
 from codec_bench.metrics.sim import Sim
 from codec_bench.metrics.utmos import Utmos as UtmosMetric
+from codec_bench.networks.precision import parse_precision
 
 CONVOLUTIONS = ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2)
 UTMOS_HEAD = (128, 512)
@@ -21,14 +21,14 @@ UTMOS_HEAD = (128, 512)
 
 def speaker_config() -> Any:
     """WavLM-large's architecture in small."""
-    from codec_bench.features.encoder import EncoderConfig
+    from codec_bench.networks.speech_encoder import EncoderConfig
 
     return EncoderConfig("layer_norm", 256, 6, 4, 1024, pre_norm=True, conv_layers=CONVOLUTIONS, relative_buckets=320)
 
 
 def utmos_config() -> Any:
     """The architecture of wav2vec 2.0 base in small."""
-    from codec_bench.features.encoder import EncoderConfig
+    from codec_bench.networks.speech_encoder import EncoderConfig
 
     return EncoderConfig("group_norm", 256, 4, 4, 1024, pre_norm=False, conv_layers=CONVOLUTIONS)
 
@@ -43,14 +43,14 @@ class ReducedSpeaker(WavlmSv):
     def _network(self) -> Any:
         import torch
 
-        from codec_bench.features.ecapa import SpeakerNet
+        from codec_bench.networks.ecapa import SpeakerNet
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return SpeakerNet(speaker_config(), 128, 384, 256).eval()
 
     def _prepared(self, waves: Any, lengths: Any) -> Any:
-        from codec_bench.features.encoder import standardised
+        from codec_bench.networks.speech_encoder import standardised
 
         return standardised(waves, lengths, WAVE_EPS)
 

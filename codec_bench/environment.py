@@ -1,4 +1,4 @@
-"""What a run ran on: versions and machine, read without importing anything heavy."""
+"""The versions and the machine that a run used, found without importing large packages."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ ONNXRUNTIMES = (
     "onnxruntime-openvino",
     "onnxruntime-training",
 )
-"""Packages that all install the module `onnxruntime`, each over the others' files: one at most may be there."""
+"""Packages that all install the module `onnxruntime` and overwrite each other's files: only one may be installed."""
 
 
 def package_version(name: str) -> str | None:
-    """The installed version of a package, or None."""
+    """The installed version of a package; None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -32,13 +32,13 @@ def package_version(name: str) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of every installed package that numbers may depend on."""
+    """The versions of Python and of every installed package that may change numbers."""
     found = {name: package_version(name) for name in PACKAGES}
     return {"python": platform.python_version(), **{k: v for k, v in found.items() if v}}
 
 
 def machine() -> dict[str, str | int | float]:
-    """Processor, cores, memory and GPUs."""
+    """The machine: system, processor, cores, memory in GiB, and GPUs."""
     facts: dict[str, str | int | float] = {"system": f"{platform.system()} {platform.machine()}", "cpu": _cpu_name()}
     facts["cores"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:

@@ -1,8 +1,8 @@
-"""Errors a person can act on: what happened, what was got, what was expected, what to do.
+"""Errors that a person can act on. Their message says what was got, what was expected, and what to do.
 
 Conventions
-    A `UserError` is printed as one sentence (and a hint) without a traceback, and the command exits with 2.
-    Everything that goes wrong with one item of a run is not raised: it becomes a `Score` with a status and a reason.
+    A `UserError` is printed as one sentence and a hint, without a traceback, and the command exits with 2.
+    What goes wrong with one item of a run is not raised. It becomes a `Score` with a status and a reason.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 class UserError(Exception):
-    """Something the caller can mend.
+    """Something that the caller can put right.
 
     Args:
         message: one sentence that names the item, what was got and what was expected.
@@ -29,7 +29,7 @@ class UserError(Exception):
         return self.message if self.hint is None else f"{self.message} (hint: {self.hint})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Children have constructors of their own, and errors travel from workers to the main process.
+        # Workers send errors to the main process, and subclasses have constructors with other arguments.
         return _rebuild, (type(self), self.message, self.hint)
 
 
@@ -40,10 +40,10 @@ def _rebuild(kind: type[UserError], message: str, hint: str | None) -> UserError
 
 
 class UnknownName(UserError):
-    """A name that no registry holds; suggests the nearest ones."""
+    """A name that does not exist; the hint suggests the nearest ones, or lists all."""
 
     def __init__(self, room: str, name: str, known: Iterable[str]) -> None:
-        known = sorted(known)
+        known = sorted(set(known))
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
         super().__init__(f"there is no {room} called '{name}'", hint=hint)
@@ -60,16 +60,16 @@ class MissingExtra(UserError):
 
 
 class AudioError(UserError):
-    """Audio that cannot be read or must not be scored; the message names the item."""
+    """Audio that cannot be read or scored; the message names the item."""
 
 
 class WeightsError(UserError):
-    """Weights that are missing, or that do not fit the model they were given to."""
+    """Weights are missing or do not fit the model."""
 
 
 class RunMismatch(UserError):
-    """A run folder that was made by another configuration; the message says what differs."""
+    """A run folder was begun with other settings; the message says what differs."""
 
 
 class RunLocked(UserError):
-    """A run folder that another process is writing."""
+    """Another process is writing the run folder."""

@@ -1,23 +1,22 @@
-"""One registry for everything that has a name: literal lazy tables, entry points, dotted paths and files.
+"""Finds what a name stands for: in the project's tables, in installed packages, or in a Python file or module.
 
 Conventions
     A name may carry an argument and an operating point: `wer[pocketsphinx]`, `encodec-24khz@6`.
-    A table maps a name to `package.module:Attribute`; nothing is imported before it is used.
-    A package of one's own adds names through the entry-point group `codec_bench`: each entry point names a
-    module that holds any of the dictionaries `CODECS`, `FEATURES`, `METRICS`, `ANSWER_METRICS`,
-    `MODELS` (name to dotted path).
-    Code of one's own needs no registration: `./my_codec.py:MyCodec` and `package.module:Class` work anywhere a
-    name does.
+    A table maps a name to `package.module:Attribute`. The module is imported when the name is used, not before.
+    Another package adds names through the entry-point group `codec_bench`: each entry point names a module that holds
+    any of the dictionaries `CODECS`, `FEATURES`, `METRICS`, `ANSWER_METRICS`, `MODELS` (name to dotted path).
+    Own code needs no registration: `./my_codec.py:MyCodec` and `package.module:Class` can stand wherever a name can.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
@@ -42,10 +41,10 @@ class Spec:
 
     @classmethod
     def parse(cls, text: str) -> Spec:
-        """Takes a name apart.
+        """Splits a name into its parts.
 
         Raises:
-            UserError: it is not of the form NAME, NAME[ARGUMENT] or NAME@POINT.
+            UserError: the name is not of the form NAME, NAME[ARGUMENT] or NAME@POINT.
         """
         text = text.strip()
         if is_own_code(text):
@@ -56,8 +55,14 @@ class Spec:
         return cls(text, match["name"].strip(), match["argument"], match["point"])
 
 
+def names(value: str | Sequence[str]) -> list[str]:
+    """A list of names, from a list or from one string with commas."""
+    parts = value.split(",") if isinstance(value, str) else list(value)
+    return [p.strip() for p in parts if p.strip()]
+
+
 def is_own_code(text: str) -> bool:
-    """Whether a name is `./file.py:Class` or `package.module:Class` and so names code, not a registered entry."""
+    """Whether a name is own code (`./file.py:Class` or `package.module:Class`) and not a registered name."""
     head, colon, attribute = text.rpartition(":")
     return (
         bool(colon)
@@ -66,9 +71,15 @@ def is_own_code(text: str) -> bool:
     )
 
 
+def code_hash(name: str) -> str:
+    """64 bits of the SHA-256 of the file that a name of own code names, in hexadecimal; empty if it names no file."""
+    path = Path(name.rpartition(":")[0]).expanduser()
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
+
+
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An entry point of another package, with its tables or the error that its import raised."""
+    """An entry point of another package: its tables, or the error that its import raised."""
 
     name: str
     target: str
@@ -78,12 +89,12 @@ class Plugin:
 
 @cache
 def plugins() -> tuple[Plugin, ...]:
-    """Every installed package that adds names; a broken one is listed with its error and adds none."""
+    """Every installed package that adds names. One that cannot be imported is listed with its error and adds none."""
     found = []
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
         try:
             module = point.load()
-        except Exception as error:  # a package of somebody else's must not take this one down
+        except Exception as error:  # a broken package must not stop this one
             found.append(Plugin(point.name, point.value, {}, f"{type(error).__name__}: {error}"))
             continue
         tables = {key: dict(getattr(module, key)) for key in TABLES if hasattr(module, key)}
@@ -95,7 +106,7 @@ def load_attribute(path: str) -> Any:
     """Imports `package.module:Name` or `./file.py:Name`.
 
     Raises:
-        UserError: the file, module or attribute is not there, or its import raised.
+        UserError: the file, module or attribute does not exist, or its import raised an exception.
     """
     head, _, attribute = path.rpartition(":")
     try:
@@ -121,6 +132,7 @@ def _load_file(path: str) -> Any:
         raise UserError(f"there is no file '{path}'")
     name = f"codec_bench_own_{Path(path).stem}_{abs(hash(path)):x}"
     spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None  # Python loads every file that ends in .py
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pickling look the module up by name
     try:
@@ -132,10 +144,10 @@ def _load_file(path: str) -> Any:
 
 
 def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> Any:
-    """Calls a class with those of the options that its signature takes; an option that is None may be dropped.
+    """Calls a class with the options that its signature takes. Other options are left out if they are None.
 
     Raises:
-        UserError: an option with a value is one that the class does not take.
+        UserError: the class does not take an option that has a value.
     """
     parameters = inspect.signature(factory).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
@@ -150,10 +162,10 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
 
 
 class Registry:
-    """The names of one room.
+    """The names of one kind of thing, such as codecs or metrics.
 
     Args:
-        room: the singular word for errors, such as `metric`.
+        room: what one of them is called in messages, such as `metric`.
         key: the name of the dictionary in a plugin's module, such as `METRICS`.
         table: the project's own names.
     """
@@ -165,13 +177,16 @@ class Registry:
         """Every registered name with its dotted path.
 
         Raises:
-            UserError: two packages claim one name.
+            UserError: two packages add the same name.
         """
         merged, owner = dict(self.own), dict.fromkeys(self.own, "codec-bench")
         for plugin in plugins():
             for name, path in plugin.tables.get(self.key, {}).items():
                 if name in merged:
-                    raise UserError(f"the {self.room} '{name}' is claimed by {owner[name]} and by {plugin.target}")
+                    raise UserError(
+                        f"two packages add the {self.room} '{name}': {owner[name]} and {plugin.target}",
+                        hint="uninstall one of them, or give the name in one of them up",
+                    )
                 merged[name], owner[name] = path, plugin.target
         return merged
 
@@ -180,10 +195,10 @@ class Registry:
         return sorted(self.table())
 
     def resolve(self, name: str) -> Any:
-        """The class behind a name, a dotted path or a file.
+        """The class that a name, a dotted path or a file names.
 
         Raises:
-            UnknownName: no such name; the message suggests the nearest.
+            UnknownName: there is no such name; the message suggests the nearest.
         """
         if is_own_code(name):
             return load_attribute(name)

@@ -1,23 +1,22 @@
-"""The values that travel between rooms: frozen, with shapes and units.
+"""The values that the parts of codec-bench pass to each other: frozen, with shapes and units.
 
 Conventions
-    Audio is float32 `(channels, samples)`, nominally in [-1, 1], always with its rate.
-    Bare numbers carry their unit as a suffix: `_hz`, `_s`, `_bps`, `_db`, `_samples`.
+    Audio is float32 `(channels, samples)`, nominally in [-1, 1]. It always carries its sample rate.
+    The name of a bare number ends in its unit: `_hz`, `_s`, `_bps`, `_db`, `_samples`.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     import os
-
-    from codec_bench.audio.clip import Clip
 
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
 SPOKEN = "text_norm"
@@ -30,10 +29,10 @@ class Audio:
 
     Args:
         samples: float32 `(channels, samples)`; a one-dimensional array is taken as one channel.
-        sample_rate_hz: its rate. It has no default: a guessed rate is a wrong number.
+        sample_rate_hz: samples per second. It has no default, because a guessed rate gives wrong numbers.
 
     Raises:
-        ValueError: the array has no or more than two dimensions, or the rate is not positive.
+        ValueError: the array has neither one nor two dimensions, or the rate is not positive.
     """
 
     samples: np.ndarray
@@ -52,14 +51,14 @@ class Audio:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Audio:
-        """Reads a sound file (any format libsndfile or FFmpeg knows), all channels, at its own rate.
+        """Reads a sound file in any format that libsndfile or FFmpeg knows: all channels, at the file's own rate.
 
         Raises:
             AudioError: the file is missing, empty, truncated or not audio.
         """
-        from codec_bench.audio.decode import read_audio  # the one upward reference: reading needs the audio room
-
-        return read_audio(path)
+        # The package's face knows the room that decodes, and imports it when it is asked; it is there whenever this module is.
+        audio: Audio = sys.modules["codec_bench"].read_audio(path)
+        return audio
 
     @property
     def channels(self) -> int:
@@ -84,8 +83,8 @@ class CodeStream:
     Args:
         values: integers `(codebooks, frames)`, each in [0, cardinality).
         cardinality: entries per codebook.
-        frame_rate_hz: frames per second of audio; 0 for codes sent once per utterance.
-        name: what the stream carries, for reports.
+        frame_rate_hz: frames per second of audio; 0 for codes that are sent once per utterance.
+        name: what the stream carries; shown in reports.
     """
 
     values: np.ndarray
@@ -95,12 +94,12 @@ class CodeStream:
 
     @property
     def bits(self) -> float:
-        """Bits that these codes take when packed."""
+        """Number of bits of all codes, each packed in log2(cardinality) bits."""
         return self.values.size * math.log2(self.cardinality)
 
     @property
     def nominal_bitrate_bps(self) -> float:
-        """Bits per second that this stream takes while it runs."""
+        """Bits per second: codebooks times frame rate times log2(cardinality)."""
         return self.values.shape[0] * self.frame_rate_hz * math.log2(self.cardinality)
 
 
@@ -110,11 +109,11 @@ class Codes:
 
     Args:
         streams: the discrete codes; empty for a codec whose output is a bitstream.
-        num_samples: length of the audio that was encoded, per channel, so that decoding can give it back.
-        sample_rate_hz: rate of the audio that was encoded.
-        packets: a classical codec's payload, one entry a packet, container overhead left out.
-        side_bits: bits beside the streams and packets (scales, loudness, headers that must be sent).
-        side: the values those bits carry, for the decoder (numbers and arrays only).
+        num_samples: samples per channel of the audio that was encoded; the decoded audio has the same length.
+        sample_rate_hz: sample rate of the audio that was encoded.
+        packets: the payload of a classical codec, one entry per packet, without the container's overhead.
+        side_bits: bits sent in addition to the streams and packets (scales, loudness, headers).
+        side: the values that those bits carry, for the decoder; numbers and arrays only.
     """
 
     streams: tuple[CodeStream, ...]
@@ -136,23 +135,23 @@ class Codes:
 
     @property
     def nominal_bitrate_bps(self) -> float:
-        """Rate of the streams; for a bitstream and for side information, the bits sent over the duration."""
+        """Bits per second: the streams' nominal rates, plus the bits of packets and side information over the duration."""
         sent = 8 * sum(map(len, self.packets)) + self.side_bits
         return sum(s.nominal_bitrate_bps for s in self.streams) + (sent / self.duration_s if sent else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One item of a data set, named and not yet decoded.
+    """One item of a data set. It names its audio, which is not decoded yet.
 
     Args:
         id: unique in the data set.
-        audio: path of the reference audio, or None where there is none (generated speech with a text only).
-        text: what is said, or None.
-        speaker: who says it, or None; intervals are clustered by it.
-        language: code such as `en`, or None.
-        estimate: path of audio made elsewhere, for `score`.
-        extra: the manifest's other columns.
+        audio: path of the reference audio; None if there is none (generated speech that has only a text).
+        text: the words that are spoken; None if unknown.
+        speaker: who speaks; None if unknown. Confidence intervals are clustered by speaker.
+        language: a code such as `en`; None if unknown.
+        estimate: path of audio that was made elsewhere, for `score`.
+        extra: the other columns of the manifest.
     """
 
     id: str
@@ -162,6 +161,30 @@ class Sample:
     language: str | None = None
     estimate: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Sound(Protocol):
+    """A sound that is read when it is needed. `codec_bench.audio.clip.Clip` implements it."""
+
+    def read(self) -> Audio:
+        """All channels at the sound's own rate.
+
+        Raises:
+            AudioError: the sound cannot be read.
+        """
+        ...
+
+    def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
+        """One channel at a sample rate, cut to a length.
+
+        Args:
+            rate_hz: the rate wanted.
+            limit_s: keep at most this many seconds from the start; None keeps all.
+
+        Returns:
+            (audio `(1, samples)`, seconds that were cut off).
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +197,7 @@ class Message:
     """
 
     role: Literal["system", "user", "assistant"]
-    content: tuple[str | Clip, ...]
+    content: tuple[str | Sound, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,13 +205,13 @@ class Request:
     """What a model is asked about one sample.
 
     Args:
-        id: the sample's.
-        messages: the conversation; the last turn is the user's. Empty for a prompt that only fills fields.
-        fields: named inputs for models that are not asked in words (speech synthesis, transcription): `text`,
-            `instruction`, `audio`, `prompt_audio`, `prompt_text`, `language`; sounds are clips.
-        wants: what the benchmark needs back.
-        parameters: of the generation (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`), where the benchmark or the
-            caller sets them.
+        id: the id of the sample.
+        messages: the conversation; its last turn is the user's. Empty if the prompt fills only fields.
+        fields: named inputs for models that take no conversation (speech synthesis, transcription): `text`,
+            `instruction`, `audio`, `prompt_audio`, `prompt_text`, `language`. Sounds are clips.
+        wants: the kind of answer that the benchmark needs.
+        parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) that the benchmark or
+            the caller sets.
     """
 
     id: str
@@ -203,17 +226,18 @@ class Response:
     """What a model gave back for one request. A failure is a status with a reason, never an empty answer.
 
     Args:
-        status: ok; failed (the model or the way to it broke); refused (the model does not take this request).
-        reason: one sentence, for every status but ok.
-        text: what it wrote, or None.
-        audio: what it said, or None.
+        status: `ok`; `failed` (the model or the connection to it failed); `refused` (the model does not take this request).
+        reason: one sentence for every status except `ok`.
+        text: the written answer, or None.
+        audio: the spoken answer, or None.
         usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`.
-        latency_s: from the request to the whole answer; for a batch, its time over its items. None from a cache.
-        first_s: from the request to the first piece of a streamed answer, or None.
-        finish: why it ended as the model says it (`stop`, `length`, ...), or None.
-        cut_s: seconds of input audio that the model was not given, 0 where it heard all.
-        attempts: how often it was asked. cached: whether the answer came from the cache.
-        notes: things worth knowing that are not failures.
+        latency_s: seconds from the request to the complete answer. In a batch: the time of the batch divided by its
+            number of items. None if the answer came from the cache.
+        first_s: seconds from the request to the first piece of a streamed answer, or None.
+        finish: why the answer ended, as the model reports it (`stop`, `length`, ...), or None.
+        cut_s: seconds of input audio that the model was not given; 0 if it was given all of it.
+        attempts: how often the model was asked. cached: whether the answer came from the cache.
+        notes: remarks that are not failures.
     """
 
     status: Status = "ok"
@@ -231,28 +255,29 @@ class Response:
 
     @classmethod
     def failed(cls, reason: str, **more: Any) -> Response:
-        """The model, or the way to it, broke."""
+        """A response for a request whose model, or the connection to it, failed."""
         return cls(status="failed", reason=reason, **more)
 
     @classmethod
     def refused(cls, reason: str, **more: Any) -> Response:
-        """The model does not take such a request, or declined it as a service."""
+        """A response for a request that the model does not take, or that its service declined."""
         return cls(status="refused", reason=reason, **more)
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One metric's verdict on one item. A failure is a status with a reason, never a number.
+    """The result of one metric for one item. A failure is a status with a reason, never a number.
 
     Args:
-        value: the number, or None unless `status` is ok.
-        status: ok; undefined (the metric has no value here, as STOI of 50 ms); failed (something broke);
-            refused (the metric does not apply here); unparsed (an answer that could not be read).
-        reason: one sentence, for every status but ok.
-        protocol: which exact measurement this is, such as `stoi/pystoi-0.4`.
+        value: the number; None unless `status` is `ok`.
+        status: `ok`; `undefined` (the metric has no value for this item, such as STOI of 50 ms of audio); `failed`
+            (computing it failed); `refused` (the metric does not apply to this item); `unparsed` (the answer could not
+            be read).
+        reason: one sentence for every status except `ok`.
+        protocol: the exact measurement, such as `stoi/pystoi-0.4`.
         numerator, denominator: what this item adds to a corpus ratio (errors and words, bits and seconds);
             for a plain mean, the value and 1.
-        detail: further numbers of this item (hits, substitutions, ...), for the record.
+        detail: further numbers about this item (hits, substitutions, ...), kept in the run record.
     """
 
     value: float | None
@@ -273,13 +298,40 @@ class Score:
         denominator: float | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> Score:
-        """A number. One that is not finite becomes `failed`: nothing may average it."""
+        """A score with a value. A value that is not finite gives a `failed` score, so that no average includes it.
+
+        Args:
+            value: the number.
+            protocol: the exact measurement.
+            numerator, denominator: what the item adds to a corpus ratio; both or neither. Without them: the value and 1.
+            detail: further numbers about this item.
+
+        Raises:
+            ValueError: a numerator was given without a denominator.
+        """
         value = float(value)
         if not math.isfinite(value):
             return cls.failed(f"the metric returned {value}", protocol)
         if numerator is None:
             numerator, denominator = value, 1.0
+        if denominator is None:
+            raise ValueError(f"a score of '{protocol}' has a numerator and no denominator; give both or neither")
         return cls(value, "ok", None, protocol, float(numerator), float(denominator), detail or {})
+
+    def counting_wrong(self, worst: Score | None) -> Score:
+        """The same score, with what the item adds to a corpus value where failures count as the worst value.
+
+        Its `detail["wrong"]` holds the parts of `worst`, the worst score that this item could have. A score that has a
+        value stays as it is, and so does every score if there is no worst one.
+        """
+        if self.value is not None or worst is None or worst.status != "ok":
+            return self
+        parts = worst.detail.get("counts")
+        if parts is None:
+            if worst.numerator is None or worst.denominator is None:
+                return self
+            parts = (worst.numerator, worst.denominator)
+        return replace(self, detail={**self.detail, "wrong": [float(part) for part in parts]})
 
     @classmethod
     def undefined(cls, reason: str, protocol: str) -> Score:
@@ -288,21 +340,26 @@ class Score:
 
     @classmethod
     def failed(cls, reason: str, protocol: str) -> Score:
-        """Something broke while computing it."""
+        """Computing the metric failed for this input."""
         return cls(None, "failed", reason, protocol)
 
     @classmethod
     def refused(cls, reason: str, protocol: str) -> Score:
-        """The metric does not apply to this input and was not computed."""
+        """The metric does not apply to this input, and was not computed."""
         return cls(None, "refused", reason, protocol)
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A ratio of sums that can be added: merging parts equals the whole.
+    """A ratio of two sums. Adding the statistics of two parts gives the statistic of both together.
 
-    A corpus word error rate is errors over words, a mean is the sum of values over their number, an average
-    bitrate is bits over seconds. `count` items entered; `missing` says, per status, how many did not.
+    A corpus word error rate is errors over words, a mean is the sum of the values over their number, and an average
+    bitrate is bits over seconds.
+
+    Args:
+        numerator, denominator: the two sums.
+        count: number of items that have a value.
+        missing: number of items without a value, by status.
     """
 
     numerator: float = 0.0
@@ -312,18 +369,22 @@ class Statistic:
 
     @classmethod
     def zero(cls) -> Statistic:
-        """The statistic of nothing: adding it changes nothing."""
+        """The statistic of no items. Adding it changes nothing."""
         return cls()
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Statistic:
-        """The statistic of these scores."""
+        """The statistic of scores.
+
+        Raises:
+            ValueError: a score is `ok` and has no numerator or denominator.
+        """
         missing: dict[str, int] = {}
-        good = [s for s in scores if s.status == "ok"]
+        parts = [_parts(score) for score in scores if score.status == "ok"]
         for score in scores:
             if score.status != "ok":
                 missing[score.status] = missing.get(score.status, 0) + 1
-        return cls(math.fsum(s.numerator for s in good), math.fsum(s.denominator for s in good), len(good), missing)
+        return cls(math.fsum(n for n, _ in parts), math.fsum(d for _, d in parts), len(parts), missing)
 
     def __add__(self, other: Statistic) -> Statistic:
         missing = dict(self.missing)
@@ -335,5 +396,11 @@ class Statistic:
 
     @property
     def value(self) -> float | None:
-        """The ratio, or None where nothing entered it."""
+        """The ratio; None if the denominator is 0."""
         return self.numerator / self.denominator if self.denominator else None
+
+
+def _parts(score: Score) -> tuple[float, float]:
+    if score.numerator is None or score.denominator is None:
+        raise ValueError(f"a score of '{score.protocol}' is ok and has no numerator or denominator")
+    return score.numerator, score.denominator

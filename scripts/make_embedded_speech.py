@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from codec_bench.audio.decode import read_audio
 from codec_bench.audio.encode import write_flac
+from codec_bench.audio.read import read_audio
 
 FOLDER = Path(__file__).resolve().parent.parent / "codec_bench" / "data" / "embedded"
 RATE_HZ = 16_000

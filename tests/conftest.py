@@ -1,34 +1,64 @@
-"""What every test may ask for: real recordings (where the machine has them), the embedded speech, seeded noise."""
+"""Fixtures for all tests: speech (embedded, and real recordings if there are any) and seeded noise.
+
+A run ends with the number of skipped tests by reason.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
+from collections import Counter
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
 RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 
 
-@pytest.fixture(scope="session")
-def recordings_dir() -> Path:
-    """The folder of real recordings with its manifest.jsonl, or a skip that says so."""
-    folder = os.environ.get(RECORDINGS)
-    if not folder or not (Path(folder) / "manifest.jsonl").is_file():
-        pytest.skip(f"no real recordings: {RECORDINGS} does not name a folder with a manifest.jsonl")
-    return Path(folder)
+EMBEDDED = Path(__file__).parents[1] / "codec_bench" / "data" / "embedded"
+SETS = {"embedded": EMBEDDED}
+if os.environ.get(RECORDINGS):
+    SETS["recordings"] = Path(os.environ[RECORDINGS])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """If the variable names a folder without recordings, that is a mistake: tests are not silently left out.
+
+    A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
+    """
+    # How long an example takes depends on the machine, and says nothing about the code.
+    hypothesis.settings.register_profile("any machine", deadline=None)
+    hypothesis.settings.load_profile("any machine")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for name, folder in SETS.items():
+        if not (folder / "manifest.jsonl").is_file():
+            raise pytest.UsageError(
+                f"{RECORDINGS} names '{folder}' for the {name}, and there is no '{folder / 'manifest.jsonl'}'; "
+                "CONTRIBUTING.md says what the folder holds"
+            )
+
+
+@pytest.fixture(scope="session", params=SETS)
+def speech_set(request) -> str:
+    """`embedded` and, where there are real recordings, `recordings`: a test that asks for it runs on each."""
+    return request.param
 
 
 @pytest.fixture(scope="session")
-def recordings(recordings_dir):
-    """Every real recording as (row of the manifest, Audio)."""
-    from codec_bench.types import Audio
+def speech_dir(speech_set) -> Path:
+    """The folder of the speech, with its manifest.jsonl."""
+    return SETS[speech_set]
 
-    rows = [json.loads(line) for line in (recordings_dir / "manifest.jsonl").read_text("utf-8").splitlines()]
-    return [(row, Audio.read(recordings_dir / row["audio"])) for row in rows]
+
+@pytest.fixture(scope="session")
+def spoken(speech_dir):
+    """Every clip of the speech as (row of the manifest, Audio)."""
+    return read_speech(speech_dir)
 
 
 @pytest.fixture(scope="session")
@@ -38,6 +68,14 @@ def embedded():
     from codec_bench.types import Audio
 
     return [(sample, Audio.read(sample.audio)) for sample in open_source("embedded")]
+
+
+def read_speech(folder: Path):
+    """The clips of a folder with a manifest.jsonl as (row, Audio)."""
+    from codec_bench.types import Audio
+
+    rows = [json.loads(line) for line in (folder / "manifest.jsonl").read_text("utf-8").splitlines()]
+    return [(row, Audio.read(folder / row["audio"])) for row in rows]
 
 
 @pytest.fixture
@@ -59,3 +97,28 @@ def _no_network(request, monkeypatch):
         raise OSError(f"a test tried to reach {address}: tests use no network")
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests marked `gpu` need an NVIDIA GPU."""
+    if item.get_closest_marker("gpu") is not None:
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("there is no NVIDIA GPU")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter):
+    """The last lines of a run: how many tests were skipped, by reason."""
+    result = yield
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(
+        report.longrepr[2].removeprefix("Skipped: ") if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        for report in reports
+    )
+    if reasons:
+        terminalreporter.section("skipped tests by reason")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:5d}  {reason}")
+    return result

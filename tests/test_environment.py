@@ -39,7 +39,7 @@ def test_two_are_a_clash_and_the_way_out_names_both(only, other):
     with_module(only("onnxruntime", other))
     finding = check._onnxruntime()
     assert finding.state == "wrong"
-    assert f"onnxruntime 1.30.0 and {other} 1.30.0 overwrite each other's files" in finding.found
+    assert f"onnxruntime 1.30.0 and {other} 1.30.0 are both installed and overwrite each other's files" in finding.found
     assert f"pip uninstall -y onnxruntime {other}" in finding.do
 
 
@@ -59,11 +59,11 @@ def test_none_is_right(only):
 @pytest.mark.parametrize("remains", [False, True])
 def test_one_whose_files_went_with_the_other_is_wrong(only, remains):
     folder = only("onnxruntime-gpu")
-    if remains:  # pip leaves what only the GPU package had
+    if remains:  # pip leaves files that only the GPU package had
         (folder / "onnxruntime" / "capi").mkdir(parents=True)
         (folder / "onnxruntime" / "capi" / "libonnxruntime_providers_cuda.so").write_bytes(b"")
     finding = check._onnxruntime()
-    assert finding.state == "wrong" and "are gone" in finding.found
+    assert finding.state == "wrong" and "are missing" in finding.found
     assert finding.do == "pip install --force-reinstall --no-deps onnxruntime-gpu"
 
 
@@ -79,5 +79,5 @@ def test_doctor_says_so_and_fails(tmp_path):
         text=True,
     )
     (finding,) = (row for row in json.loads(done.stdout) if row["what"] == "one onnxruntime")
-    assert finding["state"] == "wrong" and "onnxruntime-gpu 1.30.0 overwrite" in finding["found"]
+    assert finding["state"] == "wrong" and "onnxruntime-gpu 1.30.0 are both installed" in finding["found"]
     assert done.returncode == 2

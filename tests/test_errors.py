@@ -26,6 +26,7 @@ def test_errors_travel_between_processes(error):
 
 
 def test_an_unknown_name_suggests_the_nearest():
+    assert str(UnknownName("codec", "mp", ["mp3", "mp3"])).count("mp3") == 1
     assert "did you mean stoi" in str(UnknownName("metric", "stio", ["pesq_wb", "stoi"]))
     assert "known: pesq_wb" in str(UnknownName("metric", "zzzzzz", ["pesq_wb"]))
 

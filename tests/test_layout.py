@@ -1,4 +1,4 @@
-"""The house stays as it was drawn: links, directions between rooms, what an import costs, what no file may say."""
+"""The structure of the project: links, directions of imports between rooms, the cost of an import, forbidden words."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "codec_bench"
 LINKED = ("benchmarks", "configs", "kernels")
 
-# From the bottom up: a room imports from its own layer and from those below it.
+# From the bottom up: a package (a room) imports from its own layer and from those below it.
 LAYERS = (
-    ("types", "errors", "registry", "config"),
-    ("audio", "text", "data", "kernels", "weights"),
-    ("features", "metrics", "codecs", "models", "judges", "benchmark", "store", "stats", "workers"),
-    ("engine",),
-    ("report",),
-    ("api", "benchmarking", "comparison", "environment", "exactness", "leaderboard", "profiling", "scoring"),
+    ("types", "errors", "registry", "environment", "config"),
+    ("audio", "text", "data", "weights", "kernels"),
+    ("networks", "codecs", "features", "metrics", "store", "stats"),
+    ("engine", "models"),
+    ("benchmark", "profiling", "report"),
+    ("api",),
     ("cli",),
 )
 # Rooms that see less than their layer allows.
 ONLY = {
+    "types": set(),
     "kernels": set(),
+    "networks": {"kernels", "errors"},
     "stats": {"kernels", "store", "types", "errors"},
     "report": {"store", "stats", "types", "errors"},
 }
-# Reading a file is a classmethod of the value that it gives; a request says of which type its sounds are.
-EXCEPTIONS = {("codec_bench/types.py", "codec_bench.audio.decode"), ("codec_bench/types.py", "codec_bench.audio.clip")}
 HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")
 
 
@@ -85,6 +85,7 @@ def module_name(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def own_files() -> dict[str, Path]:
     """Every module of the package, the linked rooms included, by its dotted name."""
     rooms = ("codec_bench", *LINKED)
@@ -130,7 +131,7 @@ def test_imports_point_downwards():
             continue
         for target in sorted(own_imports(file)):
             there = room_of(target)
-            if there == here or (file.as_posix(), target) in EXCEPTIONS:
+            if there == here:
                 continue
             if there == "(package)":
                 allowed = level[here] >= level["api"]
@@ -147,8 +148,7 @@ def test_no_two_rooms_import_each_other():
     graph: dict[str, set[str]] = {}
     for module, file in own_files().items():
         here = room_of(module)
-        targets = {t for t in own_imports(file) if (file.as_posix(), t) not in EXCEPTIONS}
-        graph.setdefault(here, set()).update(room_of(t) for t in targets if here != "(package)")
+        graph.setdefault(here, set()).update(room_of(t) for t in own_imports(file) if here != "(package)")
     for room in graph:
         reached, waiting = set(), [room]
         while waiting:
@@ -158,6 +158,23 @@ def test_no_two_rooms_import_each_other():
                     waiting.append(target)
         back = sorted(other for other in reached if room in graph.get(other, set()))
         assert not back, f"{room} and {', '.join(back)} import each other, directly or through others"
+
+
+def test_no_files_import_each_other_in_a_circle():
+    modules = own_files()
+    graph = {module: sorted(own_imports(file) - {module}) for module, file in modules.items()}
+    finished: set[str] = set()
+
+    def visit(module: str, way: tuple[str, ...]) -> None:
+        assert module not in way, " -> ".join([*way[way.index(module) :], module])
+        if module not in finished:
+            for target in graph.get(module, ()):
+                visit(target, (*way, module))
+            finished.add(module)
+
+    for module in graph:
+        if module != "codec_bench":  # the package's face names everything, and imports it when asked
+            visit(module, ())
 
 
 def test_what_names_things_imports_nothing_heavy():
@@ -186,7 +203,7 @@ def test_what_names_things_imports_nothing_heavy():
 
 def test_tables_name_modules_that_exist():
     modules = own_files()
-    for room in ("codecs", "features", "metrics", "metrics/answers", "models"):
+    for room in ("codecs", "features", "metrics", "benchmark/scoring/metrics", "models"):
         text = (PACKAGE / room / "__init__.py").read_text("utf-8")
         for module, name in re.findall(r'"(codec_bench\.[\w.]+):(\w+)"', text):
             assert module in modules, f"{room} names {module}, which is no file"
@@ -198,24 +215,23 @@ def test_tables_name_modules_that_exist():
 def fresh(code: str, cwd: Path) -> str:
     """What a new interpreter writes, started away from the repository."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", textwrap.dedent(code)], cwd=cwd, capture_output=True, text=True, timeout=60
+        [sys.executable, "-P", "-c", textwrap.dedent(code)], cwd=cwd, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-def test_importing_the_package_is_quick_and_light(tmp_path):
+def test_importing_the_package_is_light(tmp_path):
     code = """
-        import sys, time
-        start = time.perf_counter()
+        import sys
+        before = set(sys.modules)
         import codec_bench
-        took = time.perf_counter() - start
-        heavy = {"torch", "torchaudio", "numba", "transformers", "onnxruntime", "scipy", "av", "numpy", "pyarrow"}
-        print(took, *sorted(heavy & set(sys.modules)))
+        print(*sorted(set(sys.modules) - before))
     """
-    runs = [fresh(code, tmp_path).split() for _ in range(5)]
-    assert runs[0][1:] == [], f"import codec_bench loads {', '.join(runs[0][1:])}"
-    assert min(float(run[0]) for run in runs) < 0.15
+    loaded = fresh(code, tmp_path).split()
+    heavy = {"torch", "torchaudio", "numba", "transformers", "onnxruntime", "scipy", "av", "numpy", "pyarrow"}
+    assert not heavy & set(loaded), "import codec_bench loads what only its parts need"
+    assert len(loaded) < 20, "every module costs time, and every command begins with this"
 
 
 def test_every_public_name_can_be_had(tmp_path):

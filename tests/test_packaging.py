@@ -1,4 +1,4 @@
-"""What is shipped is what is here: wheel and sdist, built from the project's files and used in a clean environment."""
+"""Wheel and sdist contain the project's files, and both work in a clean environment."""
 
 from __future__ import annotations
 
@@ -192,8 +192,8 @@ def test_installed_it_works_from_anywhere(clean):
             if found.name.rpartition(".")[2] in ("ref", "cpu"):
                 importlib.import_module(found.name)
                 kernels.append(found.name)
-        from codec_bench.stats import bootstrap_interval
-        interval = bootstrap_interval([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], seed=0)
+        from codec_bench import interval as interval_of
+        interval = interval_of([1.0, 2.0, 4.0])
         source = open_source("embedded")
         spec = importlib.util.find_spec("kernels")
         print(json.dumps({
@@ -211,7 +211,7 @@ def test_installed_it_works_from_anywhere(clean):
     files = {f"codec_bench.kernels.{f.parent.name}.{f.stem}" for f in (ROOT / "kernels").glob("*/*.py")}
     assert set(said["kernels"]) == {name for name in files if name.rpartition(".")[2] in ("ref", "cpu")}
     assert said["seconds"] > 90
-    assert 1.0 <= said["interval"][0] < said["interval"][1] <= 4.0
+    assert said["interval"][0] < 7 / 3 < said["interval"][1]
     assert not [place for place in said["bare"] if Path(place).is_relative_to(clean.folder)]
 
 

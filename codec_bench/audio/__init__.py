@@ -1,1 +1,1 @@
-"""Sound in and out: decoding, resampling, encoding, hashing. The only room where a sample rate changes."""
+"""Reading, resampling, writing and hashing sound. No other room changes a sample rate."""

@@ -1,4 +1,4 @@
-"""A sound that is named and not yet read: what a question carries until somebody needs it."""
+"""A sound that is read only when its samples are needed. The questions of a benchmark carry sounds in this form."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.audio.decode import check_samples, decode_bytes, read_audio
+from codec_bench.audio.decode import check_samples, decode_bytes
 from codec_bench.audio.hash import content_hash
+from codec_bench.audio.read import read_audio
 from codec_bench.audio.resample import prepare
 from codec_bench.types import Audio
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clip:
-    """Sound in a file, in a row of a table, or in memory; nothing is decoded before it is asked for.
+    """A sound in a file, in a row of a table, or in memory. `read` and `signal` decode it each time they are called.
 
     Args:
-        source: a path as `read_audio` takes it, the bytes of a sound file, or audio that is here already.
-        name: what sound in memory is called in messages.
+        source: a path that `read_audio` takes, the bytes of a sound file, or decoded audio.
+        name: the name of a sound in memory, for messages.
     """
 
     source: str | bytes | Audio
     name: str = "the audio in memory"
 
     def read(self) -> Audio:
-        """All channels at the sound's own rate.
+        """Decodes the sound: all channels, at its own rate.
 
         Raises:
-            AudioError: it cannot be read, or holds no samples or samples that are not finite.
+            AudioError: the sound cannot be read, holds no samples, or holds samples that are not finite.
         """
         if isinstance(self.source, Audio):
             check_samples(self.source, self.name)
@@ -39,14 +40,14 @@ class Clip:
         return decode_bytes(self.source, self.name) if isinstance(self.source, bytes) else read_audio(self.source)
 
     def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
-        """One channel at a rate, cut to a length.
+        """Decodes the sound to one channel at a given rate, and cuts it to a given length.
 
         Args:
-            rate_hz: the rate wanted.
-            limit_s: keep at most so many seconds from the start; None keeps all.
+            rate_hz: the rate of the result.
+            limit_s: how many seconds to keep at most, from the start; None keeps all.
 
         Returns:
-            (audio `(1, samples)`, seconds that were cut).
+            The audio `(1, samples)`, and the number of seconds that were cut off.
         """
         signal = prepare(self.read(), rate_hz)
         keep = len(signal) if limit_s is None else min(len(signal), round(limit_s * rate_hz))
@@ -54,7 +55,7 @@ class Clip:
 
 
 def wav_bytes(audio: Audio) -> bytes:
-    """Audio as a WAV file of 16 bits, which every endpoint takes; samples beyond full scale are cut."""
+    """The bytes of a 16-bit WAV file, a format that every endpoint accepts. Samples beyond full scale are clipped."""
     pcm = np.clip(np.rint(audio.samples.T * 32768.0), -32768, 32767).astype("<i2")
     file = io.BytesIO()
     with wave.open(file, "wb") as out:
@@ -64,7 +65,7 @@ def wav_bytes(audio: Audio) -> bytes:
 
 
 def clip_digest(clip: Clip) -> str:
-    """160 bits over the samples and their rate, as hexadecimal: one sound has one digest, wherever it lies.
+    """A 160-bit hash of the samples and their rate, as hexadecimal. It does not depend on where the sound is stored.
 
     Raises:
         AudioError: as `Clip.read`.
@@ -74,5 +75,5 @@ def clip_digest(clip: Clip) -> str:
 
 
 def bytes_digest(data: bytes) -> str:
-    """160 bits over bytes, as hexadecimal."""
+    """A 160-bit hash of bytes, as hexadecimal."""
     return hashlib.blake2b(data, digest_size=20).hexdigest()

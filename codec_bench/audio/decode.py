@@ -1,7 +1,7 @@
-"""Reading sound files, and refusing what must not be scored.
+"""Reading sound files, and refusing those that must not be scored.
 
-libsndfile reads WAV, FLAC, Ogg and MP3; whatever it does not know goes through FFmpeg (PyAV). Integer samples are
-scaled to [-1, 1) by their full scale; nothing is normalised.
+libsndfile reads WAV, FLAC, Ogg and MP3. FFmpeg (through PyAV) reads the formats that libsndfile does not know. Integer
+samples are scaled to [-1, 1) by their full scale; the level is not normalised.
 """
 
 from __future__ import annotations
@@ -22,30 +22,12 @@ _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _MENDED_SIZE = re.compile(r"^\s*data\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 
 
-def read_audio(path: str | os.PathLike[str]) -> Audio:
-    """Decodes a file, or the sound of a row of a table, all channels, at its own rate.
-
-    Args:
-        path: of a file, or a locator such as `/data/test.parquet::audio::17` (see `codec_bench.audio.table`).
-
-    Raises:
-        AudioError: missing, empty, truncated, not audio, or holding no samples or samples that are not finite.
-    """
-    path = os.fspath(path)
-    if "::" in path:
-        from codec_bench.audio.table import find_locator, read_located
-
-        locator = find_locator(path)
-        if locator is not None:
-            return read_located(locator)
-    return read_file(path)
-
-
 def read_file(path: str) -> Audio:
-    """Decodes a file: `read_audio` of what can only be a path.
+    """Decodes a file: all channels, at its own rate.
 
     Raises:
-        AudioError: as `read_audio`.
+        AudioError: the file is missing, empty, truncated or not audio, or it holds no samples or samples that are not
+            finite.
     """
     if not os.path.exists(path):
         raise AudioError(f"there is no file '{path}'")
@@ -60,10 +42,11 @@ def decode_bytes(data: bytes, name: str) -> Audio:
     """Decodes the bytes of a sound file.
 
     Args:
-        name: what it is called in messages.
+        data: the content of the file.
+        name: its name, for messages.
 
     Raises:
-        AudioError: as `read_audio`.
+        AudioError: as `read_file`.
     """
     if not data:
         raise AudioError(f"'{name}' is empty (0 bytes)")
@@ -79,14 +62,14 @@ def _decode(source: str | bytes, name: str) -> Audio:
 
 
 def check_samples(audio: Audio, name: str) -> None:
-    """Refuses audio without samples or with samples that are not finite.
+    """Refuses audio without samples, or with samples that are not finite.
 
     Raises:
-        AudioError: naming the item and the first bad sample.
+        AudioError: the message names the item and the first bad sample.
     """
     if audio.samples.size == 0:
         raise AudioError(f"'{name}' holds no samples")
-    # A sum is finite only where every sample is (or where two infinities met, which gives NaN): one pass, no copy.
+    # A sum is finite only if every sample is, and it needs one pass over the samples and no copy of them.
     with np.errstate(over="ignore", invalid="ignore"):
         total = audio.samples.sum(dtype=np.float64)
     if not np.isfinite(total):
@@ -109,9 +92,9 @@ def _read_libsndfile(source: str | bytes, name: str) -> Audio | None:
         if "flac" in str(error).lower() or "psf" in str(error).lower():
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
-    # A compressed stream may declare no length (2**63 - 1); a declared one that is not reached is a cut file. Of a WAV
-    # file libsndfile mends the declared size itself and only its log tells, as it does of one written to a pipe (size
-    # 0 or 2**32 - 1), which is whole.
+    # A compressed stream may declare no length (2**63 - 1). A file with fewer samples than it declares was cut off.
+    # libsndfile corrects the declared size of a WAV file, and only its log says so. It also logs the size of a file that
+    # was written to a pipe (0 or 2**32 - 1), which is whole.
     if len(samples) < expected < 2**62 and kind in _DECLARES_LENGTH:
         raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {len(samples)}")
     mended = _MENDED_SIZE.search(log)
@@ -124,9 +107,9 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Audio:
     import av
 
     try:
-        with av.open(source if isinstance(source, str) else io.BytesIO(source)) as container:
+        with av.open(source if isinstance(source, str) else io.BytesIO(source), "r") as container:
             if not container.streams.audio:
-                raise AudioError(f"'{name}' has no sound in it")
+                raise AudioError(f"'{name}' holds no audio stream")
             stream = container.streams.audio[0]
             rate = stream.codec_context.sample_rate
             resampler = av.AudioResampler(format="fltp", rate=rate)

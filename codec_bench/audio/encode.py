@@ -1,4 +1,4 @@
-"""Writing sound files: 16-bit FLAC, cut to full scale, without dither so that equal audio gives equal files."""
+"""Writing sound files: 16-bit FLAC, clipped to full scale. There is no dither, so equal audio gives equal files."""
 
 from __future__ import annotations
 

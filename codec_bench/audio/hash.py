@@ -1,4 +1,4 @@
-"""The content of a signal as a key: equal samples at an equal rate give an equal hash, whatever file they came from."""
+"""The hash of a signal. Equal samples at an equal rate have an equal hash, whatever file they came from."""
 
 from __future__ import annotations
 

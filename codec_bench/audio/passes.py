@@ -1,15 +1,17 @@
-"""Which signals of a batch share a pass through a network that pads them to one length."""
+"""Which signals of a batch go through a network together, when the network pads them to one length."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 SLACK = 1.05
-"""On a CPU lengths within 5 % share a pass: equal lengths are 5 to 40 % quicker together in encoders of speech (the shorter
-the more), and padding costs what it weighs. docs/design/engine.md."""
+"""By what factor the lengths in one pass may differ on a CPU.
+
+Speech encoders are 5 to 40 % faster on signals of equal length together than one by one; the gain is larger for shorter
+signals. Padding costs as much as real samples. docs/design/engine.md has the measurements."""
 
 EIGHT_SECONDS = 128_000
-"""At 16 kHz: beyond, an encoder of speech gains nothing on a CPU from company."""
+"""In samples at 16 kHz. On a CPU, a speech encoder is not faster with more samples than this in one pass."""
 
 
 def passes(
@@ -20,14 +22,19 @@ def passes(
     most_on_cpu: int | None = None,
     slack: float | None = SLACK,
 ) -> Iterator[list[int]]:
-    """Indices that go through the network together, similar lengths first; every index comes once.
+    """Groups signals into passes of similar length, the shortest first. Every index is in exactly one group.
 
     Args:
-        lengths: of the signals, in samples or frames.
-        device: a GPU takes a batch as it is, up to `most`; on a CPU it is split where padding costs more than company saves.
-        most: padded samples of a pass, or None for any number. A single signal may be longer.
+        lengths: the lengths of the signals, in samples or frames.
+        device: `cpu` or `cuda:N`. A GPU takes a batch whole, up to `most`. On a CPU a batch is also split where padding
+            would cost more time than a larger pass saves.
+        most: padded samples in one pass on a GPU, at most; None for any number. A single signal may be longer.
         most_on_cpu: the same on a CPU.
-        slack: by what factor lengths may differ on a CPU; None for networks that gain nothing there from equal ones either.
+        slack: by what factor the lengths in one pass may differ on a CPU. None puts each signal in a pass of its own,
+            for networks that are not faster on several signals.
+
+    Yields:
+        The indices of one pass.
     """
     on_cpu = not str(device).startswith("cuda")
     most = most_on_cpu if on_cpu else most

@@ -1,6 +1,6 @@
-"""Changing rates and channel counts, in one way only: soxr at high quality, and the mean of the channels.
+"""Changing the sample rate and the number of channels. There is one way: soxr at high quality, and the mean of the channels.
 
-`SIGNALS` names how every metric's and feature's signals are made; it is part of every run's fingerprint.
+`SIGNALS` names how the signals of all metrics and features are made. It is part of every run's fingerprint.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ SIGNALS = "mono-mean/soxr-hq/cut-to-1"
 
 
 def resampled_length(num_samples: int, from_hz: int, to_hz: int) -> int:
-    """Samples that `num_samples` at one rate become at another: the nearest integer, halves up, at least one."""
+    """How many samples a signal has after resampling: the nearest integer, halves rounded up, and at least one."""
     return max(1, (2 * num_samples * to_hz + from_hz) // (2 * from_hz)) if num_samples else 0
 
 
@@ -60,10 +60,14 @@ def mono(samples: np.ndarray) -> np.ndarray:
 
 
 def prepare(audio: Audio, rate_hz: int | None) -> np.ndarray:
-    """What every metric and feature hears: mono, at one rate, cut to [-1, 1] as a sound card would.
+    """The signal that metrics and features read: mono, at one rate, clipped to [-1, 1] as a sound card would clip it.
 
-    Codecs and resamplers overshoot; several networks refuse |x| > 1. Cutting is what a listener hears, rescaling
-    would change every level-sensitive score.
+    Codecs and resamplers overshoot, and several networks refuse |x| > 1. A listener hears the clipped signal; rescaling
+    would change every score that depends on the level.
+
+    Args:
+        audio: any number of channels, at any rate.
+        rate_hz: the rate of the result; None keeps the audio's own.
 
     Returns:
         float32 `(samples,)`.

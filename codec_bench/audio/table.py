@@ -1,4 +1,4 @@
-"""Sound inside a Parquet file, named by a string like a path, read without writing anything out.
+"""Sound inside a Parquet file. A string like a path names it, and it is read without writing a file.
 
 A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 17 (counted from 0) of the column `audio`.
 `ROW.ITEM` (`::17.2`) is one item of a column that holds lists of sounds. A cell is one of
@@ -9,7 +9,7 @@ A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 1
     text                        a path
     numbers                     samples, where the table has a column `sampling_rate` or `sample_rate` beside them
 
-Rows that are read in order, by any number of threads, decode each row group once; what is kept is bounded in bytes.
+If rows are read in order, by any number of threads, each row group is decoded once. The memory for decoded rows is bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MARK = "::"
 RATES = ("sampling_rate", "sample_rate")
 KEPT_BYTES = 128 << 20
-"""What the decoded parts of all tables may take in one process."""
+"""Memory for the decoded parts of all tables in one process."""
 _BATCH_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 _FOLDERS_ABOVE = 3
@@ -48,7 +48,7 @@ class Locator:
     """One sound in a table.
 
     Args:
-        file: path of the Parquet file. column: its name. row: counted from 0.
+        file: path of the Parquet file. column: name of the column. row: number of the row, counted from 0.
         item: which sound of a list of sounds, counted from 0; None where the cell is one sound.
     """
 
@@ -63,9 +63,10 @@ class Locator:
 
 
 def find_locator(path: str) -> Locator | None:
-    """The locator that a string is, or None for what can only be a path. An existing file of that very name is a path.
+    """Reads a string as a locator; None if it can only be a path. If a file of exactly that name exists, it is a path.
 
-    Names of folders, files and columns may hold `::` too: of several readings the one whose file exists counts.
+    Names of folders, files and columns may hold `::` too. If a string can be read in several ways, the way whose file
+    exists is taken.
     """
     rest, mark, place = path.rpartition(MARK)
     row, dot, item = place.partition(".")
@@ -86,7 +87,7 @@ def _count(text: str) -> bool:
 
 
 def read_located(locator: Locator) -> Audio:
-    """Decodes one sound of a table, all channels, at its own rate.
+    """Decodes one sound of a table: all channels, at its own rate.
 
     Raises:
         AudioError: there is no such table, column, row or item, the table is broken, or the sound is missing or cannot
@@ -123,7 +124,7 @@ def read_located(locator: Locator) -> Audio:
 
 
 def _beside(file: str, path: str) -> str:
-    """A path of a cell: as it is, beside the table, or from a folder above it, which is the data set's root."""
+    """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's root)."""
     folder = os.path.dirname(file)
     first = os.path.join(folder, path)
     for _ in range(_FOLDERS_ABOVE):
@@ -141,7 +142,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _cell(locator: Locator) -> tuple[Any, float | None]:
-    """What a cell holds (bytes, text, an array of samples, a dictionary of these, None), and the row's rate if it has one."""
+    """The content of a cell (bytes, text, an array of samples, a dictionary of these, or None), and the row's rate or None."""
     table = _table(locator.file)
     if locator.column not in table.schema.names:
         columns = ", ".join(table.schema.names)
@@ -161,7 +162,7 @@ def _cell(locator: Locator) -> tuple[Any, float | None]:
 
 
 def _plain(scalar: pa.Scalar) -> Any:
-    """A scalar as bytes, text, a dictionary or, for lists of numbers, an array: a Python float a sample would be slow."""
+    """A scalar as bytes, text, a dictionary or an array. Lists of numbers become arrays, which are faster than Python floats."""
     import pyarrow as pa
 
     if not scalar.is_valid:
@@ -180,7 +181,14 @@ def _plain(scalar: pa.Scalar) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """A Parquet file's footer. starts: the first row of every row group, and the number of rows."""
+    """The footer of a Parquet file.
+
+    Args:
+        path: of the file.
+        identity: path, size and time of the file; another file at the same path has another identity.
+        metadata, schema: as pyarrow reads them.
+        starts: the first row of every row group, then the number of rows.
+    """
 
     path: str
     identity: tuple[str, int, int]
@@ -211,7 +219,7 @@ def _table(path: str) -> _Table:
 
 
 class _Part:
-    """One column of one row group, decoded from the front as far as it was asked for; its last batches are kept."""
+    """One column of one row group. It is decoded from the front as far as needed, and its latest batches are kept."""
 
     def __init__(self, table: _Table, column: str, group: int, allowed_bytes: int) -> None:
         rate = next((name for name in RATES if name in table.schema.names), None)
@@ -224,12 +232,13 @@ class _Part:
         self.nbytes = 0
 
     def batch(self, row: int) -> tuple[pa.RecordBatch, int]:
-        """(the batch that holds a row of the group, the row's place in it)."""
+        """The batch that holds a row of the group, and the row's place in that batch."""
         with self._lock:
-            if self._batches is None or row < (self._kept[0][0] if self._kept else self._next):
-                self._begin()
+            batches = self._batches
+            if batches is None or row < (self._kept[0][0] if self._kept else self._next):
+                batches = self._begin()
             while row >= self._next:
-                batch = next(self._batches)
+                batch = next(batches)
                 # Parquet files need not keep their columns in the order asked for.
                 batch = batch.select(self._columns)
                 self._kept.append((self._next, batch))
@@ -242,7 +251,8 @@ class _Part:
                     return batch, row - start
         raise AssertionError("a batch before the kept ones was asked for")
 
-    def _begin(self) -> None:
+    def _begin(self) -> Iterator[pa.RecordBatch]:
+        """Starts to read the column again from the front of the row group."""
         import pyarrow.parquet as pq
 
         group = self._table.metadata.row_group(self._group)
@@ -252,17 +262,19 @@ class _Part:
             if column.path_in_schema.partition(".")[0] == self._columns[0]
         )
         rows = max(1, min(1024, _BATCH_BYTES * group.num_rows // max(1, size)))
-        # Read in pieces: a row group of speech is hundreds of megabytes, of which a few rows are wanted at a time.
+        # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a time.
         file = pq.ParquetFile(self._table.path, metadata=self._table.metadata, buffer_size=_BUFFER_BYTES)
-        self._batches = file.iter_batches(
+        batches: Iterator[pa.RecordBatch] = file.iter_batches(
             batch_size=rows, row_groups=[self._group], columns=self._columns, use_threads=False
         )
+        self._batches = batches
         self._kept.clear()
         self._next = self.nbytes = 0
+        return batches
 
 
 class _Kept:
-    """The parts that were read last, in a bounded number of bytes."""
+    """The parts that were read most recently, in a bounded amount of memory."""
 
     def __init__(self, allowed_bytes: int) -> None:
         self._allowed = allowed_bytes
@@ -275,7 +287,7 @@ class _Kept:
             if key not in self._parts:
                 self._parts[key] = _Part(table, column, group, self._allowed // 2)
             self._parts.move_to_end(key)
-            # The part that is asked for may yet grow to its half.
+            # Half of the memory is left free for the part that is about to be read.
             while len(self._parts) > 1 and (
                 len(self._parts) > 4 * _FILES_KEPT or sum(p.nbytes for p in self._parts.values()) > self._allowed // 2
             ):

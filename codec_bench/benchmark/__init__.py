@@ -1,34 +1,37 @@
-"""Benchmarks: definitions in YAML, read into data, prompt, post-processing, metrics and published numbers."""
+"""Benchmarks: a definition in YAML gives the data, the prompt, the post-processing, the metrics and published
+numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.benchmark.base import Published, Question
-from codec_bench.benchmark.definition import Benchmark
-from codec_bench.benchmark.loader import benchmark_names, find_entry, is_path, resolve
-from codec_bench.benchmark.prompt import canonical
-from codec_bench.benchmark.questions import QuestionStream
+from codec_bench.benchmark.definition.base import Published, Question
+from codec_bench.benchmark.definition.benchmark import Benchmark
+from codec_bench.benchmark.definition.loader import benchmark_names, find_entry, is_path, resolve
+from codec_bench.benchmark.definition.prompt import canonical
+from codec_bench.benchmark.definition.questions import QuestionStream
 from codec_bench.errors import UserError
 
 
 def load_benchmark(name: str, overrides: Mapping[str, Any] | None = None) -> Benchmark:
-    """One benchmark by name (`_`, `-` and case do not matter), or somebody's own by the path of its folder.
+    """Loads a benchmark.
 
     Args:
+        name: its name (case does not matter, nor `_` or `-`), or the path of a user's own definition.
         overrides: values by dotted field of the definition, such as `data.revision` or `parameters.max_tokens`.
 
     Raises:
-        UnknownName: there is none; the message suggests the nearest. UserError: its definition does not fit; the message
-            names file and line.
+        UnknownName: there is no such benchmark; the message suggests the nearest name.
+        UserError: a field of the definition is unknown, missing or wrong; the message names the file and the line.
     """
     entry = find_entry(name)
     return Benchmark(entry.name, resolve(entry, overrides), entry)
 
 
 def has_benchmark(name: str) -> bool:
-    """Whether `load_benchmark` knows the name of one of the project's, or the path leads to a definition."""
+    """Whether this is the name of one of the project's benchmarks, or the path of a user's own."""
     if not is_path(name):
         return canonical(name) in benchmark_names()
     try:
@@ -39,17 +42,17 @@ def has_benchmark(name: str) -> bool:
 
 
 def suite_names() -> list[str]:
-    """The suites that `suite` knows."""
+    """The names of all suites."""
     from codec_bench.config import config_names
 
     return config_names("suite")
 
 
 def suite(name: str) -> tuple[str, ...]:
-    """The benchmarks of a suite, in its order.
+    """The names of the benchmarks of a suite, in its order.
 
     Raises:
-        UnknownName: there is no such suite, or it names a benchmark that is not there.
+        UnknownName: there is no such suite, or it names a benchmark that does not exist.
     """
     from codec_bench.config import read_config
     from codec_bench.errors import UnknownName

@@ -1,4 +1,4 @@
-"""The command line: parse, call the public API, print. stdout is data, stderr is talk."""
+"""The command line: reads arguments, calls the public API, and prints. Data goes to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 
 
 def main() -> None:
-    """Entry point of `codec-bench`; exits 0 when done, 2 for the caller's input, 3 when finished with failures."""
+    """Entry point of `codec-bench`. Exits with 0 when done, 2 for wrong input, 3 when finished with failures."""
     try:
         _main()
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; what was finished is kept, and the same command goes on\n")
+        sys.stderr.write("interrupted; finished items are kept, and the same command continues the run\n")
         sys.exit(130)
 
 

@@ -1,14 +1,34 @@
-"""Every command, with its options. Whatever costs time is imported by the command that needs it."""
+"""All commands with their options. Modules that are slow to import are imported by the command that needs them."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.cli.options import (
+    BatchS,
+    Cache,
+    Device,
+    Json,
+    Limit,
+    Metrics,
+    Out,
+    Preset,
+    Retry,
+    SaveAudio,
+    Seed,
+    Set,
+    TimeLimit,
+    Timings,
+    Workers,
+    parse_settings,
+)
+from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
 from codec_bench.cli.run import leaderboard, run
 from codec_bench.cli.weights import weights_app
@@ -31,38 +51,6 @@ app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)
 
-Out = Annotated[
-    Path | None, typer.Option("--out", help="Run folder; the same folder continues the run. Default: runs/...")
-]
-Metrics = Annotated[
-    str | None, typer.Option("--metrics", help="Metrics with commas, such as stoi,dnsmos,wer[pocketsphinx].")
-]
-Preset = Annotated[str | None, typer.Option("--preset", help="A named choice of metrics (see: list presets).")]
-Limit = Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the bootstrap and of the part that --limit takes.")]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")]
-Workers = Annotated[int | None, typer.Option("--workers", help="CPU worker processes. Default: one per core.")]
-BatchS = Annotated[
-    float | None, typer.Option("--batch-s", help="Padded seconds of audio per batch. Default: found by trial.")
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit-s",
-        help="Seconds that a batch may take. Default: 600, or 60 per second of audio where that is more.",
-    ),
-]
-Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep computed features for other runs.")]
-SaveAudio = Annotated[
-    str | None, typer.Option("--save-audio", help="all, none, or for how many samples to keep audio.")
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR."),
-]
-Retry = Annotated[bool, typer.Option("--retry-failed", help="Run items that failed before again.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
-
 
 @app.callback(invoke_without_command=True)
 def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
@@ -75,25 +63,44 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
 @app.command()
 def demo(
-    out: Out = None, device: Device = "auto", workers: Workers = None, limit: Limit = None, seed: Seed = 0, cache: Cache = True,
-    as_json: Json = False,
+    out: Out = None, device: Device = "auto", workers: Workers = None, limit: Limit = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the choice of utterances.")] = None,
+    cache: Cache = True, timings: Timings = False, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Run the main job on embedded speech: nine rows, every embedded metric, no network."""
     from codec_bench.config import read_config
 
     preset = read_config("preset", "demo")
-    running = _running(device, workers, None, cache, "all", False)
+    folder = out or Path("runs/demo")
     _evaluate(
         preset["codecs"],
         preset["data"],
         preset["metrics"],
-        out or Path("runs/demo"),
-        seed,
+        folder,
+        preset["seed"] if seed is None else seed,
         limit or preset["limit"],
         {},
-        running,
+        _running(device, workers, None, cache, "all", False),
         as_json,
+        timings,
     )
+    if not as_json:
+        talk(_what_next(folder))
+
+
+def _what_next(folder: Path) -> str:
+    """What somebody who has seen the demo can try, with the command as it was typed here."""
+    found = shutil.which("codec-bench")
+    program = sys.argv[0] if Path(sys.argv[0]).name == "codec-bench" else "codec-bench"
+    if found is not None and Path(found).resolve() == Path(program).resolve():
+        program = "codec-bench"
+    return f"""
+What to try next:
+  Look and listen: open {folder / "report.html"} in a browser.
+  Your own audio, a folder of sound files:
+    {program} eval --codec unprocessed,opus-12k,mp3-32k --data FOLDER --preset embedded
+  Your own codec, a class with encode and decode in a file:
+    {program} profile --codec ./mine.py:MyCodec"""
 
 
 @app.command("eval")
@@ -102,25 +109,36 @@ def evaluate(
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, as_json: Json = False,
+    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
     running = _running(device, workers, batch_s, cache, save_audio, retry_failed, time_limit_s)
     _evaluate(
-        codec, data, _metrics(metrics, preset), out, seed, limit, parse_settings(settings or []), running, as_json
+        codec,
+        data,
+        _metrics(metrics, preset),
+        out,
+        seed,
+        limit,
+        parse_settings(settings or []),
+        running,
+        as_json,
+        timings,
     )
 
 
 @app.command("score")
 def score(
-    generated: Annotated[str, typer.Option("--generated", help="A folder or manifest of audio made elsewhere, matched by id.")],
-    data: Annotated[str, typer.Option("--data", help="What it should be like: transcripts, reference audio, speakers.")],
+    generated: Annotated[str, typer.Option("--generated", help="A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id.")],
+    data: Annotated[str, typer.Option("--data", help="What the audio is compared with: transcripts, reference audio, speakers.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, as_json: Json = False,
+    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
-    from codec_bench.api import score as score_generated
+    from codec_bench.api.score import score as score_generated
 
     running = _running(device, workers, batch_s, cache, save_audio, retry_failed, time_limit_s)
     options = parse_settings(settings or [])
@@ -129,7 +147,7 @@ def score(
             generated=generated, data=data, metrics=_metrics(metrics, preset), out=out, seed=seed, limit=limit, options=options,
             running=_telling(running, tell),
         )  # fmt: skip
-    _finish(run, as_json)
+    _finish(run, as_json, timings)
 
 
 def _evaluate(
@@ -142,8 +160,9 @@ def _evaluate(
     options: Any,
     running: Any,
     as_json: bool,
+    timings: bool,
 ) -> None:
-    from codec_bench.api import evaluate as evaluate_codecs
+    from codec_bench.api.evaluate import evaluate as evaluate_codecs
 
     with _progress() as tell:
         run = evaluate_codecs(
@@ -156,14 +175,14 @@ def _evaluate(
             options=options,
             running=_telling(running, tell),
         )
-    _finish(run, as_json)
+    _finish(run, as_json, timings)
 
 
 def _running(
     device: str, workers: int | None, batch_s: float | None, cache: bool, save_audio: str | None, retry: bool,
     time_limit_s: float | None = None,
 ) -> Any:  # fmt: skip
-    from codec_bench.api import Running
+    from codec_bench.engine.running import Running
 
     if workers is not None and workers < 1:
         raise UserError(f"--workers is {workers}; expected at least 1")
@@ -189,8 +208,8 @@ def _progress() -> Any:
 
 
 def _metrics(metrics: str | None, preset: str | None) -> list[str]:
-    from codec_bench.api import names
     from codec_bench.config import read_config
+    from codec_bench.registry import names
 
     chosen = names(metrics) if metrics else []
     if preset is not None:
@@ -202,28 +221,8 @@ def _metrics(metrics: str | None, preset: str | None) -> list[str]:
     return chosen
 
 
-def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML scalars.
-
-    Raises:
-        UserError: one is not of the form NAME.OPTION=VALUE.
-    """
-    from codec_bench.config import parse_scalar
-
-    options: dict[str, dict[str, Any]] = {}
-    for text in settings:
-        path, equals, value = text.partition("=")
-        name, dot, option = path.rpartition(".")
-        if not (equals and dot and name and option):
-            raise UserError(
-                f"--set got '{text}'; expected NAME.OPTION=VALUE", hint="for example --set dnsmos.weights=DIR"
-            )
-        options.setdefault(name, {})[option] = parse_scalar(value)
-    return options
-
-
-def _finish(run: Run, as_json: bool) -> None:
-    """Prints a finished run; exits 3 where something failed."""
+def _finish(run: Run, as_json: bool, timings: bool) -> None:
+    """Prints a finished run; exits with 3 if something failed."""
     from codec_bench.cli.show import print_run
     from codec_bench.stats.summary import summarise
 
@@ -231,7 +230,7 @@ def _finish(run: Run, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps(summary, ensure_ascii=False) + "\n")
     else:
-        print_run(run, summary)
+        print_run(run, summary, timings=timings)
     if summary["failures"]["items"] or summary["failures"]["scores"]:
         raise typer.Exit(3)
 
@@ -239,13 +238,13 @@ def _finish(run: Run, as_json: bool) -> None:
 @app.command()
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="One run folder, or two.")],
-    systems: Annotated[str | None, typer.Option("--systems", help="Two systems A,B of one run, or one name that both runs have.")] = None,
+    systems: Annotated[str | None, typer.Option("--systems", help="Two or more systems A,B,... of one run, or one name that both runs have. Default: all.")] = None,
     metrics: Annotated[str | None, typer.Option("--metrics", help="Only these.")] = None,
-    seed: Seed = 0, as_json: Json = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random exchanges of the test.")] = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Compare two systems or runs: paired bootstrap and sign test on the samples both have."""
+    """Compare systems or runs pair by pair, over the samples that both have, with intervals and an exact test."""
+    from codec_bench.api.compare import compare as compare_runs
     from codec_bench.cli.show import print_pairs
-    from codec_bench.comparison import compare as compare_runs
 
     pairs = compare_runs(runs=runs, systems=systems, metrics=metrics, seed=seed)
     if as_json:
@@ -254,17 +253,37 @@ def compare(
         print_pairs(pairs)
 
 
+@app.command("sample-size")
+def sample_size(
+    run: Annotated[Path, typer.Argument(help="A run folder: the pilot.")],
+    metric: Annotated[str, typer.Option("--metric", help="The metric whose difference is to be shown.")],
+    difference: Annotated[float, typer.Option("--difference", help="The smallest difference that matters, in the metric's unit.")],
+    systems: Annotated[str | None, typer.Option("--systems", help="Two systems A,B; not needed if the run has only two.")] = None,
+    power: Annotated[float, typer.Option("--power", help="The probability with which the difference is to be shown.")] = 0.8,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say how many speakers and utterances are needed to show a difference, judged from a pilot run."""
+    from codec_bench.api.sample_size import sample_size as size_of
+    from codec_bench.cli.show import print_sample_size
+
+    found = size_of(run=run, metric=metric, difference=difference, systems=systems, power=power)
+    if as_json:
+        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
+    else:
+        print_sample_size(found)
+
+
 @app.command()
 def report(
     runs: Annotated[
-        list[Path], typer.Argument(help="Run folders, or folders that hold some; several stand side by side.")
+        list[Path], typer.Argument(help="Run folders, or folders that hold some; several runs are shown side by side.")
     ],
     out: Annotated[
         Path | None, typer.Option("--out", help="The page. Default: report.html in the first run folder.")
     ] = None,
     audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
 ) -> None:
-    """Write the page again, or one page for several runs."""
+    """Write the page of a run again, or one page for several runs."""
     from codec_bench.report.page import write_page
     from codec_bench.store.record import open_run, run_folders
 
@@ -277,16 +296,17 @@ def report(
 @app.command()
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet.")] = "csv",
-    out: Annotated[
-        Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")
-    ] = None,
-) -> None:
-    """Write one row per system, sample and metric: system,id,metric,value,status,reason,protocol."""
+    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet; with --summary: csv, markdown or latex.")] = "csv",
+    out: Annotated[Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")] = None,
+    summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
+    safe_csv: Annotated[bool, typer.Option("--safe-csv", help="Put an apostrophe before texts that a spreadsheet would take for formulas.")] = False,
+) -> None:  # fmt: skip
+    """Write every score as a row of a table, or with --summary the table of systems and metrics for a paper."""
+    from codec_bench.report.paper import export_summary
     from codec_bench.store.export import export_run
     from codec_bench.store.record import open_run
 
-    export_run(open_run(run), form, out)
+    (export_summary if summary else export_run)(open_run(run), form, out, safe=safe_csv)
 
 
 @app.command("list")
@@ -299,7 +319,7 @@ def list_(
     ] = "codecs",
     as_json: Json = False,
 ) -> None:
-    """List what there is."""
+    """List the names of one kind of thing."""
     from codec_bench.cli.show import print_list
 
     print_list(what, as_json)
@@ -308,8 +328,8 @@ def list_(
 @app.command()
 def show(
     name: Annotated[str, typer.Argument(help="A codec, metric, benchmark, model, feature, data set, preset, suite or run folder.")],
-    model: Annotated[str | None, typer.Option("--model", help="Of a benchmark: show the prompt that this model would get.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="With --model: a folder with the data sets, in place of the hub.")] = None,
+    model: Annotated[str | None, typer.Option("--model", help="For a benchmark: show the prompt that this model would get.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="With --model: a folder with the data sets, used in place of the hub.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Show everything about one name."""
@@ -327,12 +347,12 @@ def validate(
     names: Annotated[
         list[str],
         typer.Argument(
-            help="Manifests, folders, run folders, codecs, metrics, benchmarks or models (./mine.py:MyCodec)."
+            help="Manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (./mine.py:MyCodec)."
         ),
     ],
     as_json: Json = False,
 ) -> None:
-    """Check data, codecs, metrics, benchmarks and models before a long run; exits 2 when something is wrong."""
+    """Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is wrong."""
     from codec_bench.cli.check import print_validation
 
     if not print_validation(names, as_json):
@@ -341,7 +361,7 @@ def validate(
 
 @app.command()
 def doctor(as_json: Json = False) -> None:
-    """Check the installation; exits 2 when something is wrong."""
+    """Check the installation; exits with 2 if something is wrong."""
     from codec_bench.cli.check import print_doctor
 
     if not print_doctor(as_json):
@@ -350,14 +370,14 @@ def doctor(as_json: Json = False) -> None:
 
 @app.command("verify-batching")
 def verify_batching(
-    name: Annotated[str, typer.Argument(help="A codec, feature or metric, your own included.")],
-    data: Annotated[str, typer.Option("--data", help="What to try it on.")] = "embedded",
+    name: Annotated[str, typer.Argument(help="A codec, feature or metric, also your own.")],
+    data: Annotated[str, typer.Option("--data", help="The audio for the check, as for eval.")] = "embedded",
     limit: Annotated[int, typer.Option("--limit", help="How many samples.")] = 12,
     device: Device = "auto", seed: Seed = 0, settings: Set = None, as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Show that results do not depend on the batch: one by one against batches of mixed lengths, in any order."""
+    """Check that results do not depend on the batch: each clip alone, and batches of mixed lengths in two orders."""
+    from codec_bench.api.verify_batching import verify_batching as verify
     from codec_bench.cli.show import print_verdict
-    from codec_bench.exactness import verify_batching as verify
 
     verdict = verify(
         name=name, data=data, limit=limit, device=device, seed=seed, options=parse_settings(settings or [])

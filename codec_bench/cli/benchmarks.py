@@ -1,4 +1,4 @@
-"""What `list` and `show` say about benchmarks, models, prompts, suites and rubrics."""
+"""The facts that `list` and `show` print of benchmarks, models, suites, prompts, rubrics and steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
 
 
 def listing(what: str) -> list[dict[str, Any]]:
-    """The rows of one kind of thing; `what` is one of `KINDS`."""
+    """The rows of a list; `what` is one of `KINDS`."""
     return {
         "benchmarks": _benchmarks, "models": _models, "suites": _suites, "prompts": _prompts, "rubrics": _rubrics,
         "steps": _steps,
@@ -58,7 +58,7 @@ def _suites() -> list[dict[str, Any]]:
 
 
 def _prompts() -> list[dict[str, Any]]:
-    from codec_bench.benchmark.prompt import load_prompt, prompt_names
+    from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
 
     return [
         {"name": n, "variants": ", ".join(load_prompt(n).variants), "what": load_prompt(n).summary}
@@ -67,7 +67,7 @@ def _prompts() -> list[dict[str, Any]]:
 
 
 def _rubrics() -> list[dict[str, Any]]:
-    from codec_bench.judges.rubric import load_rubric, rubric_names
+    from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 
     return [
         {"name": n, "range": "{:g} to {:g}".format(*load_rubric(n).range), "what": load_rubric(n).summary}
@@ -76,19 +76,19 @@ def _rubrics() -> list[dict[str, Any]]:
 
 
 def _steps() -> list[dict[str, Any]]:
-    from codec_bench.benchmark.process import step_names
+    from codec_bench.benchmark.reading import step_names
 
     return [{"name": n, "what": step_summary(n)} for n in step_names()]
 
 
 def describe(name: str) -> dict[str, Any] | None:
-    """Everything about a benchmark, model, suite or prompt of this name, or None where there is none."""
+    """Everything about the benchmark, suite, model, prompt, rubric or step of this name; None if there is none."""
     from dataclasses import asdict
 
     from codec_bench.benchmark import has_benchmark, load_benchmark, suite, suite_names
-    from codec_bench.benchmark.process import step_names
-    from codec_bench.benchmark.prompt import load_prompt, prompt_names
-    from codec_bench.judges.rubric import load_rubric, rubric_names
+    from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
+    from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
+    from codec_bench.benchmark.reading import step_names
     from codec_bench.models import is_own_file, model_info, model_names
     from codec_bench.registry import Spec
 
@@ -113,13 +113,13 @@ def describe(name: str) -> dict[str, Any] | None:
     return None
 
 
-def _prompt_of(one: Any) -> str:
+def _prompt_of(one: Any) -> str | None:
     prompt = one.spec.prompt
     return prompt if prompt is None or isinstance(prompt, str) else json.dumps(prompt.model_dump(exclude_none=True))
 
 
 def _how(name: str) -> dict[str, Any]:
-    """How a model is reached, where that can be said without what only its user knows."""
+    """How a model is reached; if that cannot be said without further settings, what it needs."""
     from codec_bench.models import load_model
 
     try:
@@ -129,14 +129,14 @@ def _how(name: str) -> dict[str, Any]:
 
 
 def step_summary(name: str) -> str:
-    """What a step of post-processing does, in a line."""
-    from codec_bench.benchmark import process
+    """What a step of post-processing does, in one line."""
+    from codec_bench.benchmark import reading as process
 
     made = {**process.PLAIN, **process.WITH_ARGUMENT, **process.MAY_HAVE_ARGUMENT}.get(name)
     if made is None:
-        return "What a recogniser hears in a spoken answer; it comes first."
+        return "Replaces a spoken answer by what a recogniser hears; it must be the first step."
     if name.startswith("official/"):
-        return "As published, with its quirks (docs/metrics/answers.md)."
+        return "The rule as published, with its mistakes (docs/metrics/answers.md)."
     return (made.__doc__ or "").strip().split("\n")[0]
 
 
@@ -144,20 +144,20 @@ def print_prompt(benchmark: str, model: str, *, data: str | None) -> None:
     """Prints the prompt that the first questions of a benchmark would get from a model.
 
     Raises:
-        UserError: unknown names, or the data is not here.
+        UserError: a name is unknown.
     """
     from codec_bench.benchmark import load_benchmark
-    from codec_bench.cli.show import talk
-    from codec_bench.engine.answering import shown
+    from codec_bench.benchmark.asking.asking import shown
+    from codec_bench.cli.output import talk
     from codec_bench.models import model_info
 
     one = load_benchmark(benchmark)
     prompt = one.prompt_for(model_info(model))
-    talk(f"prompt: {prompt.name}; read back through: {', '.join([*prompt.process, *one.process]) or 'nothing'}")
+    talk(f"prompt: {prompt.name}; steps that read the answer: {', '.join([*prompt.process, *one.process]) or 'none'}")
     try:
         question = next((q for q in one.questions(limit=3, mirror=data) if q.problem is None), None)
     except UserError as error:
-        talk(f"the data is not here ({error}); the template:")
+        talk(f"the data is not on this machine ({error}), so here is the template:")
         question = None
     sys.stdout.write((shown(prompt.render(question)) if question is not None else _template(prompt)) + "\n")
 

@@ -10,13 +10,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from codec_bench.cli.show import console, table
+from codec_bench.cli.output import console, table
 from codec_bench.environment import ONNXRUNTIMES, machine, package_version, versions
 from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from codec_bench.types import Audio
 
 State = Literal["ok", "note", "wrong"]
 _EXTRAS = {
@@ -30,7 +33,7 @@ _EXTRAS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was checked, and what to do where it is not as it should be."""
+    """One thing that was checked: its state, what was found, and what to do if it is wrong."""
 
     what: str
     state: State
@@ -48,7 +51,7 @@ def _packages() -> list[Finding]:
     out = [Finding("python", "ok", found["python"])]
     torch, torchaudio = found.get("torch"), found.get("torchaudio")
     same = torch and torchaudio and torch.split("+")[0] == torchaudio.split("+")[0]
-    do = "" if same else "pip install -c constraints.txt torch torchaudio"
+    do = "" if same else "pip install 'torch>=2.11,<2.12' 'torchaudio>=2.11,<2.12'"
     out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
     for extra, packages in _EXTRAS.items():
         missing = [p for p in packages if package_version(p) is None]
@@ -72,19 +75,19 @@ def _onnxruntime() -> Finding:
         return Finding(
             what,
             "wrong",
-            f"{shown} overwrite each other's files: which of them runs, and whether on the GPU, is chance",
+            f"{shown} are both installed and overwrite each other's files, so it is undefined which of them runs",
             f"pip uninstall -y {' '.join(found)}, then install the one you want; speechmos and faster-whisper ask for "
             "'onnxruntime' and run with the others too (install them with --no-deps)",
         )
     if not found:
-        return Finding(what, "ok", "none, and none is needed")
+        return Finding(what, "ok", "none is installed; only some features need one")
     spec = importlib.util.find_spec("onnxruntime")
-    if spec is None or spec.origin is None:  # a folder without a module is what uninstalling one of two leaves behind
+    if spec is None or spec.origin is None:  # uninstalling one of two leaves a folder without a module
         (name,) = found
         return Finding(
             what,
             "wrong",
-            f"the files of {shown} are gone, as after another onnxruntime was uninstalled",
+            f"the files of {shown} are missing; this happens when another onnxruntime is uninstalled",
             f"pip install --force-reinstall --no-deps {name}",
         )
     return Finding(what, "ok", shown)
@@ -151,7 +154,7 @@ def _place() -> list[Finding]:
 
 
 def print_doctor(as_json: bool) -> bool:
-    """Prints what `diagnose` found; returns whether nothing is wrong."""
+    """Prints the findings of `diagnose`; returns whether nothing is wrong."""
     findings = diagnose()
     _print(findings, as_json)
     return all(f.state != "wrong" for f in findings)
@@ -161,7 +164,8 @@ def check_name(name: str) -> list[Finding]:
     """Checks a data set, a codec, a metric, a benchmark or a model."""
     from codec_bench import metrics
     from codec_bench.benchmark import benchmark_names, canonical
-    from codec_bench.benchmark.loader import is_path
+    from codec_bench.benchmark.definition.loader import is_path
+    from codec_bench.benchmark.definition.prompt import prompt_names
     from codec_bench.codecs import is_command_file
     from codec_bench.models import model_names
     from codec_bench.registry import Spec, is_own_code, load_attribute
@@ -186,6 +190,8 @@ def check_name(name: str) -> list[Finding]:
             return _check_metric(name) if hasattr(made, "compute") else _check_codec(name)
         if is_command_file(name):
             return _check_codec(name)
+        if name in prompt_names() and not os.path.exists(name):
+            return _check_prompt(name)
         if name not in ("embedded",) and not os.path.exists(name):
             base = Spec.parse(name).name
             if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
@@ -207,15 +213,22 @@ def _configures_a_model(path: str) -> bool:
     if not is_own_file(path) or not os.path.isfile(path):
         return False
     document = load_yaml(path)
-    return isinstance(document, dict) and "kind" in document  # a codec of programs has none
+    return isinstance(document, dict) and "kind" in document  # the file of a codec made of programs has no kind
 
 
 def _check_benchmark(name: str) -> list[Finding]:
-    from codec_bench.benchmark.validate import validate_benchmark
+    from codec_bench.benchmark.definition.validate import validate_benchmark
 
     found = validate_benchmark(name)
     wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in found]
     return wrong or [Finding(name, "ok", "the definition, its prompts, steps and metrics fit together")]
+
+
+def _check_prompt(name: str) -> list[Finding]:
+    from codec_bench.benchmark.definition.validate import validate_prompt
+
+    wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in validate_prompt(name)]
+    return wrong or [Finding(f"prompt {name}", "ok", "its templates can be filled and its steps exist")]
 
 
 def _check_model(name: str) -> list[Finding]:
@@ -254,7 +267,7 @@ def _check_data(name: str) -> list[Finding]:
 
 
 def _check_metric(name: str) -> list[Finding]:
-    from codec_bench.scoring import load_metric
+    from codec_bench.api.load_metric import load_metric
     from codec_bench.types import Audio
 
     metric = load_metric(name, device="cpu")
@@ -286,7 +299,7 @@ def _check_codec(name: str) -> list[Finding]:
     def attempt(what: str, check: Callable[[], str]) -> None:
         try:
             out.append(Finding(f"codec {name}: {what}", "ok", check()))
-        except Exception as error:  # a codec of the caller's own may raise anything; it is told, not raised
+        except Exception as error:  # own code may raise anything; that is a finding
             out.append(Finding(f"codec {name}: {what}", "wrong", " ".join(f"{type(error).__name__}: {error}".split())))
 
     def rate() -> str:
@@ -297,7 +310,7 @@ def _check_codec(name: str) -> list[Finding]:
         clips = [Audio(clip.samples[:, :n], clip.sample_rate_hz) for n in (1, 7, 160, 801, 16001)]
         for one in clips:
             reconstruct(codec, [one])
-        return "output is as long as input from 1 sample on"
+        return "the output is as long as the input, also for 1 sample"
 
     def batch() -> str:
         clips = [Audio(clip.samples[:, :n], clip.sample_rate_hz) for n in (8000, 12345, 16000)]
@@ -307,8 +320,10 @@ def _check_codec(name: str) -> list[Finding]:
             for t, c in zip(together, clips)
         )
         if worst > 1e-4:
-            raise UserError(f"a batch differs from one by one by up to {worst:.2g}; at most 1e-4 is allowed")
-        return f"differs from one by one by at most {worst:.2g}"
+            raise UserError(
+                f"clips in a batch differ by up to {worst:.2g} from the same clips alone; at most 1e-4 is allowed"
+            )
+        return f"clips in a batch differ by at most {worst:.2g} from the same clips alone"
 
     attempt("bitrate", rate)
     attempt("length", lengths)
@@ -316,15 +331,17 @@ def _check_codec(name: str) -> list[Finding]:
     return out
 
 
-def _speech() -> Any:
+def _speech() -> Audio:
     from codec_bench.data import open_source
     from codec_bench.types import Audio
 
-    return Audio.read(next(iter(open_source("embedded"))).audio)
+    sample = next(iter(open_source("embedded")))
+    assert sample.audio is not None  # every embedded utterance has its sound
+    return Audio.read(sample.audio)
 
 
 def print_validation(names: list[str], as_json: bool) -> bool:
-    """Prints what `check_name` found for each name; returns whether nothing is wrong."""
+    """Prints the findings of `check_name` for each name; returns whether nothing is wrong."""
     findings = [f for name in names for f in check_name(name)]
     _print(findings, as_json)
     return all(f.state != "wrong" for f in findings)

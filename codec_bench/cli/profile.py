@@ -17,24 +17,25 @@ from codec_bench.errors import UserError
 def profile(
     codec: Annotated[str, typer.Option("--codec", help="Codecs with commas; several points of one codec make a curve.")],
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")] = "embedded",
-    metrics: Annotated[str | None, typer.Option("--metrics", help="What the curves are made of, or none. Default: stoi,pesq_wb,mel_distance,dnsmos.")] = None,
+    metrics: Annotated[str | None, typer.Option("--metrics", help="Metrics that are plotted against bitrate, or none. Default: stoi,pesq_wb,mel_distance,dnsmos.")] = None,
     anchor: Annotated[str | None, typer.Option("--anchor", help="The codec or family that BD-rates are measured against.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of profile.json and profile.html. Default: runs/...")] = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda:0.")] = "auto",
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of noise, of the bootstrap and of the part that --limit takes.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the noise, and of the choice that --limit makes.")] = 0,
     clip_s: Annotated[float, typer.Option("--clip-s", help="Seconds of the clip that the real-time factor is measured on.")] = 10.0,
     reencodings: Annotated[int, typer.Option("--reencodings", help="How often decoded audio is encoded again.")] = 3,
-    threads: Annotated[int | None, typer.Option("--threads", help="Threads of a codec's process. Default: as many as its libraries take.")] = None,
+    threads: Annotated[int | None, typer.Option("--threads", help="Threads of a codec's process. Default: its libraries decide.")] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that one call of a codec may take before it counts as hanging.")] = 300.0,
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
-    """Profile codecs: bitrate and codebooks, speed and size, latency, stability, quality curves, sanity."""
-    from codec_bench.cli.app import parse_settings
-    from codec_bench.cli.show import console, talk
-    from codec_bench.profiling import METRICS, Settings
-    from codec_bench.profiling import profile as profile_codecs
+    """Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common mistakes."""
+    from codec_bench.api.profile import METRICS
+    from codec_bench.api.profile import profile as profile_codecs
+    from codec_bench.cli.options import parse_settings
+    from codec_bench.cli.output import console, talk
+    from codec_bench.profiling.settings import Settings
 
     for name, value, least in (
         ("--clip-s", clip_s, 0.1), ("--time-limit", time_limit, 1.0), ("--reencodings", reencodings, 0), ("--threads", threads, 1),

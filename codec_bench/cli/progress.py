@@ -25,7 +25,7 @@ def progress_line() -> Iterator[Callable[[str, int, int, int, float], None]]:
 
         def tell(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
             nonlocal current, begun, first
-            if stage != current:  # what an earlier call had finished says nothing of this one's speed
+            if stage != current:  # items that were finished before do not count for the speed
                 current, begun, first = stage, perf_counter(), done
             hours = f"{audio_s / 3600:.2f} h" if audio_s >= 360 else f"{audio_s:.0f} s"
             elapsed = perf_counter() - begun

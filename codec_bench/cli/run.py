@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
-    from codec_bench.benchmarking import Outcome
-    from codec_bench.leaderboard import Board, Row
+    from codec_bench.api.leaderboard import Board, Row
+    from codec_bench.api.run_benchmark import Outcome, Phase
 
 
 def run(
@@ -22,26 +22,27 @@ def run(
     codec: Annotated[str | None, typer.Option("--codec", help="In place of models: codecs with commas, for benchmarks of codecs.")] = None,
     suite: Annotated[str | None, typer.Option("--suite", help="A named list of benchmarks (see: list suites).")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the run. Default: runs/...")] = None,
-    phase: Annotated[str, typer.Option("--phase", help="both, answers (asks the model), or scores (from recorded answers).")] = "both",
-    judge: Annotated[str | None, typer.Option("--judge", help="The model that gives verdicts, for benchmarks that are rated.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="A folder with the data sets as OWNER/NAME, in place of the hub.")] = None,
+    phase: Annotated[str, typer.Option("--phase", help="both, answers (only asks the model), or scores (only scores recorded answers).")] = "both",
+    judge: Annotated[str | None, typer.Option("--judge", help="The model that judges answers, for benchmarks that need one.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="A folder with the data sets as OWNER/NAME, used in place of the hub.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many questions of each benchmark.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap, of the part that --limit takes, and of what a model draws.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes, and of what a model draws at random.")] = 0,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")] = "auto",
     workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
-    save_audio: Annotated[str | None, typer.Option("--save-audio", help="all, none, or of how many questions to keep the sound.")] = None,
+    save_audio: Annotated[str | None, typer.Option("--save-audio", help="all, none, or the number of questions whose sound is kept.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.")] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
     """Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs."""
-    from codec_bench.api import Running, names
+    from codec_bench.api.run_benchmark import run_benchmark, run_codecs
     from codec_bench.benchmark import suite as read_suite
-    from codec_bench.benchmarking import run_benchmark, run_codecs
-    from codec_bench.cli.app import parse_settings
+    from codec_bench.cli.options import parse_settings
     from codec_bench.cli.progress import progress_line
+    from codec_bench.engine.running import Running
+    from codec_bench.registry import names
 
     wanted = names(benchmark or "") + (list(read_suite(suite)) if suite is not None else [])
     if not wanted:
@@ -50,7 +51,7 @@ def run(
         )
     if bool(names(model)) == bool(codec):
         raise UserError(
-            "expected either models or codecs",
+            "got both models and codecs, or neither; expected one of them",
             hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
         )
     options = regrouped(parse_settings(settings or []), [*wanted, *names(model), *names(judge or "")])
@@ -65,16 +66,17 @@ def run(
         if codec:
             outcome = run_codecs(codec=codec, **common)
         else:
-            outcome = run_benchmark(model=model, phase=phase, judge=judge, rescore=rescore, **common)
+            asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
+            outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, **common)
     if _print_outcome(outcome, as_json):
         raise typer.Exit(3)
 
 
 def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Settings by the names of the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
+    """Settings by the names in the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
     from codec_bench.models import own_name
 
-    # A file of one's own answers to its stem too.
+    # An own file can also be named by its stem.
     called = {**{own_name(name): name for name in names}, **{name: name for name in names}}
     out: dict[str, dict[str, Any]] = {}
     for key, values in options.items():
@@ -85,7 +87,7 @@ def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str,
 
 
 def _print_outcome(outcome: Outcome, as_json: bool) -> bool:
-    """Prints what came of it; whether anything failed."""
+    """Prints the results; returns whether anything failed."""
     overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
     if as_json:
         sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
@@ -99,35 +101,47 @@ def _print_outcome(outcome: Outcome, as_json: bool) -> bool:
 
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
-    from codec_bench.cli.show import console, table, talk
+    from codec_bench.cli.output import console, table, talk
     from codec_bench.report.table import failures_table
 
     out = console()
     rows = []
     for row in overview["benchmarks"]:
         for name, entry in row["metrics"].items():
-            rows.append(_line(row, name, entry))
+            if entry["n"] or entry["failed"]:  # there are neither before the answers are scored
+                rows.append(_line(row, name, entry))
     columns = ("benchmark", "model", "metric", "value", "95 %", "n", "failed", "counting failures")
-    out.print(table(columns, rows, numeric=columns[3:]))
+    if rows:
+        out.print(table(columns, rows, numeric=columns[3:]))
     for row in overview["benchmarks"]:
         if row["failures"]["reasons"]:
             out.print(f"{row['benchmark']} with {row['model']}", markup=False)
             out.print(failures_table({"systems": {row["model"]: {}}, "failures": row["failures"]}))
         if row["answers"] is not None:
             talk(f"{row['benchmark']} with {row['model']}: {_told(row['answers'])}")
+            if left := _not_scored(row):
+                talk(
+                    f"{left:,} answer{'s are' if left != 1 else ' is'} recorded and not scored yet; --phase scores scores them"
+                )
     for benchmark, model, reason in outcome.left_out:
         talk(f"left out: {benchmark} with {model}: {reason}")
     talk(f"folder: {outcome.folder}; pages: {outcome.folder}/BENCHMARK/MODEL/report.html")
 
 
+def _not_scored(row: dict[str, Any]) -> int:
+    """How many recorded answers have not been scored yet."""
+    scored = max((entry["n"] + entry["failed"] for entry in row["metrics"].values()), default=0)
+    return max(0, row["answers"]["asked"] - scored) if row["answers"] is not None else 0
+
+
 def _told(answers: dict[str, Any]) -> str:
-    """What answering took, in a line."""
+    """How many answers there are, and what asking cost, in one line."""
     usage = {name: amount for name, amount in answers["usage"].items() if amount}
     cost = answers["cost_usd"]
     parts = [
         f"{answers['asked']} answers, {answers['cached']} of them from the cache",
         f"{sum(answers['failed'].values())} failed" if answers["failed"] else "",
-        f"{100 * answers['cut']['share']:.3g} % heard their audio cut" if answers["cut"]["n"] else "",
+        f"the audio of {100 * answers['cut']['share']:.3g} % was cut" if answers["cut"]["n"] else "",
         f"{answers['latency_s']['p50']:.3g} s each (p95 {answers['latency_s']['p95']:.3g} s)"
         if answers["latency_s"]
         else "",
@@ -156,11 +170,11 @@ def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, .
 
 def leaderboard(
     name: Annotated[str, typer.Argument(help="ultraeval-understanding, ultraeval-generation or ultraeval-codec.")],
-    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders of ours, or folders that hold them.")] = None,
+    runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
 ) -> None:
-    """Show a published leaderboard with our runs between its rows."""
-    from codec_bench.leaderboard import leaderboard as read_board
+    """Show a published leaderboard with your runs among its rows."""
+    from codec_bench.api.leaderboard import leaderboard as read_board
 
     board = read_board(name, runs or [])
     if as_json:
@@ -183,7 +197,7 @@ def _plain(board: Board) -> dict[str, Any]:
 
 
 def _print_board(board: Board) -> None:
-    from codec_bench.cli.show import console, table, talk
+    from codec_bench.cli.output import console, table, talk
 
     columns = ("", "average", *(column.name for column in board.columns))
     rows = [
@@ -196,11 +210,11 @@ def _print_board(board: Board) -> None:
     ]
     console().print(table(columns, rows, numeric=columns[1:]))
     talk(
-        f"published rows: {board.source}; rows that begin with > are of your runs, (part) means over fewer cells, (limit) over "
-        "a part of the questions"
+        f"published rows: {board.source}; rows that begin with > are from your runs; (part): the average is over fewer columns; "
+        "(limit): only a part of the questions was taken"
     )
     if board.ignored:
-        talk(f"without a cell of this board: {', '.join(board.ignored)}")
+        talk(f"runs without a value for this board: {', '.join(board.ignored)}")
 
 
 def _doubts(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""What commands print: tables on stdout, talk on stderr."""
+"""What commands print: tables to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -9,58 +9,38 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codec_bench.cli.output import console, table, talk
 from codec_bench.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from codec_bench.comparison import Pair
-    from codec_bench.exactness import Verdict
+    from codec_bench.api.compare import Pair
+    from codec_bench.api.sample_size import SampleSize
+    from codec_bench.api.verify_batching import Verdict
     from codec_bench.store.record import Run
 
 
-def console() -> Console:
-    """Standard output as a rich console; as wide as a table needs where it is not a terminal."""
-    from rich.console import Console
-
-    out = Console(file=sys.stdout, highlight=False)
-    return out if out.is_terminal else Console(file=sys.stdout, highlight=False, width=160)
-
-
-def talk(text: str) -> None:
-    """One line on stderr."""
-    sys.stderr.write(text + "\n")
-
-
-def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:
-    """A plain table; text from data goes in as text, never as markup."""
-    from rich import box
-    from rich.table import Table
+def print_run(run: Run, summary: Mapping[str, Any], *, timings: bool = False) -> None:
+    """Prints a run: its summary with notes, its failures, where the time went if asked, and where its folder and page are."""
     from rich.text import Text
 
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, column in enumerate(columns):
-        # The first column is what a person types: it is never cut.
-        made.add_column(
-            Text(column), justify="right" if column in numeric else "left", no_wrap=not place, overflow="fold"
-        )
-    for row in rows:
-        made.add_row(*(Text("" if value is None else str(value)) for value in row))
-    return made
-
-
-def print_run(run: Run, summary: Mapping[str, Any]) -> None:
-    """The summary, where the time went, the failures, and where to look."""
+    from codec_bench.report.numbers import common_notes, interval_notes
     from codec_bench.report.table import failures_table, summary_table
 
     out = console()
     out.print(summary_table(summary, width=out.width))
-    timings = run.meta.get("timings", {})
-    if timings:
-        out.print(time_table(timings))
+    entries = [
+        (name, metric, entry)
+        for name, system in summary["systems"].items()
+        for metric, entry in system["metrics"].items()
+    ]
+    for note in (*common_notes(entries), *interval_notes(entries)):
+        out.print(Text(note))
     counts = run.counts()
     if summary["failures"]["reasons"]:
         out.print(failures_table(summary))
+    recorded = run.meta.get("timings", {})
+    if timings and recorded:
+        out.print(time_table(recorded, summary))
     words = f"{counts['finished']} of {counts['items']} items ({counts['samples']} samples)"
     talk(f"{words}; {counts['failed_items']} items and {counts['failed_scores']} scores failed")
     unmatched = run.meta.get("data", {}).get("unmatched", [])
@@ -73,13 +53,19 @@ def print_run(run: Run, summary: Mapping[str, Any]) -> None:
     talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
 
 
-def time_table(timings: Mapping[str, Any]) -> Any:
-    """Where the time went: one row per stage, its part of all workers' time, and what was left idle."""
+def time_table(timings: Mapping[str, Any], summary: Mapping[str, Any]) -> Any:
+    """Where the time went: one row for each stage with its part of all workers' time, and the idle part.
+
+    A system of which items failed has no speed, because those items took no full part in the time.
+    """
+    from codec_bench.report.numbers import without_estimate
+
+    failing = {name for name, system in summary["systems"].items() if without_estimate(system)}
     rows = []
     for stage in timings["stages"]:
         share = stage.get("share")
         audio_s, busy_s = stage.get("audio_s"), stage["busy_s"]
-        speed = f"{audio_s / busy_s:.1f}x" if audio_s and busy_s else ""
+        speed = f"{audio_s / busy_s:.1f}x" if audio_s and busy_s and stage["stage"] not in failing else ""
         part = f"{100 * share:.1f} %" if share is not None else ""
         rows.append(
             (stage["stage"], stage.get("items"), f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part)
@@ -95,19 +81,41 @@ def time_table(timings: Mapping[str, Any]) -> Any:
 
 
 def print_pairs(pairs: Sequence[Pair]) -> None:
-    """One table per pair of systems, one row per metric."""
+    """Prints a table for each pair of systems, with a row for each metric, and below it what to know of the numbers."""
     from rich.text import Text
 
-    from codec_bench.report.table import comparison_table
+    from codec_bench.report.table import comparison_notes, comparison_table
 
     out = console()
+    tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)
     for pair in pairs:
         out.print(Text(f"A: {pair.a}   B: {pair.b}"))
-        out.print(comparison_table(pair.comparisons))
+        out.print(comparison_table(pair.comparisons, adjusted=tests > 1))
+        for note in comparison_notes(pair.comparisons):
+            out.print(Text(f"* {note}"))
+    if tests > 1:
+        out.print(
+            f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."
+        )
+
+
+def print_sample_size(found: SampleSize) -> None:
+    """Prints how large a study must be, and the pilot that this is judged from."""
+    pilot, unit = found.pilot, f" {found.unit}" if found.unit else ""
+    rows = [(f"{plan.speakers:,}", plan.utterances_per_speaker, f"{plan.utterances:,}") for plan in found.plans]
+    columns = ("speakers", "utterances of each", "utterances in all")
+    console().print(table(columns, rows, numeric=columns))
+    talk(
+        f"{found.metric}, {found.a} minus {found.b}: each line shows a difference of {found.wanted:g}{unit} with a probability of "
+        f"{100 * found.power:g} %.\nThe pilot has {pilot.items:,} utterances in {pilot.units:,} units (speakers, or utterances of "
+        f"unknown speaker); its difference is {pilot.difference:.3g}{unit}."
+    )
+    if pilot.units < 20:
+        talk("A pilot of fewer than 20 units knows its spread only roughly; plan for more.")
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """What verify-batching saw."""
+    """Prints the result of verify-batching."""
     rows = [
         ("clips", f"{verdict.items}, {verdict.shortest_s:.2f} to {verdict.longest_s:.2f} s"),
         (
@@ -175,12 +183,12 @@ def _codec_row(row: Any) -> dict[str, Any]:
 
 
 def _feature_row(name: str, path: str) -> dict[str, Any]:
-    """What a feature is, and where its weights are; a recogniser's languages where they are few."""
+    """The row of a feature: whether its weights are here, and its languages, or their number if they are many."""
     from codec_bench import features, weights
 
     try:
         made = features.REGISTRY.resolve(name)
-    except UserError as error:  # somebody else's package: its row says so, the others stand
+    except UserError as error:  # from a broken package; the other rows are not affected
         return {"name": name, "what": f"broken: {error.message}"}
     entries = [n for n in weights.checkpoint_names() if n == name or name in weights.checkpoint(n).used_by]
     here = "" if not entries else "here" if weights.lookup(entries[0]) else "not here"
@@ -204,7 +212,7 @@ def _metric_row(name: str) -> dict[str, Any]:
         }
     try:
         made = metrics.REGISTRY.resolve(name)
-    except UserError as error:  # somebody else's package: its row says so, the others stand
+    except UserError as error:  # from a broken package; the other rows are not affected
         return {"name": name, "measures": f"broken: {error.message}"}
     return {
         "name": name, "kind": made.kind, "better": "higher" if made.higher_is_better else "lower", "unit": made.unit,
@@ -213,7 +221,7 @@ def _metric_row(name: str) -> dict[str, Any]:
 
 
 def print_list(what: str, as_json: bool) -> None:
-    """Lists one kind of thing."""
+    """Prints the list of one kind of thing."""
     rows = _listing(what)
     if as_json:
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
@@ -228,7 +236,7 @@ def print_list(what: str, as_json: bool) -> None:
 
 
 def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
-    """A codec's row in the width of a terminal; `--json` has all of it."""
+    """The row of a codec, short enough for a terminal; `--json` prints all of it."""
     rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
     bitrate = row.get("bitrate_bps")
     points = re.split(", | to ", row["points_kbps"])
@@ -257,7 +265,7 @@ def describe_name(name: str) -> dict[str, Any]:
     """Everything about one name.
 
     Raises:
-        UnknownName: nothing has it.
+        UnknownName: nothing has this name.
     """
     from codec_bench import codecs, features, metrics
     from codec_bench.benchmark import benchmark_names
@@ -277,25 +285,9 @@ def describe_name(name: str) -> dict[str, Any]:
         facts = [_metric_facts(m) for m in members]
         return facts[0] if len(facts) == 1 else {"group": name, **{f["metric"]: f["protocol"] for f in facts}}
     if base in features.REGISTRY.names():
-        feature = features.load_feature(name)
-        doc = (type(feature).__doc__ or "").strip()
-        return {
-            "feature": name,
-            "protocol": feature.protocol,
-            "rate_hz": feature.rate_hz,
-            "runs on": feature.where,
-            "what": doc,
-        }
+        return _feature_facts(name)
     if name in REGISTERED:
-        from codec_bench.data import open_source
-
-        source = open_source(name)
-        return {
-            "data": name,
-            "samples": len(source),
-            "fingerprint": source.fingerprint,
-            "folder": str(REGISTERED[name]),
-        }
+        return _data_facts(name)
     if name in config_names("preset"):
         return {"preset": name, **read_config("preset", name)}
     if is_own_code(name) or codecs.has_codec(name):
@@ -318,12 +310,33 @@ def describe_name(name: str) -> dict[str, Any]:
     raise UnknownName("codec, metric, feature, benchmark, model, suite, data set, preset or run", name, known)
 
 
+def _feature_facts(name: str) -> dict[str, Any]:
+    from codec_bench.features import load_feature
+
+    feature = load_feature(name)
+    return {
+        "feature": name,
+        "protocol": feature.protocol,
+        "rate_hz": feature.rate_hz,
+        "runs on": feature.where,
+        "what": (type(feature).__doc__ or "").strip(),
+    }
+
+
+def _data_facts(name: str) -> dict[str, Any]:
+    from codec_bench.data import REGISTERED, open_source
+
+    source = open_source(name)
+    folder = str(REGISTERED[name])
+    return {"data": name, "samples": len(source), "fingerprint": source.fingerprint, "folder": folder}
+
+
 def _metric_facts(name: str) -> dict[str, Any]:
     from codec_bench import metrics
 
     try:
         made = metrics.build_metric(name)
-    except UserError as error:  # a metric that needs a variant is still worth describing
+    except UserError as error:  # a metric that needs a variant; its class is described
         kind = metrics.REGISTRY.resolve(name)
         return {
             "metric": name,
@@ -340,7 +353,7 @@ def _metric_facts(name: str) -> dict[str, Any]:
 
 
 def print_name(name: str, as_json: bool) -> None:
-    """Shows one name."""
+    """Prints everything about one name."""
     facts = describe_name(name)
     if as_json:
         sys.stdout.write(json.dumps(facts, ensure_ascii=False, default=str) + "\n")

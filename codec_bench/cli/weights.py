@@ -1,4 +1,4 @@
-"""`codec-bench weights list|fetch|verify|path`: which checkpoints there are, getting them, and checking them."""
+"""`codec-bench weights list|fetch|verify|path`: lists, fetches, verifies and finds published checkpoints."""
 
 from __future__ import annotations
 
@@ -18,23 +18,26 @@ if TYPE_CHECKING:
 
 weights_app = typer.Typer(
     name="weights",
-    help="Published checkpoints: list them, fetch them, check them, find them.",
+    help="Published checkpoints: list, fetch and verify them, and show where they are.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 _WIDE = 220
-"""Characters that the table needs without folding, for files and pipes."""
+"""Columns that the table needs so that no cell is folded; used when the output is not a terminal."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
-Names = Annotated[list[str] | None, typer.Argument(help="Names of checkpoints (see: weights list). Default: all here.")]
+Names = Annotated[
+    list[str] | None,
+    typer.Argument(help="Names of checkpoints (see: weights list). Default: all that are on this machine."),
+]
 
 
 @weights_app.command("list")
 def list_(as_json: Json = False) -> None:
     """List every checkpoint: where it comes from, revision, size, licence, and whether it is on this machine."""
-    from codec_bench.cli.show import console, table
+    from codec_bench.cli.output import console, table
     from codec_bench.weights import checkpoint, checkpoint_names
 
     rows = [_facts(checkpoint(name)) for name in checkpoint_names()]
@@ -44,7 +47,7 @@ def list_(as_json: Json = False) -> None:
     columns = ("weights", "from", "revision", "size", "licence", "here", "used by")
     made = table(columns, [_row(facts) for facts in rows], numeric=("size",))
     for column in made.columns:
-        column.overflow = "fold"  # half a repository's name is of no use
+        column.overflow = "fold"  # so that names of repositories are never cut
     out = console()
     if not out.is_terminal:
         out.width = _WIDE
@@ -53,7 +56,7 @@ def list_(as_json: Json = False) -> None:
 
 @weights_app.command()
 def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights list).")]) -> None:
-    """Print the folder that holds a checkpoint; exits 2 with the command that fetches it when it is not here."""
+    """Print the folder of a checkpoint. If it is not on this machine, exits with 2 and names the command that fetches it."""
     from codec_bench.weights import find
 
     sys.stdout.write(f"{find(name).folder}\n")
@@ -61,8 +64,8 @@ def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights li
 
 @weights_app.command()
 def verify(names: Names = None, as_json: Json = False) -> None:
-    """Compare sizes and SHA-256 of what is on this machine with what they should be; exits 2 when one differs."""
-    from codec_bench.cli.show import console, table, talk
+    """Compare sizes and SHA-256 of the files on this machine with the published ones; exits with 2 if one differs."""
+    from codec_bench.cli.output import console, table, talk
     from codec_bench.weights import checkpoint_names, find, lookup
     from codec_bench.weights.verify import verify as check
 
@@ -81,14 +84,16 @@ def verify(names: Names = None, as_json: Json = False) -> None:
     elif not checked:
         talk("no weights are on this machine")
     else:
-        rows = [(name, each.path, each.size, each.state, each.against or "nothing to compare with") for name, _, each in checked]  # fmt: skip
-        console().print(table(("weights", "file", "bytes", "state", "compared with"), rows, numeric=("bytes",)))
+        lines = [
+            (name, each.path, each.size, each.state, each.against or "nothing to compare with") for name, _, each in checked
+        ]  # fmt: skip
+        console().print(table(("weights", "file", "bytes", "state", "compared with"), lines, numeric=("bytes",)))
     wrong = [(name, each) for name, _, each in checked if each.state == "differs"]
     for _, each in wrong:
         talk(each.reason)
     if wrong:
         raise WeightsError(
-            f"{len(wrong)} of {len(checked)} files are not what they should be",
+            f"{len(wrong)} of {len(checked)} files differ from the published ones",
             hint="fetch them again: codec-bench weights fetch " + " ".join(dict.fromkeys(name for name, _ in wrong)),
         )
 
@@ -97,15 +102,15 @@ def verify(names: Names = None, as_json: Json = False) -> None:
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names of checkpoints (see: weights list).")],
     mirror: Annotated[str | None, typer.Option("--from", help="A mirror: the URL of a hub or file server, or a folder.")] = None,
-    to: Annotated[Path | None, typer.Option("--to", help="Put NAME/ into this folder; name it in CODEC_BENCH_WEIGHTS to use it.")] = None,
-    source: Annotated[str | None, typer.Option("--source", help="Only hub, modelscope or url. Default: the first that answers.")] = None,
+    to: Annotated[Path | None, typer.Option("--to", help="Write to NAME/ in this folder; set CODEC_BENCH_WEIGHTS to the folder to use it.")] = None,
+    source: Annotated[str | None, typer.Option("--source", help="Use only hub, modelscope or url. Default: the first of them that answers.")] = None,
 ) -> None:  # fmt: skip
-    """Fetch checkpoints; what is cut short is continued by the same command. Prints the folder of each."""
-    from codec_bench.cli.show import talk
+    """Fetch checkpoints and print the folder of each. If a download is interrupted, the same command continues it."""
+    from codec_bench.cli.output import talk
     from codec_bench.weights import checkpoint
     from codec_bench.weights.fetch import fetch as get
 
-    for name in names:  # a wrong name is found out before the first gigabyte
+    for name in names:  # so that a wrong name is reported before anything is downloaded
         checkpoint(name)
     failures: list[tuple[str, UserError]] = []
     for name in names:
@@ -121,7 +126,7 @@ def fetch(
             sys.stdout.write(f"{found.folder}\n")
     if failures:
         raise WeightsError(
-            f"{len(failures)} of {len(names)} weights were not fetched: {', '.join(n for n, _ in failures)}"
+            f"{len(failures)} of {len(names)} checkpoints could not be fetched: {', '.join(n for n, _ in failures)}"
         )
 
 
@@ -177,7 +182,7 @@ def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
-    """One line per file on stderr, where that is a terminal."""
+    """Shows one progress line for each file, on stderr if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
@@ -188,7 +193,7 @@ def _progress() -> Iterator[Callable[[str, int, int | None], None]]:
 
     def tell(file: str, done: int, total: int | None) -> None:
         if file not in lines:
-            progress.start()  # not before: the hub's downloads draw lines of their own
+            progress.start()  # not earlier, since downloads from the hub draw their own lines
             lines[file] = progress.add_task(file, total=total)
         progress.update(lines[file], completed=done, total=total)
 

@@ -1,4 +1,4 @@
-"""Codecs: what they are called, how one is built, and one adapter a file."""
+"""Codecs: their names, and how a codec is built from its name. Each adapter has a file of its own."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
 
-# The adapters that configs/codec/*.yaml refer to; the names a person types are declared there.
+# The adapters that configs/codec/*.yaml refer to. The names that a person types are declared in those files.
 TABLE = {
-    "aac": "codec_bench.codecs.aac:Aac",
-    "amr-nb": "codec_bench.codecs.amr_nb:AmrNb",
-    "aptx": "codec_bench.codecs.aptx:Aptx",
-    "bicodec": "codec_bench.codecs.bicodec:BiCodec",
-    "bigcodec": "codec_bench.codecs.bigcodec:BigCodec",
-    "chattts-dvae": "codec_bench.codecs.chattts_dvae:ChatTtsDvae",
-    "dac": "codec_bench.codecs.dac:Dac",
-    "encodec": "codec_bench.codecs.encodec:Encodec",
-    "funcodec": "codec_bench.codecs.funcodec:FunCodec",
-    "g711": "codec_bench.codecs.g711:G711",
-    "g722": "codec_bench.codecs.g722:G722",
-    "g723-1": "codec_bench.codecs.g723_1:G7231",
-    "g726": "codec_bench.codecs.g726:G726",
-    "mimi": "codec_bench.codecs.mimi:Mimi",
-    "mp3": "codec_bench.codecs.mp3:Mp3",
-    "msbc": "codec_bench.codecs.sbc:Msbc",
-    "opus": "codec_bench.codecs.opus:Opus",
-    "sbc": "codec_bench.codecs.sbc:Sbc",
-    "snac": "codec_bench.codecs.snac:Snac",
-    "speechtokenizer": "codec_bench.codecs.speechtokenizer:SpeechTokenizer",
-    "wavtokenizer": "codec_bench.codecs.wavtokenizer:WavTokenizer",
-    "xcodec": "codec_bench.codecs.xcodec:Xcodec",
-    "xcodec2": "codec_bench.codecs.xcodec2:Xcodec2",
+    "aac": "codec_bench.codecs.classical.aac:Aac",
+    "amr-nb": "codec_bench.codecs.classical.amr_nb:AmrNb",
+    "aptx": "codec_bench.codecs.classical.aptx:Aptx",
+    "bicodec": "codec_bench.codecs.neural.bicodec:BiCodec",
+    "bigcodec": "codec_bench.codecs.neural.bigcodec:BigCodec",
+    "chattts-dvae": "codec_bench.codecs.neural.chattts_dvae:ChatTtsDvae",
+    "dac": "codec_bench.codecs.neural.dac:Dac",
+    "encodec": "codec_bench.codecs.neural.encodec:Encodec",
+    "funcodec": "codec_bench.codecs.neural.funcodec:FunCodec",
+    "g711": "codec_bench.codecs.classical.g711:G711",
+    "g722": "codec_bench.codecs.classical.g722:G722",
+    "g723-1": "codec_bench.codecs.classical.g723_1:G7231",
+    "g726": "codec_bench.codecs.classical.g726:G726",
+    "mimi": "codec_bench.codecs.neural.mimi:Mimi",
+    "mp3": "codec_bench.codecs.classical.mp3:Mp3",
+    "msbc": "codec_bench.codecs.classical.sbc:Msbc",
+    "opus": "codec_bench.codecs.classical.opus:Opus",
+    "sbc": "codec_bench.codecs.classical.sbc:Sbc",
+    "snac": "codec_bench.codecs.neural.snac:Snac",
+    "speechtokenizer": "codec_bench.codecs.neural.speechtokenizer:SpeechTokenizer",
+    "wavtokenizer": "codec_bench.codecs.neural.wavtokenizer:WavTokenizer",
+    "xcodec": "codec_bench.codecs.neural.xcodec:Xcodec",
+    "xcodec2": "codec_bench.codecs.neural.xcodec2:Xcodec2",
 }
-# Names that other packages add, and own code. The adapters above are not names by themselves.
+# Names that other packages add, and a user's own code. The adapters above cannot be named directly.
 REGISTRY = Registry("codec", "CODECS", {})
 _COMMAND_FILE = re.compile(r"^(?P<path>.+\.ya?ml)(@(?P<kbps>[^@]+))?$")
 
@@ -46,10 +46,11 @@ class CodecRow:
     """One line of `codec-bench list codecs`.
 
     Args:
-        info: the declared facts, or None for another package's codec, which is not imported for a list.
+        name: what a person types.
+        info: the declared facts; None for another package's codec, because listing does not import it.
         summary: what it is, or where another package's codec comes from.
         points: the bitrates in kbps that its family takes after an `@`.
-        weights_here: whether its weights are on this machine; None where it has none or that is not known.
+        weights_here: whether its weights are on this machine; None if it has no weights or this is unknown.
     """
 
     name: str
@@ -63,17 +64,17 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
     """Builds a codec from its name.
 
     Args:
-        name: a variant (`opus-12k`), a family and its bitrate in kbps (`opus@12`, `encodec-24khz@6`), a name that another
-            package adds, own code (`./my_codec.py:MyCodec`, `package.module:Class`), or a file that names the programs to
-            run (`./evs.yaml`, `./evs.yaml@13.2`).
+        name: a variant (`opus-12k`), a family and its bitrate in kbps (`opus@12`, `encodec-24khz@6`), a name that
+            another package adds, own code (`./my_codec.py:MyCodec`, `package.module:Class`), or a file that names the
+            programs to run (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own weights.
         options: further arguments of the codec's class.
 
     Raises:
-        UnknownName: no such name; the message suggests the nearest.
-        UserError: no such operating point, an option that the codec does not take, or own code that is not a codec.
-        WeightsError: its weights are not on this machine, or do not fit.
+        UnknownName: there is no codec of this name; the message suggests the nearest name.
+        UserError: the codec has no such operating point, does not take an option, or the own code is not a codec.
+        WeightsError: the codec's weights are not on this machine, or do not fit.
     """
     given = {"device": device, "weights": weights, **options}
     if is_command_file(name):
@@ -88,14 +89,14 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
         codec.info,
         name=entry.name,
         code_licence=licence.code,
-        weights_licence=licence.weights if weights is None else None,  # somebody else's weights are somebody else's
+        weights_licence=licence.weights if weights is None else None,  # the licence of other weights is unknown
         paper=entry.family.paper,
     )
     return codec
 
 
 def list_codecs() -> list[CodecRow]:
-    """Every codec that can be named without further arguments, without loading any: first ours, then other packages'."""
+    """Every codec that a name alone selects, first the built-in ones, then those of other packages. Nothing is loaded."""
     from codec_bench.codecs import catalogue
 
     rows = []
@@ -123,7 +124,7 @@ def codec_names() -> list[str]:
 
 
 def has_codec(name: str) -> bool:
-    """Whether a name is a codec's: a declared variant or family (with whatever point), or another package's."""
+    """Whether a name belongs to a codec: a declared variant, a family with any point, or another package's codec."""
     from codec_bench.codecs import catalogue
 
     if is_command_file(name):
@@ -133,7 +134,7 @@ def has_codec(name: str) -> bool:
 
 
 def is_command_file(name: str) -> bool:
-    """Whether a name is that of a YAML file of one's own that names programs, with or without a bitrate after an `@`."""
+    """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS` after it."""
     return _COMMAND_FILE.match(name.strip()) is not None
 
 
@@ -141,6 +142,7 @@ def _load_command(name: str, given: dict[str, Any]) -> Codec:
     from codec_bench.codecs.command import Command
 
     match = _COMMAND_FILE.match(name.strip())
+    assert match is not None, "only names of command files come here"
     if match["kbps"] is not None:
         given = {**given, "bitrate_bps": _bps(name, match["kbps"])}
     return call_with_known(Command, {**given, "path": match["path"]})
@@ -174,7 +176,7 @@ def _load_other(name: str, given: dict[str, Any]) -> Codec:
 
 
 def _checked(codec: Any, name: str) -> Codec:
-    """Refuses what lacks a part of a codec, and says which."""
+    """Raises a UserError that names the part of a codec that own code lacks."""
     for attribute in ("encode", "decode"):
         if not callable(getattr(codec, attribute, None)):
             raise UserError(f"the codec '{name}' has no method '{attribute}'", hint=_CONTRACT)

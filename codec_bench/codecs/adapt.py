@@ -1,10 +1,10 @@
-"""Between any audio and any codec: the rate and channels it takes, and a check of what it gives back.
+"""Gives any codec any audio: converts rate and channels, and checks what the codec returns.
 
 Conventions
-    A codec gets the lowest of its rates that is not below the audio's, else its highest.
-    A channel count it does not take is coded channel by channel where it takes one channel (the bits add up), and one
-    channel is doubled, and averaged afterwards, where it takes only two.
-    The estimate stays at the codec's rate: what comes out of the codec is what is scored.
+    Audio is resampled to the lowest of the codec's rates that is not below its own; if all are below, to the highest.
+    If the codec does not take the audio's channel count, each channel is coded by itself, and the bits are added up.
+    For a codec that takes only two channels, each channel is doubled first, and the two results are averaged.
+    The decoded audio is not resampled: metrics score it at the codec's rate.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codec_bench.types import Audio, Codes
 
 
 class CodecFault(Exception):
-    """A codec broke its contract; the message says how, in one sentence."""
+    """A codec broke the contract of `Codec`. The message says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class CodedBatch:
-    """A coded batch with the seconds that encoding and decoding took."""
+    """The items of a batch, and the seconds that encoding and decoding took."""
 
     items: list[Coded]
     encode_s: float
@@ -48,18 +48,22 @@ def choose_rate(rates_hz: Sequence[int], rate_hz: int) -> int:
 
 
 def split_channels(audio: Audio, counts: Sequence[int]) -> list[Audio]:
-    """The pieces to code so that each has a channel count the codec takes."""
+    """The audio as pieces that each have a channel count that the codec takes.
+
+    Raises:
+        UserError: the codec takes neither this number of channels, nor one or two.
+    """
     if audio.channels in counts:
         return [audio]
     if 1 in counts:
         return [Audio(channel, audio.sample_rate_hz) for channel in audio.samples]
     if 2 in counts:
         return [Audio(np.stack([channel, channel]), audio.sample_rate_hz) for channel in audio.samples]
-    raise UserError(f"the audio has {audio.channels} channels; the codec takes {', '.join(map(str, counts))}")
+    raise UserError(f"the audio has {audio.channels} channels; the codec takes only {' or '.join(map(str, counts))}")
 
 
 def join_channels(pieces: Sequence[Audio], channels: int) -> Audio:
-    """Undoes `split_channels`."""
+    """One audio of the pieces that `split_channels` gave."""
     if len(pieces) == 1 and pieces[0].channels == channels:
         return pieces[0]
     return Audio(np.stack([p.samples.mean(axis=0, dtype=np.float32) for p in pieces]), pieces[0].sample_rate_hz)
@@ -69,7 +73,7 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
     """Encodes and decodes a batch of any audio.
 
     Raises:
-        CodecFault: the codec gave back another number of items, another length or rate, codes out of range, or samples
+        CodecFault: the codec returned another number of items, another length or rate, codes out of range, or samples
             that are not finite.
     """
     info = codec.info
@@ -95,10 +99,10 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
 
 
 def check_encoded(name: str, codes: Any, count: int) -> None:
-    """Whether what a codec named `name` encoded a batch of `count` to is what the contract says.
+    """Checks what the codec `name` returned for a batch of `count` items.
 
     Raises:
-        CodecFault: another number of items, something else than `Codes`, or codes out of range.
+        CodecFault: it is another number of items, something other than `Codes`, or codes out of range.
     """
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
         got = f"{len(codes)} items" if isinstance(codes, (list, tuple)) else type(codes).__name__
@@ -109,18 +113,18 @@ def check_encoded(name: str, codes: Any, count: int) -> None:
         for stream in item.streams:
             values = np.asarray(stream.values)
             if values.ndim != 2:
-                raise CodecFault(f"{name} gave codes of shape {values.shape}; expected (codebooks, frames)")
+                raise CodecFault(f"{name}.encode gave codes of shape {values.shape}; expected (codebooks, frames)")
             if values.size and (values.min() < 0 or values.max() >= stream.cardinality):
                 raise CodecFault(
-                    f"{name} gave codes from {values.min()} to {values.max()}; expected 0 to {stream.cardinality - 1}"
+                    f"{name}.encode gave codes from {values.min()} to {values.max()}; expected 0 to {stream.cardinality - 1}"
                 )
 
 
 def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
-    """Whether what a codec named `name` decoded is what it was given, in number, length and rate.
+    """Checks that the codec `name` decoded as many items as it was given, of the same lengths and rates.
 
     Raises:
-        CodecFault: another number of items, another length or rate, or samples that are not finite.
+        CodecFault: it returned another number of items, another length or rate, or samples that are not finite.
     """
     if not isinstance(decoded, (list, tuple)) or len(decoded) != len(pieces):
         got = f"{len(decoded)} items" if isinstance(decoded, (list, tuple)) else type(decoded).__name__
@@ -132,8 +136,8 @@ def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:
             raise CodecFault(f"{name}.decode returned a {type(out).__name__}; expected codec_bench.Audio")
         if out.samples.shape != piece.samples.shape or out.sample_rate_hz != piece.sample_rate_hz:
             raise CodecFault(
-                f"{name} gave back {out.samples.shape} at {out.sample_rate_hz} Hz for {piece.samples.shape} at "
-                f"{piece.sample_rate_hz} Hz; output must be as long as input"
+                f"{name}.decode returned {out.samples.shape} at {out.sample_rate_hz} Hz (channels, samples); expected "
+                f"{piece.samples.shape} at {piece.sample_rate_hz} Hz: output must be as long as input"
             )
         if not np.isfinite(out.samples.sum(dtype=np.float64)):
-            raise CodecFault(f"{name} gave back samples that are not finite")
+            raise CodecFault(f"{name}.decode returned samples that are not finite")

@@ -1,9 +1,9 @@
-"""What a codec is: declared facts, and encode and decode over batches.
+"""What a codec is: the facts that it declares, and how it encodes and decodes batches.
 
 Conventions
-    The caller gives a codec audio at one of its rates and with a channel count it takes; `codecs/adapt.py` makes it so.
-    `decode` gives back exactly as many samples as were encoded, aligned to the sample (delay compensated).
-    The bitrate is derived from the codes, never typed in.
+    The caller gives a codec audio at one of its rates, with one of its channel counts. `codecs/adapt.py` converts it.
+    `decode` returns exactly as many samples as were encoded. The codec's delay is removed, so that both are aligned.
+    The bitrate is computed from the codes. No codec declares it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ class CodecInfo:
     """The facts a codec declares.
 
     Args:
-        name: as shown in tables, with its operating point.
-        sample_rates_hz: the rates it codes, one or several; audio is resampled to the lowest that is not below its own
-            rate, else to the highest.
-        channels: the channel counts it codes, such as (1,) or (1, 2).
-        frame_rate_hz: code frames per second, or None for a bitstream without a fixed one.
-        nominal_bitrate_bps: what it was asked to spend, or None where it has no such setting.
-        causal: whether output never depends on later input beyond the frame. lookahead_s: how far it looks ahead.
-        code_licence, weights_licence: SPDX names; weights_licence is None where there are no weights.
-        weights: which weights are in use (repository and revision, a path, or `random`), or None.
-        paper: where it is described.
+        name: the name in tables, with the operating point.
+        sample_rates_hz: the rates that the codec codes. Audio is resampled to the lowest of them that is not below its
+            own rate; if all are below, to the highest.
+        channels: the channel counts that the codec codes, such as (1,) or (1, 2).
+        frame_rate_hz: code frames per second; None for a bitstream without a fixed frame rate.
+        nominal_bitrate_bps: the bitrate that was asked for; None if the codec has no such setting.
+        causal: whether the output depends on no input after its own frame.
+        lookahead_s: seconds of later input that the output depends on.
+        code_licence, weights_licence: SPDX names; weights_licence is None if there are no weights.
+        weights: the weights in use (repository and revision, a path, or `random`), or None.
+        paper: where the codec is described.
     """
 
     name: str
@@ -49,11 +50,12 @@ class CodecInfo:
 
 
 class Codec(ABC):
-    """Encodes and decodes batches. A codec of one's own may derive from this or just have `info`, `encode`, `decode`.
+    """Encodes and decodes batches. A user's codec may derive from this class, or only have `info`, `encode` and
+    `decode`.
 
     Class attributes
-        where: `device` for networks, `cpu` for work that always runs in the CPU workers.
-        batch_s: first guess of a batch's budget in padded seconds; halved on out-of-memory.
+        where: `device` for networks, `cpu` for codecs that always run in the CPU workers.
+        batch_s: seconds of padded audio that a batch holds at first. The engine halves it when memory runs out.
     """
 
     info: CodecInfo
@@ -62,7 +64,7 @@ class Codec(ABC):
 
     @abstractmethod
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, independent of the rest of the batch.
+        """Codes of each item. They do not depend on the rest of the batch.
 
         Raises:
             UserError: an item has a rate or channel count that is not in `info`.
@@ -73,7 +75,7 @@ class Codec(ABC):
         """Audio of each item, `codes.num_samples` long at `codes.sample_rate_hz`."""
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
-        """One signal coded piece by piece with carried state, in both directions.
+        """A stream that encodes and decodes one signal piece by piece.
 
         Raises:
             UserError: the codec needs the whole signal.
@@ -82,22 +84,39 @@ class Codec(ABC):
 
 
 class CodecStream(ABC):
-    """Both ends of one stream; the concatenated results equal those of the whole signal, within float tolerance.
+    """Encoder and decoder of one signal, piece by piece. The joined results equal those of the whole signal, within
+    rounding.
 
-    Args:
-        step_samples: input samples of one step, per channel: what a microphone must have delivered for a frame of codes.
+    Attributes:
+        step_samples: samples per channel that a frame of codes needs: the shortest piece.
     """
 
     step_samples: int
 
     @abstractmethod
     def encode(self, piece: Audio) -> Codes:
-        """The codes that this next piece completes; of a last, incomplete step those of the piece followed by zeros.
+        """The codes that the next piece completes. A last piece that is too short is followed by zeros.
 
         Args:
-            piece: `step_samples` samples, or fewer for the last one.
+            piece: `step_samples` samples; the last piece may have fewer.
         """
 
     @abstractmethod
     def decode(self, codes: Codes) -> Audio:
-        """The samples that these next codes complete, `codes.num_samples` or fewer; a delay is the decoder's own."""
+        """The samples that the next codes complete: `codes.num_samples`, or fewer if the decoder is late."""
+
+
+def check_input(audio: Audio, info: CodecInfo) -> None:
+    """Checks that a codec can code this audio.
+
+    Raises:
+        UserError: the codec does not take this rate or channel count, or there are no samples.
+    """
+    if audio.sample_rate_hz not in info.sample_rates_hz:
+        rates = ", ".join(map(str, info.sample_rates_hz))
+        raise UserError(f"{info.name} does not code {audio.sample_rate_hz} Hz", hint=f"it codes {rates} Hz")
+    if audio.channels not in info.channels:
+        counts = " or ".join(map(str, info.channels))
+        raise UserError(f"{info.name} does not code {audio.channels} channels", hint=f"it codes {counts}")
+    if audio.num_samples == 0:
+        raise UserError(f"{info.name} was given audio without samples; expected one sample or more")

@@ -1,8 +1,9 @@
 """The codecs that `configs/codec/*.yaml` declare: families, their named variants and their operating points.
 
 Conventions
-    A file is a family; its name is the family's. `opus.yaml` declares the variant `opus-12k` and the points that make
-    `opus@12` a name. A point is a bitrate in kbps and reaches the adapter as `bitrate_bps`.
+    Each file declares a family, which has the file's name: `opus.yaml` declares the family `opus`.
+    A variant such as `opus-12k` is a name with fixed options. A point is a bitrate in kbps: `opus@12`. The adapter is
+    given it as `bitrate_bps`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Licence(_Strict):
 
 
 class Range(_Strict):
-    """Every bitrate between two, in kbps."""
+    """Every bitrate from `lowest` to `highest`, in kbps."""
 
     lowest: float
     highest: float
@@ -40,13 +41,13 @@ class Family(_Strict):
     """One file of `configs/codec`.
 
     Args:
-        version: of this layout.
+        version: of this file layout.
         adapter: key of the class in `codec_bench.codecs.TABLE`.
         summary: one line for `codec-bench list codecs`.
         licence: of code and weights.
         paper: where the codec is described.
-        options: what every variant and point gives to the adapter.
-        variants: names with what they give to the adapter beyond `options`.
+        options: arguments of the adapter, for every variant and point.
+        variants: names, each with further arguments of the adapter.
         points: bitrates in kbps that may follow the family's name after an `@`.
     """
 
@@ -60,7 +61,7 @@ class Family(_Strict):
     points: Annotated[tuple[float, ...] | Range, Field(union_mode="left_to_right")] = ()
 
     def points_text(self) -> str:
-        """The points for people: `6 to 510` or `1.5, 3, 6`; empty where there are none."""
+        """The points as text: `6 to 510` or `1.5, 3, 6`; empty if there are none."""
         if isinstance(self.points, Range):
             return f"{self.points.lowest:g} to {self.points.highest:g}"
         return ", ".join(f"{point:g}" for point in self.points)
@@ -74,7 +75,7 @@ class Family(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name that the catalogue knows: its family and what the adapter is called with."""
+    """A name in the catalogue, its family, and the arguments of its adapter."""
 
     name: str
     family: Family
@@ -86,7 +87,7 @@ def families() -> dict[str, Family]:
     """Every family by name.
 
     Raises:
-        UserError: a file does not fit, or two declare one variant.
+        UserError: a file does not fit the layout, or two files declare the same variant.
     """
     out = {name: read_config("codec", name, Family) for name in config_names("codec")}
     owner: dict[str, str] = {}
@@ -99,8 +100,8 @@ def families() -> dict[str, Family]:
 
 
 def names() -> list[str]:
-    """Every variant, and every point of the families that have a list of points and no variants."""
-    out = []
+    """Every variant, and every point of the families that list their points and have no variants."""
+    out: list[str] = []
     for name, family in families().items():
         out += family.variants
         if not family.variants and not isinstance(family.points, Range):
@@ -109,22 +110,23 @@ def names() -> list[str]:
 
 
 def find(text: str) -> Entry | None:
-    """The entry behind a variant (`opus-12k`) or a family with a point (`opus@12`); None where the catalogue has none.
+    """The entry of a variant (`opus-12k`) or of a family with a point (`opus@12`); None if the catalogue has none.
 
     Raises:
-        UserError: a known family without a point, with a point it does not have, or a variant with a point.
+        UserError: a family is named without a point or with a point that it does not have, or a variant with a point.
     """
     spec = Spec.parse(text)
     for family in families().values():
         if spec.name in family.variants:
             if spec.point is not None or spec.argument is not None:
                 raise UserError(
-                    f"'{spec.text}': '{spec.name}' is one operating point and takes no other", hint=spec.name
+                    f"'{spec.text}': the codec '{spec.name}' has one operating point and takes no other",
+                    hint=f"write {spec.name}",
                 )
             return Entry(spec.text, family, {**family.options, **family.variants[spec.name]})
-    family = families().get(spec.name)
-    if family is None:
+    if spec.name not in families():
         return None
+    family = families()[spec.name]
     points = family.points_text()
     hint = f"{spec.name}@KBPS with {points}" if points else ""
     if family.variants:

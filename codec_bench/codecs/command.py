@@ -1,9 +1,10 @@
-"""A codec that is two programs: an encoder and a decoder that a YAML file of one's own names.
+"""A codec that runs two programs, an encoder and a decoder, which a YAML file of the user names.
 
 Conventions
-    A program gets a list of arguments, never a line for a shell; it runs in a folder of its own that is deleted afterwards,
-    without an input to wait for, and is killed with everything it started when its time is over.
-    Sound goes in and out as 16-bit PCM in files. The payload is the bitstream's file without the headers declared for it.
+    A program is run with a list of arguments; no shell reads them. It runs in a folder of its own, which is deleted
+    afterwards, and its standard input is empty. When its time is over, it is killed with all processes that it started.
+    Audio goes in and out as files of 16-bit PCM. The payload is the encoder's file without the headers that are
+    declared.
 """
 
 from __future__ import annotations
@@ -24,10 +25,9 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
-from codec_bench.audio.decode import read_audio
+from codec_bench.audio.read import read_audio
 from codec_bench.audio.resample import resample
-from codec_bench.codecs.base import Codec, CodecInfo
-from codec_bench.codecs.bitstream import check_input
+from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.config import fit, load_yaml
 from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Audio, Codes
@@ -35,8 +35,8 @@ from codec_bench.types import Audio, Codes
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _LONGEST_DELAY_S = 0.5
 _EARLIEST_S = 0.05
-# Of the pre-emphasised signals, normalised. Opus at 6 kbps reaches 0.45 on the clip that is used, AMR at 4.75 kbps 0.79;
-# another voice 0.05.
+# The least normalised correlation, after pre-emphasis, that counts as a match. On the clip used, Opus at 6 kbps reaches
+# 0.45, AMR at 4.75 kbps 0.79, and another voice 0.05.
 _LEAST_CORRELATION = 0.3
 _EMPHASIS = 0.95
 _MESSAGE_BYTES = 4096
@@ -55,20 +55,23 @@ class CommandFile(_Strict):
     """What a file declares.
 
     Args:
-        version: of this layout.
-        encoder, decoder: program and arguments with `{input}` and `{output}`, and wherever they are wanted `{bitrate}`
-            (bit/s), `{kbps}`, `{rate}` (Hz), `{rate_khz}`, `{channels}` and `{folder}` (that of the file itself). A program
-            with a slash in its name is looked for from that folder, any other one on the path.
+        version: of this file layout.
+        encoder, decoder: program and arguments, which contain `{input}` and `{output}`. They may also contain
+            `{bitrate}` (bit/s), `{kbps}`, `{rate}` (Hz), `{rate_khz}`, `{channels}` and `{folder}` (the folder of the
+            YAML file). A program with a slash in its name is looked up relative to that folder, any other one on the
+            PATH.
         sample_rates_hz, channels: what the programs take.
-        delay_samples: by how many samples the decoded signal is late; one number, or one per rate, or `measure`.
+        delay_samples: by how many samples the decoded signal is late: one number, one number for each rate, or
+            `measure`.
         audio: `wav`, or `raw` for samples without a header (little-endian, channels interleaved).
         bitrate_bps: what `{bitrate}` stands for when the name has no `@KBPS`.
-        points: the bitrates in kbps that may follow the file's name after an `@`; none: no other than `bitrate_bps`.
-        header_bytes: at the start of the encoder's file, not counted.
-        frame_s: length of a frame. The input is extended with silence to whole frames.
-        frame_header_bytes: before every frame in the encoder's file, not counted.
-        timeout_s: what one program may take for one item.
-        extension: of the encoder's file.
+        points: the bitrates in kbps that may follow the file's name after an `@`. Without points, only `bitrate_bps` is
+            used.
+        header_bytes: length of the header at the start of the encoder's file, which is not counted.
+        frame_s: length of a frame in seconds. The input is extended with silence to whole frames.
+        frame_header_bytes: length of the header of every frame in the encoder's file, which is not counted.
+        timeout_s: seconds that a program may run for one item.
+        extension: file extension of the encoder's file.
         causal, lookahead_s, licence, paper: facts for the list; see `CodecInfo`.
     """
 
@@ -93,14 +96,14 @@ class CommandFile(_Strict):
 
 
 class Command(Codec):
-    """A codec by the programs of a file.
+    """A codec that runs the programs of a file.
 
     Args:
-        path: the file.
-        bitrate_bps, delay_samples, timeout_s: in place of what the file declares.
+        path: the YAML file.
+        bitrate_bps, delay_samples, timeout_s: replace the values in the file.
 
     Raises:
-        UserError: the file does not fit, or a program is not there.
+        UserError: the file does not fit its layout, or a program does not exist.
     """
 
     where: ClassVar = "cpu"
@@ -117,7 +120,7 @@ class Command(Codec):
         self._bitrate_bps = _bitrate(self._file, self._path, bitrate_bps)
         self._measured: dict[int, int] = {}
         point = "" if bitrate_bps is None else f"@{bitrate_bps / 1000:g}"
-        # The file decides what is run, as weights do for a network: its hash stands in their place.
+        # The file decides what is run, as weights do for a network. So its hash is recorded as the weights.
         content = hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]
         self.info = CodecInfo(
             name=f"{self._path.stem}{point}",
@@ -134,10 +137,10 @@ class Command(Codec):
         self._programs = {role: self._checked_program(role) for role in ("encoder", "decoder")}
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """The bitstream of each item: one packet, the file that the encoder wrote without its header.
+        """The bitstream of each item: one packet, which is the encoder's file without its header.
 
-        Headers of frames stay in the packet, since only the decoder knows where they are; `side_bits` takes them out of
-        the bits.
+        Headers of frames stay in the packet, because only the decoder knows where they are. A negative `side_bits`
+        takes them out of the count.
 
         Raises:
             UserError: a rate or channel count that the codec does not take, no samples, or a program that failed.
@@ -147,7 +150,7 @@ class Command(Codec):
         return [self._encode(audio, self._delay(audio.sample_rate_hz)) for audio in batch]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, its delay cut off, exactly as long as it was.
+        """Audio of each item without its delay, as long as it was.
 
         Raises:
             UserError: a program that failed, or that gave another rate, other channels or too few samples.
@@ -160,13 +163,15 @@ class Command(Codec):
             if samples.shape[1] < needed:
                 raise UserError(
                     f"{self.info.name}: the decoder gave {samples.shape[1]} of {needed} samples",
-                    hint="" if self._file.frame_s else "declare frame_s, so that it is given whole frames",
+                    hint=""
+                    if self._file.frame_s
+                    else "declare frame_s in the file: the encoder is then given whole frames",
                 )
             out.append(Audio(samples[:, delay:needed], item.sample_rate_hz))
         return out
 
     def _encode(self, audio: Audio, extra: int) -> Codes:
-        """Codes of one item that is followed by at least `extra` samples of silence."""
+        """Codes of one item, followed by at least `extra` samples of silence."""
         file, rate_hz = self._file, audio.sample_rate_hz
         length, frames = audio.num_samples + extra, 0
         if file.frame_s is not None:
@@ -218,12 +223,12 @@ class Command(Codec):
     def _read_raw(self, path: Path, channels: int) -> np.ndarray:
         content = path.read_bytes()
         if len(content) % (2 * channels):
-            reason = f"{len(content)} bytes are no whole number of samples in {channels} channels"
-            raise UserError(f"{self.info.name}: the decoder's {reason}")
+            expected = f"a multiple of {2 * channels}: 16-bit samples in {channels} channels"
+            raise UserError(f"{self.info.name}: the decoder wrote {len(content)} bytes; expected {expected}")
         return np.frombuffer(content, "<i2").reshape(-1, channels).T.astype(np.float32) / 32768.0
 
     def _delay(self, rate_hz: int) -> int:
-        """Samples at one rate by which the programs are late; measured once where the file asks for it."""
+        """The delay of both programs at one rate, in samples. It is measured once if the file asks for it."""
         declared = self._file.delay_samples
         if isinstance(declared, int):
             return declared
@@ -234,13 +239,14 @@ class Command(Codec):
         return self._measured[rate_hz]
 
     def _measure(self, rate_hz: int) -> int:
-        """Where the cross-correlation of speech and what comes out of it peaks.
+        """The delay at which the cross-correlation of speech and decoded speech is largest.
 
-        With pre-emphasis, because a coder's high-pass filter turns the phase of a voice's fundamental.
+        Both have pre-emphasis, because the high-pass filter of a codec changes the phase of a voice's fundamental.
         """
         from codec_bench.data import open_source
 
         sample = next(iter(open_source("embedded")))
+        assert sample.audio is not None, "the embedded speech has audio"
         voice = Audio.read(sample.audio)
         wave_in = resample(voice.samples[:1], voice.sample_rate_hz, rate_hz)
         probe = Audio(np.repeat(wave_in, self.info.channels[0], axis=0), rate_hz)
@@ -248,8 +254,8 @@ class Command(Codec):
         decoded = self._decode(self._encode(probe, reach))[0]
         lag, likeness = _lag(wave_in[0], decoded, early, reach)
         if likeness < _LEAST_CORRELATION:
-            reason = f"on speech the best correlation of its output with its input is {likeness:.2f}"
-            hint = "declare delay_samples"
+            reason = f"its output correlates with its input by {likeness:.2f} at most; expected {_LEAST_CORRELATION}"
+            hint = "declare delay_samples in the file"
             raise UserError(f"{self.info.name}: the delay at {rate_hz} Hz cannot be measured: {reason}", hint=hint)
         if lag < 0:
             raise UserError(f"{self.info.name}: what it decodes at {rate_hz} Hz comes {-lag} samples early")
@@ -259,7 +265,7 @@ class Command(Codec):
         """Runs one program in the folder of its files.
 
         Raises:
-            UserError: it did not end in time, ended with an error, or wrote no file.
+            UserError: the program did not end in time, ended with an error, or wrote no file.
         """
         arguments = self._arguments(role, str(given), str(made), rate_hz, channels)
         who = f"{self.info.name}: the {role} '{Path(arguments[0]).name}'"
@@ -279,14 +285,14 @@ class Command(Codec):
             try:
                 code = process.wait(self._file.timeout_s)
             except subprocess.TimeoutExpired:
-                hint = "a longer timeout_s lets it finish"
+                hint = "declare a longer timeout_s in the file"
                 raise UserError(f"{who} was stopped after {self._file.timeout_s:g} s", hint=hint) from None
             finally:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
         if code:
-            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
             raise UserError(f"{who} {how}{_last_words(log)}")
         if not made.is_file():
             raise UserError(f"{who} wrote no file{_last_words(log)}")
@@ -305,7 +311,11 @@ class Command(Codec):
         return [self._programs[role], *(_filled(text, values) for text in getattr(self._file, role)[1:])]
 
     def _checked_program(self, role: str) -> str:
-        """Where a program is; refuses one that is not there, and arguments that cannot be filled in."""
+        """The path of a program.
+
+        Raises:
+            UserError: there is no such program, or its arguments cannot be filled in.
+        """
         arguments = getattr(self._file, role)
         used = {name for text in arguments for name in _PLACEHOLDER.findall(text)}
         known = {"input", "output", "rate", "rate_khz", "channels", "folder", "bitrate", "kbps"}
@@ -321,7 +331,7 @@ class Command(Codec):
 
 
 def _read(path: Path, changes: Mapping[str, object]) -> CommandFile:
-    """The file, with some of its values replaced."""
+    """The file's declarations, some of them replaced."""
     document = load_yaml(path)
     if not isinstance(document, dict):
         raise UserError(f"'{path}' holds {type(document).__name__}; expected a mapping of names to values")
@@ -334,9 +344,11 @@ def _read(path: Path, changes: Mapping[str, object]) -> CommandFile:
     if file.frame_s is not None:
         for rate_hz in file.sample_rates_hz:
             if abs(file.frame_s * rate_hz - _frame_samples(file.frame_s, rate_hz)) > 1e-6 * rate_hz:
-                raise UserError(f"'{path}': {file.frame_s:g} s are no whole number of samples at {rate_hz} Hz")
+                raise UserError(f"'{path}': frame_s is {file.frame_s:g}, not a whole number of samples at {rate_hz} Hz")
     elif file.frame_header_bytes:
-        raise UserError(f"'{path}' declares frame_header_bytes", hint="declare frame_s, too: it gives their number")
+        raise UserError(
+            f"'{path}' declares frame_header_bytes", hint="declare frame_s, too: the number of frames follows from it"
+        )
     return file
 
 
@@ -351,7 +363,7 @@ def _bitrate(file: CommandFile, path: Path, asked: int | None) -> int | None:
 
 
 def _program(name: str, path: Path, role: str) -> str:
-    """Where a program is: from the file's folder if its name has a slash, else on the path."""
+    """The path of a program: relative to the file's folder if its name has a slash, else on the PATH."""
     name = _filled(name, {"folder": str(path.resolve().parent)})
     found = shutil.which(str(path.resolve().parent / name) if "/" in name else name)
     if found is None:
@@ -371,7 +383,7 @@ def _frame_samples(frame_s: float, rate_hz: int) -> int:
 
 
 def _write(path: Path, samples: np.ndarray, rate_hz: int, kind: str) -> None:
-    """16-bit PCM, cut to full scale."""
+    """Writes 16-bit PCM, clipped at full scale."""
     content = np.clip(np.round(samples.T * 32768.0), -32768, 32767).astype("<i2").tobytes()
     if kind == "raw":
         path.write_bytes(content)
@@ -393,7 +405,7 @@ def _lag(reference: np.ndarray, estimate: np.ndarray, early: int, reach: int) ->
 
 
 def _last_words(log: Path) -> str:
-    """The last line that a program wrote, made fit for one sentence; empty where it wrote none."""
+    """The last line that a program wrote, as the end of a message; empty if it wrote nothing."""
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - _MESSAGE_BYTES))
         lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]

@@ -2,7 +2,7 @@
 
 Conventions
     A config is `configs/<kind>/<name>.yaml` inside the package; its top level is a mapping.
-    Nothing in a file is executed: only plain YAML types are built, and a key that stands twice is refused.
+    Nothing in a file is executed: only plain YAML types are built. A key that is given twice is an error.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
     """Reads one YAML document with the safe types only (mappings, lists, strings, numbers, dates, null).
 
     Raises:
-        UserError: naming the file, and the line where the YAML is broken or a key stands twice.
+        UserError: the file is not valid YAML, or a key is given twice; the message names the file and the line.
     """
     return _load(path)[0]
 
 
 def load_yaml_with_lines(path: str | os.PathLike[str] | Traversable) -> tuple[Any, Lines]:
-    """As `load_yaml`, with the line on which every key and every item of a list stands.
+    """Reads as `load_yaml` does, and also gives the line of every key and of every item of a list.
 
     Returns:
-        (document, line counted from 1 by path, such as `("data", "columns", "audio")`).
+        (document, {path: line counted from 1}), a path being such as `("data", "columns", "audio")`).
     """
     document, node = _load(path)
     return document, _lines(node)
@@ -62,12 +62,12 @@ def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | 
         mark = error.problem_mark or error.context_mark
         where = f", line {mark.line + 1}" if mark else ""
         raise UserError(f"'{file}'{where}: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError) as error:  # a character YAML forbids; a date such as 2026-13-01
+    except (yaml.YAMLError, ValueError) as error:  # such as a forbidden character, or the date 2026-13-01
         raise UserError(f"'{file}' is not YAML: {str(error).splitlines()[0]}") from error
 
 
 def _lines(node: yaml.Node | None) -> Lines:
-    """The lines of a composed document; what an alias repeats has the lines of its first place only."""
+    """The line of every key and item. What an alias repeats is listed where it stands first."""
     lines: Lines = {}
     seen: set[int] = set()
     waiting: list[tuple[tuple[str | int, ...], yaml.Node]] = [] if node is None else [((), node)]
@@ -88,9 +88,9 @@ def _lines(node: yaml.Node | None) -> Lines:
 
 
 def parse_scalar(text: str) -> str | int | float | bool | None:
-    """Reads a value typed on the command line as YAML would: `6` is a number, `true` a truth value, `null` nothing.
+    """Reads a value typed on the command line as YAML would: `6` is a number, `true` a truth value, `null` None.
 
-    Whatever is not a plain scalar in YAML (a list, a date, broken YAML, a path with a colon) stays the text it is.
+    Anything else (a list, a date, broken YAML, a path with a colon) stays text.
     """
     try:
         value = yaml.load(text, Loader=_Loader)
@@ -100,7 +100,7 @@ def parse_scalar(text: str) -> str | int | float | bool | None:
 
 
 def config_names(kind: str) -> list[str]:
-    """The names of the configs of one kind, such as `codec`; empty where there is no such folder."""
+    """The names of the configs of one kind, such as `codec`; empty if there is no folder of that kind."""
     folder = _folder(kind)
     if not folder.is_dir():
         return []
@@ -134,7 +134,7 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
     """Checks a document against a pydantic model.
 
     Raises:
-        UserError: naming `source`, every field that does not fit, and why.
+        UserError: a field does not fit; the message names `source`, every such field, and why.
     """
     from pydantic import ValidationError
 
@@ -150,7 +150,7 @@ def _folder(kind: str) -> Traversable:
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, except that a key that stands twice is an error and not silently its last value."""
+    """The safe loader, with one difference: a key that is given twice is an error."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
         """Builds one mapping."""
@@ -158,7 +158,7 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if key.value in seen:
-                    raise ConstructorError(None, None, f"the key '{key.value}' stands twice", key.start_mark)
+                    raise ConstructorError(None, None, f"the key '{key.value}' is given twice", key.start_mark)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 

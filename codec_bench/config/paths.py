@@ -1,4 +1,4 @@
-"""Folders of this user that the project writes to."""
+"""Folders outside of runs that the project writes to."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ CACHE_VARIABLE = "CODEC_BENCH_CACHE"
 
 
 def cache_folder() -> Path:
-    """Where this user's caches live: $CODEC_BENCH_CACHE, else the platform's cache folder."""
+    """The folder of this user's caches: $CODEC_BENCH_CACHE, or `codec-bench` in the user's cache folder."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "codec-bench"

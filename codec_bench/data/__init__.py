@@ -1,8 +1,8 @@
-"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables: named, not yet decoded."""
+"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables. No sound is decoded here."""
 
 from __future__ import annotations
 
 from codec_bench.data.pairing import match_estimates
-from codec_bench.data.source import REGISTERED, Source, open_source, problem_of
+from codec_bench.data.source import REGISTERED, Source, data_name, open_source, problem_of
 
-__all__ = ["REGISTERED", "Source", "match_estimates", "open_source", "problem_of"]
+__all__ = ["REGISTERED", "Source", "data_name", "match_estimates", "open_source", "problem_of"]

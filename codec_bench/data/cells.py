@@ -1,4 +1,4 @@
-"""What a cell of a table holds: plain values, or sounds as clips."""
+"""Which cells of a table hold sounds, and those sounds as clips."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.decode import SUFFIXES
 from codec_bench.audio.table import RATES
 from codec_bench.data.hub import Place
-from codec_bench.data.manifest import ALIASES
+from codec_bench.data.rows import ALIASES
 from codec_bench.types import Audio
 
 _SOUND_WORDS = ("audio", "wav", "speech", "waveform", "sound", "recording")
 
 
 def sound_feature(feature: Any) -> bool | None:
-    """Whether a declared type is one of sound (or a list of sounds); None where it does not tell."""
+    """Whether a declared type is that of a sound or of a list of sounds; None if the type does not say."""
     kind = feature.get("_type") if isinstance(feature, Mapping) else type(feature).__name__
     if kind in ("Sequence", "List", "LargeList"):
         return sound_feature(feature["feature"] if isinstance(feature, Mapping) else feature.feature)
@@ -29,16 +29,17 @@ def sound_feature(feature: Any) -> bool | None:
 
 
 def is_sound_name(name: str) -> bool:
-    """Whether a column is called as columns of sound are."""
+    """Whether a column has a name that is usual for sounds, such as `audio` or `speech_path`."""
     plain = name.strip().lower()
     return plain in ALIASES["audio"] or any(word in plain for word in _SOUND_WORDS)
 
 
 class SoundPaths:
-    """Tells which columns of text name sound files.
+    """Finds out which columns of text name sound files.
 
-    A column does where it is declared to, where its first value ends like a sound file and is one, or where the column is called as columns of
-    sound are and the table has no other sound.
+    A column names sound files in three cases: it is declared to; its first value has the suffix of a sound file and that
+    file exists; or its first value has such a suffix, the column's name is usual for sounds, and the table has no other
+    column of sound.
 
     Args:
         place: where the files are.
@@ -52,10 +53,12 @@ class SoundPaths:
         self._known: dict[str, bool] = {}
 
     def clip(self, column: str, value: Any, beside: str) -> Any:
-        """A value of a column: a clip where the column names sound files (of a list, a list), the value elsewhere.
+        """The value of a cell: a clip (or a list of clips) if the column names sound files, else the value itself.
 
         Args:
-            beside: path of the table that the value stands in.
+            column: its name.
+            value: what the cell holds.
+            beside: path of the table that holds the cell.
         """
         if isinstance(value, list):
             return [self.clip(column, item, beside) for item in value]
@@ -68,7 +71,7 @@ class SoundPaths:
         return Clip(self._place.sound(value, beside)) if value else None
 
     def declare(self, column: str) -> None:
-        """Takes it as said that a column names sound files."""
+        """Notes that a column names sound files, whatever its values look like."""
         self._known[column] = True
 
     def _names_sound(self, column: str, value: str, beside: str) -> bool:
@@ -81,7 +84,7 @@ class SoundPaths:
 
 
 def sound_in_memory(value: Any, name: str) -> Clip | None:
-    """The sound of a cell that holds it ({bytes, path} with bytes, or {array, sampling_rate}), or None."""
+    """The sound in a cell, or None. A cell holds a sound as {bytes, path} with bytes, or as {array, sampling_rate}."""
     if not isinstance(value, Mapping):
         return None
     if isinstance(value.get("bytes"), bytes):

@@ -1,4 +1,4 @@
-"""Every sound file below a folder, as rows."""
+"""A folder as a data set: one row for every sound file below it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from codec_bench.data.rows import Row, distinct_ids, without_suffix
 
 
 def sound_files(folder: str) -> Iterator[str]:
-    """Paths below `folder`, relative to it with `/`, of files with the suffix of a sound format.
+    """The sound files below `folder`, told by their suffix. The paths are relative to `folder`, with `/`.
 
-    Links to folders are followed, each folder once. Names that begin with a dot are passed over: they are
-    thumbnails, version control and the halves of files that some systems leave beside the real ones.
+    Links to folders are followed, and each folder is visited once. Names that begin with a dot are skipped: they are
+    thumbnails, version control, and the companion files that some systems write beside each file.
     """
     seen = set()
     for here, folders, files in os.walk(folder, followlinks=True):
@@ -32,8 +32,8 @@ def sound_files(folder: str) -> Iterator[str]:
 def read_folder(folder: str) -> Iterator[Row]:
     """One row per sound file, sorted by path.
 
-    The id is the path without its suffix; files that differ only in the suffix keep it, so that `a.wav` beside
-    `a.flac` are two items.
+    The id is the path without its suffix. Files that differ only in the suffix keep it: `a.wav` and `a.flac` are two
+    items. A file whose name is not UTF-8 gives a row with a problem.
     """
     names = sorted(sound_files(folder))
     ids = distinct_ids(names, lambda name: (without_suffix(name), name))
@@ -41,6 +41,6 @@ def read_folder(folder: str) -> Iterator[Row]:
         problem = None
         if not name.isascii():
             shown = name.encode("utf-8", "backslashreplace").decode()
-            if shown != name:  # bytes that are no text cannot be an id in a record or a table
+            if shown != name:  # an id must be text, in a record and in a table
                 id, problem = shown, f"the name of the file '{shown}' is not UTF-8"
         yield Row(number, id, name, os.path.join(folder, name), problem=problem)

@@ -1,8 +1,8 @@
-"""Where a data set lies: on the Hugging Face hub, in the hub's cache, in a mirror, in a folder.
+"""Where a data set is: on the Hugging Face hub, in the hub's cache, in a mirror, or in a folder.
 
 Conventions
-    Nothing of a repository is ever executed. A repository that is a loading script is read from the hub's own conversion of
-    it to Parquet, or refused.
+    No code of a repository is executed. If a repository is a loading script, the hub's own conversion of it to Parquet is
+    read; if there is none, the repository is refused.
     A path is relative to the repository's root, with `/`.
 """
 
@@ -20,7 +20,7 @@ from codec_bench.errors import UserError
 
 PREFIX = "hf:"
 MIRROR_VARIABLE = "CODEC_BENCH_DATA"
-"""A folder that holds data sets as OWNER/NAME; what lies there is not asked of the hub."""
+"""The environment variable that names a folder with data sets as OWNER/NAME. Data sets in it are not fetched from the hub."""
 CONVERTED = "refs/convert/parquet"
 _CARD = "README.md"
 _CONVERTED_PATH = re.compile(r"[^/]+/[^/]+/\d{4}\.parquet")
@@ -34,13 +34,13 @@ class Place:
     """Where the files of one data set are.
 
     Args:
-        name: for messages and keys of a cache.
-        root: the folder that holds the files, or None on the hub.
+        name: for messages and for keys of a cache.
+        root: the folder that holds the files, or None if they are on the hub.
         repo: OWNER/NAME on the hub, or None.
-        revision: the commit, or None where that is not known.
-        partial: the folder is the hub's cache, which holds only what was fetched.
-        converted: the files lie as in the hub's own conversion of data sets to Parquet.
-        files: paths of a repository on the hub, and of one in its cache where they were noted; else empty.
+        revision: the commit, or None if it is not known.
+        partial: whether the folder is the hub's cache, which holds only the files that were fetched.
+        converted: whether the files have the layout of the hub's own conversion to Parquet.
+        files: the paths of all files of a repository on the hub, or in its cache if a list was kept; else empty.
     """
 
     name: str
@@ -52,16 +52,16 @@ class Place:
     files: frozenset[str] = frozenset()
 
     def path_of(self, file: str) -> str:
-        """What `datasets` calls a file, as a path of the repository."""
+        """The path in the repository of a file, from the name that the `datasets` library gives it."""
         if self.root is None:
             return file.removeprefix(f"hf://datasets/{self.repo}@{self.revision}/")
         return os.path.relpath(file, self.root).replace(os.sep, "/") if os.path.isabs(file) else file
 
     def local(self, path: str) -> str:
-        """The file on this machine; from the hub it is fetched into the hub's cache, unless it is there.
+        """The file on this machine. A file of the hub is fetched into the hub's cache, if it is not there yet.
 
         Raises:
-            UserError: it is not there, or could not be fetched.
+            UserError: the file is not there, or could not be fetched.
         """
         if self.root is not None:
             file = os.path.join(self.root, path)
@@ -76,14 +76,16 @@ class Place:
 
         try:
             return hf_hub_download(str(self.repo), path, repo_type="dataset", revision=self.revision)
-        except Exception as error:  # huggingface_hub's own and those of its HTTP library, which change their classes
+        except (
+            Exception
+        ) as error:  # the classes of huggingface_hub's and its HTTP library's errors change between releases
             raise hub_trouble(error, str(self.repo), self.revision, f"'{path}' of ") from error
 
     def metadata(self, path: str) -> Any:
-        """The footer of a Parquet file; of one that is still on the hub only its last bytes are fetched.
+        """The footer of a Parquet file. Of a file on the hub, only the last bytes are fetched.
 
         Raises:
-            UserError: it is not there, could not be fetched, or is not Parquet.
+            UserError: the file is not there, could not be fetched, or is not Parquet.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -110,14 +112,14 @@ class Place:
         """The path of a sound file that a row names: beside the row's own file, or from the root.
 
         Args:
-            named: as written. beside: path of the table that names it.
+            named: the path as written in the row. beside: the path of the table that holds the row.
         """
         if os.path.isabs(named):
             return named
         folder = os.path.dirname(beside)
         candidates = [os.path.normpath(os.path.join(above, named)).replace(os.sep, "/") for above in (folder, "")]
         found = next((path for path in candidates if self.has(path)), None)
-        # What is not there is a path all the same: reading it fails, and with it that row alone.
+        # A file that is not there also gets a path. Reading it fails, and only that row is affected.
         return self.local(found) if found is not None else os.path.join(self.root or str(self.repo), candidates[0])
 
     def has(self, path: str) -> bool:
@@ -127,14 +129,14 @@ class Place:
         return os.path.isfile(os.path.join(self.root, path))
 
 
-# ------------------------------------------------------------------------------------------------------ where it lies
+# ------------------------------------------------------------------------------------------------ finding the place
 
 
 def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
     """`hf:REPO[@REVISION][:CONFIG][:SPLIT]` as (repository, revision, the names after it).
 
     Raises:
-        UserError: it is written in another way.
+        UserError: the name has another form.
     """
     repo, *names = where.removeprefix(PREFIX).split(":")
     repo, _, revision = repo.partition("@")
@@ -145,12 +147,19 @@ def parse_hub_name(where: str) -> tuple[str, str | None, list[str]]:
 
 
 def find_place(repo: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
-    """Where a repository's files are: the mirror, the hub, or the hub's cache where the hub is not to be or cannot be asked.
+    """Where a repository's files are: in the mirror, on the hub, or in the hub's cache if the hub cannot be reached.
+
+    The cache is also used if the environment forbids the network (HF_HUB_OFFLINE).
+
+    Args:
+        repo: OWNER/NAME.
+        revision: a commit, branch or tag; None takes `main`.
+        mirror: a folder to use in place of the hub, or None.
 
     Raises:
-        UserError: there is no such repository or revision, it is gated, or it lies nowhere within reach.
+        UserError: there is no such repository or revision, it is gated, or it is in none of these places.
     """
-    from codec_bench.weights.download import offline  # reads a catalogue, which a folder of one's own need not wait for
+    from codec_bench.weights.download import offline  # imported here, because it reads a catalogue
 
     named = os.environ.get(MIRROR_VARIABLE) if mirror is None else mirror
     if named:
@@ -201,7 +210,7 @@ def _cache_folder(repo: str) -> str:
 
 
 def _cached(repo: str, revision: str | None) -> Place | None:
-    """What the hub's cache holds of a revision, its conversion to Parquet where it is a script."""
+    """The files of a revision in the hub's cache. If the repository is a script, the files of its conversion to Parquet."""
     folder = _cache_folder(repo)
 
     def snapshot(revision: str) -> tuple[str, str] | None:
@@ -228,7 +237,7 @@ def _on_hub(repo: str, revision: str | None) -> Place:
     api = HfApi()
     try:
         info = api.dataset_info(repo, revision=revision, timeout=TIMEOUT_S)
-        if info.gated:  # anybody may see what it holds, and not everybody may have it
+        if info.gated:  # anybody may list the files of a gated repository; fetching them needs a permission
             api.auth_check(repo, repo_type="dataset")
     except Exception as error:
         place = _cached(repo, revision) if server_status(error) is None else None
@@ -237,7 +246,7 @@ def _on_hub(repo: str, revision: str | None) -> Place:
         raise hub_trouble(error, repo, revision) from error
     script, asked = _script_of(repo), revision or "main"
     if any(file.rfilename == script for file in info.siblings or ()):
-        what = f"the data set '{repo}' is a loading script ({script}), which is not run"
+        what = f"the data set '{repo}' is a loading script ({script}), and codec-bench runs no loading scripts"
         if revision not in (None, "main"):
             raise UserError(
                 f"{what}{_at(revision)}", hint=f"the hub's conversion to Parquet is its revision {CONVERTED}"
@@ -251,8 +260,9 @@ def _on_hub(repo: str, revision: str | None) -> Place:
                 hint=f"convert it yourself and name the folder that holds it as {repo} with {MIRROR_VARIABLE}",
             ) from error
     files = frozenset(file.rfilename for file in info.siblings or ())
-    _remember(repo, asked, info.sha, files)
-    return Place(repo, None, repo, info.sha, converted=_is_converted(files), files=files)
+    commit = str(info.sha)
+    _remember(repo, asked, commit, files)
+    return Place(repo, None, repo, commit, converted=_is_converted(files), files=files)
 
 
 def _script_of(repo: str) -> str:
@@ -260,7 +270,7 @@ def _script_of(repo: str) -> str:
 
 
 def _is_converted(files: Collection[str]) -> bool:
-    """Whether files lie as in the hub's conversion of a data set: CONFIG/SPLIT/0000.parquet and no card."""
+    """Whether files have the layout of the hub's conversion of a data set: CONFIG/SPLIT/0000.parquet and no card."""
     tables = [path for path in files if path.endswith(".parquet")]
     return bool(tables) and _CARD not in files and all(map(_CONVERTED_PATH.fullmatch, tables))
 
@@ -270,7 +280,7 @@ def _files_in(root: str) -> list[str]:
 
 
 def _remember(repo: str, revision: str, commit: str, files: frozenset[str]) -> None:
-    """Notes in the hub's cache which commit a revision is and which files it has, for when there is no network."""
+    """Writes into the hub's cache which commit a revision is and which files it has, for use without a network."""
     folder = Path(_cache_folder(repo))
     notes = {folder / _LISTINGS / f"{commit}.json": json.dumps(sorted(files))}
     if not _COMMIT.fullmatch(revision):
@@ -279,12 +289,12 @@ def _remember(repo: str, revision: str, commit: str, files: frozenset[str]) -> N
         for note, text in notes.items():
             note.parent.mkdir(parents=True, exist_ok=True)
             note.write_text(text, "utf-8")
-    except OSError:  # a cache that cannot be written to is still read
+    except OSError:  # a cache that cannot be written can still be read
         pass
 
 
 def _listing(folder: str, commit: str) -> frozenset[str]:
-    """The files of a commit as they were noted, or none."""
+    """The files of a commit that `_remember` wrote down; empty if there is no such list."""
     try:
         return frozenset(json.loads(Path(folder, _LISTINGS, f"{commit}.json").read_text("utf-8")))
     except (OSError, ValueError, TypeError):
@@ -299,12 +309,19 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def server_status(error: BaseException) -> int | None:
-    """What a server answered, or None where none did."""
+    """The HTTP status that a server answered, or None if no server answered."""
     return next((r.status_code for e in _chain(error) if (r := getattr(e, "response", None)) is not None), None)
 
 
 def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "") -> UserError:
-    """What went wrong with the hub as something to mend. what: the part that was wanted, such as `'a.parquet' of `."""
+    """An error of the hub as a message that says what to do.
+
+    Args:
+        error: what was raised.
+        repo: OWNER/NAME.
+        revision: the commit, branch or tag, or None.
+        what: the part that was wanted, such as `'a.parquet' of `.
+    """
     from huggingface_hub import constants, errors
 
     page, status, chain = f"{constants.ENDPOINT}/datasets/{repo}", server_status(error), _chain(error)
@@ -318,7 +335,7 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "
         return UserError(f"the data set '{repo}' has no revision '{revision}'", hint=f"see {page}")
     if any(isinstance(e, errors.RepositoryNotFoundError) for e in chain) or status in (401, 403, 404):
         return UserError(
-            f"{what}'{page}' is not there, or may not be seen: the server answered {status}",
+            f"{what}'{page}' does not exist, or you may not see it: the server answered {status}",
             hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
         )
     if status is not None:

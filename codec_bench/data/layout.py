@@ -1,4 +1,4 @@
-"""What is in a data set: its configurations, splits, data files and declared types."""
+"""The configurations, splits, data files and declared types of a data set in the hub's layout."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Layout:
 
     Args:
         splits: the paths of the data files of every split, in order.
-        features: the types of the columns as the data set's card declares them, by name; empty where it does not.
-        sizes: rows by split as the card declares them.
-        builder: what reads files that are not Parquet, or None.
+        features: the types of the columns by name, as the data set's card declares them; empty if it declares none.
+        sizes: the number of rows of each split, as the card declares it.
+        builder: the `datasets` builder that reads files other than Parquet, or None.
     """
 
     splits: Mapping[str, tuple[str, ...]]
@@ -51,13 +51,13 @@ def read_layout(place: Place, config: str | None) -> Layout:
         raise MissingExtra("a data set in the layout of the Hugging Face hub", "datasets", "hub") from error
     from datasets.utils import logging
 
-    logging.set_verbosity_error()  # what is wrong is said once, by us
+    logging.set_verbosity_error()  # our own message says what is wrong
     source = place.root if place.root is not None else f"hf://datasets/{place.repo}"
     revision = {} if place.root is not None else {"revision": place.revision}
 
     def build(source: str) -> Any:
         try:
-            # Nothing is prepared on disk, but the library wants a folder for it.
+            # The library asks for a cache folder, although nothing is prepared on disk.
             with tempfile.TemporaryDirectory() as scratch:
                 return datasets.load_dataset_builder(source, config, cache_dir=scratch, **revision)
         except Exception as error:
@@ -83,10 +83,11 @@ def _files_of(builder: Any, place: Place) -> dict[str, tuple[str, ...]]:
 
 
 def _as_if_whole(place: Place, folder: str) -> str:
-    """Fills a folder with the card and an empty file for every file of a repository of which the cache holds a part.
+    """Fills a folder with a repository's card and an empty file for each of its files, and returns the folder.
 
-    Where the files were not noted they are those in the cache; a pattern of the card that none of them fits gets a file
-    that fits it, so that its split is known, and reading it says what is missing.
+    It stands in for a repository of which the hub's cache holds only a part, so that the splits are those of the whole.
+    If the cache has no list of the files, those in the cache are taken. If then a pattern of the card fits no file, a
+    file that fits it is added: its split is known, and reading it says which file is missing.
     """
     from datasets.utils.metadata import MetadataConfigs
     from huggingface_hub import DatasetCard
@@ -130,8 +131,8 @@ def _not_laid_out(
         return hub_trouble(error, str(place.repo), place.revision)
     if isinstance(error, RuntimeError) and "scripts" in str(error):
         return UserError(
-            f"the data set '{place.name}' is a loading script, which is not run",
-            hint=f"take the hub's conversion of it: revision {CONVERTED}, or a folder of Parquet files",
+            f"the data set '{place.name}' is a loading script, and codec-bench runs no loading scripts",
+            hint=f"use the hub's conversion to Parquet (revision {CONVERTED}), or a folder of Parquet files",
         )
     names: list[str] = []
     if isinstance(error, ValueError):
@@ -148,11 +149,14 @@ def _not_laid_out(
             f"the data set '{place.name}' has no configuration '{config}'", hint=f"there are: {', '.join(names)}"
         )
     reason = (str(error) or type(error).__name__).splitlines()[0]
-    return UserError(f"the files of the data set '{place.name}' cannot be made out: {reason}")
+    return UserError(f"the splits and files of the data set '{place.name}' cannot be determined: {reason}")
 
 
 def _converted_layout(place: Place, config: str | None) -> Layout:
-    """The hub's conversion lies as CONFIG/SPLIT/0000.parquet; one that was cut at some size keeps its name `partial-SPLIT`."""
+    """The layout of the hub's own conversion, whose files are CONFIG/SPLIT/0000.parquet.
+
+    The hub calls a split `partial-SPLIT` if it converted only the first part; the split keeps that name.
+    """
     paths = place.files or (path.relative_to(str(place.root)).as_posix() for path in Path(str(place.root)).rglob("*"))
     found: dict[str, dict[str, list[str]]] = {}
     for path in sorted(paths):
@@ -170,10 +174,13 @@ def _converted_layout(place: Place, config: str | None) -> Layout:
 
 
 def _with_missing(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """The files of a split with those in their places that their names (`-00001-of-00004`) say are missing."""
-    matches = [_SHARD.fullmatch(path) for path in paths]
-    if not paths or any(m is None or m["stem"] != matches[0]["stem"] or m["of"] != matches[0]["of"] for m in matches):
+    """The files of a split, with the missing ones in their places. Names such as `-00001-of-00004` tell which are missing."""
+    matches = [match for path in paths if (match := _SHARD.fullmatch(path)) is not None]
+    if not matches or len(matches) < len(paths):
         return paths
-    here = {int(m["number"]): path for m, path in zip(matches, paths)}
-    name = "{stem}-{{:05d}}-of-{of}{rest}".format(**matches[0].groupdict())
-    return tuple(here.get(number) or name.format(number) for number in range(int(matches[0]["of"])))
+    first = matches[0]
+    if any(match["stem"] != first["stem"] or match["of"] != first["of"] for match in matches):
+        return paths
+    here = {int(match["number"]): path for match, path in zip(matches, paths)}
+    name = "{stem}-{{:05d}}-of-{of}{rest}".format(**first.groupdict())
+    return tuple(here.get(number) or name.format(number) for number in range(int(first["of"])))

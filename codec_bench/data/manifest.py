@@ -1,12 +1,12 @@
 """Rows of a manifest: JSON lines, CSV, TSV or Parquet, read as a stream.
 
 Conventions
-    Column names are compared without regard to case. A field is read from the column of its own name, else from the
-    first of its aliases that is there.
-    Paths are relative to the manifest's folder. What is wrong with one row is that row's problem; what is wrong with
-    the whole file is a `UserError`.
-    CSV follows RFC 4180. In TSV a quote is a character like any other, unless it encloses a whole cell with the inner
-    quotes doubled, as spreadsheets write it.
+    The case of column names does not matter. A field is read from the column of its own name, else from the first of its
+    aliases that is there.
+    Paths are relative to the manifest's folder. An error in one row becomes that row's problem; an error of the whole
+    file raises `UserError`.
+    CSV follows RFC 4180. In TSV a quote is an ordinary character, unless it encloses a whole cell whose inner quotes are
+    doubled, as spreadsheets write it.
 """
 
 from __future__ import annotations
@@ -20,24 +20,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from codec_bench.audio.table import Locator
-from codec_bench.data.rows import NOTHING, PROBLEM, Row
+from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, Row
 from codec_bench.errors import UserError
 
-ALIASES = {
-    "id": ("id",),
-    "audio": ("audio", "path", "wav", "audio_path", "audio_filepath"),
-    "text": ("text", "transcript", "transcription", "sentence"),
-    "speaker": ("speaker", "speaker_id", "spk"),
-    "language": ("language", "lang"),
-    "estimate": ("estimate", "generated", "hypothesis_audio"),
-}
 Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384
 _LAYOUTS_KEPT = 256
 
 
 class Columns:
-    """Where the known fields stand among the columns of a row."""
+    """Which columns of a row hold the known fields, and which columns are left."""
 
     def __init__(self, names: Sequence[str]) -> None:
         plain = [name.strip().lower() for name in names]
@@ -47,7 +39,7 @@ class Columns:
             if (found := next((alias for alias in aliases if alias in plain), None)) is not None
         }
         known = set(self.at.values())
-        # A column of the user's that is called like the mark of a bad row must not make every row a bad one.
+        # The name `problem` marks a bad row. A user's column of that name gets another name, so that its rows stay good.
         self.further = [
             (at, sys.intern(name + "_" if name == PROBLEM else name))
             for at, name in enumerate(names)
@@ -56,11 +48,11 @@ class Columns:
 
 
 class Sound(NamedTuple):
-    """A cell that holds a sound, or names it elsewhere than beside the manifest.
+    """The sound of a cell that holds it, or that names a file outside the manifest's folder.
 
     Args:
-        path: as `read_audio` takes it.
-        name: what the file was called, or None; ids are made from it.
+        path: a path that `read_audio` takes.
+        name: the original name of the file, or None. Ids are made from it.
     """
 
     path: str
@@ -68,11 +60,11 @@ class Sound(NamedTuple):
 
 
 class _BadCell(Exception):
-    """A value that cannot be used; the message says why."""
+    """Raised for a value that cannot be used; the message says why."""
 
 
 def _text(value: Any, field: str) -> str | None:
-    """A cell as text; missing values of every format are None."""
+    """The text of a cell. The missing value of each format gives None."""
     if isinstance(value, str):
         if not value.isascii():
             try:
@@ -90,11 +82,15 @@ def _text(value: Any, field: str) -> str | None:
 def make_row(
     number: int, columns: Columns, names: Sequence[str], values: Sequence[Any], folder: str, needed: Sequence[str]
 ) -> Row:
-    """One row from its cells; what is wrong with it continues `line 7 of x.jsonl ...`.
+    """Makes one row from its cells. Its problem is the end of a sentence that begins with `line 7 of x.jsonl`.
 
     Args:
-        values: one a name; sounds as `Sound`.
-        folder: what paths are relative to. needed: fields of which a row must have one.
+        number: of the line or row, counted from 1.
+        columns: the fields of these names.
+        names: the column names.
+        values: one for each name; sounds as `Sound`.
+        folder: the folder to which paths are relative.
+        needed: fields of which a row must have at least one.
     """
     problem = None
     cells: dict[str, str | None] = {}
@@ -135,10 +131,11 @@ def read_manifest(path: str, *, require_audio: bool) -> Iterator[Row]:
 
     Args:
         path: absolute.
-        require_audio: whether a row without reference audio is a problem; else audio, generated audio or a text will do.
+        require_audio: whether a row without reference audio is a problem. If not, a row needs audio, generated audio or
+            a text.
 
     Raises:
-        UserError: not a known kind, not readable as that kind, or without a column that is needed.
+        UserError: the file is of no known kind, cannot be read as its kind, or lacks a column that is needed.
     """
     kind = os.path.splitext(path)[1].lower()
     if kind not in READERS:
@@ -150,7 +147,7 @@ def read_manifest(path: str, *, require_audio: bool) -> Iterator[Row]:
         for number, names, values, problem in READERS[kind](path, needed):
             if problem is None:
                 if names not in layouts:
-                    if len(layouts) == _LAYOUTS_KEPT:  # JSON whose keys are data would grow it without end
+                    if len(layouts) == _LAYOUTS_KEPT:  # JSON lines with ever new keys would fill the memory
                         layouts.clear()
                     layouts[names] = Columns(names)
                 row = make_row(number, layouts[names], names, values, folder, needed)
@@ -163,7 +160,7 @@ def read_manifest(path: str, *, require_audio: bool) -> Iterator[Row]:
 
 
 def unit_of(path: str) -> str:
-    """What one item of a manifest is called in messages."""
+    """The word for one item of a manifest in messages: `row` or `line`."""
     return "row" if path.lower().endswith(".parquet") else "line"
 
 
@@ -193,7 +190,7 @@ def _read_jsonl(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                 yield number, (), (), "is not UTF-8"
             except json.JSONDecodeError as error:
                 yield number, (), (), f"is not JSON: {error.msg} (column {error.colno})"
-            except (ValueError, RecursionError) as error:  # integers of thousands of digits, nesting without end
+            except (ValueError, RecursionError) as error:  # integers of thousands of digits, or too deep nesting
                 yield number, (), (), f"is not JSON: {error}"
             else:
                 if isinstance(item, dict):
@@ -209,12 +206,12 @@ def _read_jsonl(path: str, needed: Sequence[str]) -> Iterator[Cells]:
 
 def _read_csv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        # Strict, because a lenient reader takes a stray quote as the start of a cell that ends with the file.
+        # A reader that is not strict takes a stray quote as the start of a cell, which then ends with the file.
         yield from _table(path, csv.reader(file, strict=True), needed)
 
 
 class _TsvLines:
-    """Cells of every line of a TSV file; counts the lines in `line_num` as a csv reader does."""
+    """The cells of every line of a TSV file. `line_num` counts the lines, as in a csv reader."""
 
     def __init__(self, file: TextIO) -> None:
         self.file, self.line_num = file, 0
@@ -227,7 +224,7 @@ class _TsvLines:
 
     @staticmethod
     def unquoted(cell: str) -> str:
-        """The cell without enclosing quotes, where its inner quotes show that they enclose it."""
+        """The cell without its enclosing quotes. They enclose it only if all inner quotes are doubled."""
         if len(cell) < 2 or cell[0] != '"' or cell[-1] != '"' or '"' in cell[1:-1].replace('""', ""):
             return cell
         return cell[1:-1].replace('""', '"')
@@ -239,7 +236,13 @@ def _read_tsv(path: str, needed: Sequence[str]) -> Iterator[Cells]:
 
 
 def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
-    """Cells of a table with a header; `lines` gives lists and counts the lines it has read in `line_num`."""
+    """The cells of a table with a header.
+
+    Args:
+        path: of the file.
+        lines: gives a list of cells for each line, and counts the lines in `line_num`.
+        needed: fields of which the table must have a column.
+    """
     cells_of = iter(lines)
     names: tuple[str, ...] | None = None
     while True:
@@ -266,7 +269,7 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
 
 
 def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any] | None]) -> list[Sound | None]:
-    """Where the sounds of some rows lie, from what was read of them."""
+    """The locators of the sounds of some rows, with the names that were read of their cells."""
     return [
         None if cell is None else Sound(str(Locator(path, column, first + at)), cell.get("path"))
         for at, cell in enumerate(cells)

@@ -16,20 +16,21 @@ from codec_bench.types import Sample
 def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence[Sample]) -> Source:
     """The samples of `source`, each with the path of the audio that was generated for it.
 
-    A generated file belongs to the sample of its id; what is left over is matched by the last part of the sample's id,
-    then by the stem of its audio. A stem counts only where one file and one sample have it. A sample without a file
-    becomes a problem; files without a sample are in the result's `unmatched`, unless a limit left samples out, whose
-    files they may be.
+    A generated file belongs to the sample that has its id. The remaining files are matched by the last part of the
+    sample's id, then by the stem of its audio. A stem counts only if exactly one file and one sample have it.
+
+    A sample without a file becomes a problem. Files without a sample are in the result's `unmatched`. If a limit left
+    samples out, `unmatched` is empty, because the files may belong to those samples.
 
     Args:
-        source: opened with `require_audio=False` where a text is enough.
-        generated: a folder of sound files, or a manifest whose column `estimate` (or else `audio`) names them.
+        source: the samples. Open it with `require_audio=False` if a text is enough.
+        generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them.
 
     Raises:
         UserError: `generated` cannot be opened, or no file belongs to any sample.
     """
-    files = {s.id: s.estimate or s.audio for s in open_source(generated, require_audio=False) if problem_of(s) is None}
-    files = {id: path for id, path in files.items() if path is not None}
+    usable = [sample for sample in open_source(generated, require_audio=False) if problem_of(sample) is None]
+    files = {sample.id: path for sample in usable if (path := sample.estimate or sample.audio) is not None}
     found: dict[str, str] = {}
     wanted = [sample for sample in source if problem_of(sample) is None]
     for sample in wanted:
@@ -67,7 +68,7 @@ def stem_of_id(id: str) -> str:
 
 
 def _file_stem(path: str | None) -> str | None:
-    """The stem of a sound file; None for a sound in a table, whose file holds others too."""
+    """The stem of a sound file; None for a sound in a table, because that file holds other sounds too."""
     return None if path is None or find_locator(path) is not None else stem(path)
 
 
@@ -78,7 +79,7 @@ def _match_stems(
     found: dict[str, str],
     doubts: dict[str, str],
 ) -> None:
-    """Adds to `found` every sample and file that share a stem with no other, to `doubts` why one could not be told."""
+    """Adds to `found` each sample and file whose stem no other has, and to `doubts` why a sample has no certain file."""
     taken = set(found.values())
     by_stem: dict[str, list[str]] = {}
     for id, path in files.items():

@@ -1,4 +1,4 @@
-"""Rows of Parquet files: only the columns that are needed are read, and sound stays where it is."""
+"""Rows of Parquet files. Only the needed columns are read; sounds become clips that name their place in the file."""
 
 from __future__ import annotations
 
@@ -29,10 +29,16 @@ class _Column:
     """How one column of a file is read.
 
     Args:
-        name: the column.
-        leaves: what of it is read of the file: all of it, or as little as tells which rows have a sound.
-        kind: `plain`, `path` (text that may name sound files), `sound`, `sounds` (a list of sounds), or `outside` (sounds
-            that the table names and does not hold).
+        name: of the column.
+        field: its type in the file.
+        feature: its type as the data set's card declares it, or None.
+        leaves: the parts of the column that the file stores.
+        siblings: the names of the other columns.
+
+    Attributes:
+        leaves: the parts that are read: all of them, or the smallest that tell which rows have a sound.
+        kind: `plain`, `path` (text that may name sound files), `sound`, `sounds` (a list of sounds), or `outside` (the
+            table names sounds and does not hold them).
     """
 
     def __init__(self, name: str, field: pa.DataType, feature: Any, leaves: Sequence[str], siblings: set[str]) -> None:
@@ -42,7 +48,7 @@ class _Column:
         if _is_file(inner) and typed is not False and (typed or is_sound_name(name) or _is_struct(inner)):
             self.kind = "sounds" if listed else "sound"
             cheap = [leaf for leaf in leaves if leaf.endswith((".path", *(f".{rate}" for rate in RATES)))]
-            # Without them it takes the sounds themselves to know how many a list has.
+            # A list without such a leaf must be read with its sounds, to know how many it has.
             self.leaves = cheap[:1] if cheap or not listed else self.leaves
         elif _is_text(inner) and typed is not False:
             self.kind = "path"
@@ -91,9 +97,9 @@ class ParquetRows:
 
     Args:
         place: where the files are.
-        splits: paths of the files of every split, in order.
-        features: types of the columns as the data set's card declares them.
-        sizes: rows by split as the card declares them.
+        splits: the paths of the files of every split, in order.
+        features: the types of the columns, as the data set's card declares them.
+        sizes: the number of rows of each split, as the card declares it.
     """
 
     def __init__(
@@ -112,7 +118,7 @@ class ParquetRows:
         self.columns = tuple(metadata.schema.to_arrow_schema().names)
 
     def count(self, split: str) -> int:
-        """Rows of a split, from the footers of its files.
+        """The number of rows of a split, from the footers of its files.
 
         Raises:
             UserError: a file is missing, broken or cannot be reached.
@@ -124,7 +130,7 @@ class ParquetRows:
         return sum(self._rows[path] for path in self._splits[split])
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """Rows of a split, or as many as are `enough`, where knowing them costs little; None elsewhere."""
+        """The number of rows of a split, or at least `enough`, if it is cheap to find out; else None."""
         rows = 0
         for path in self._splits[split]:
             if enough is not None and rows >= enough:
@@ -137,11 +143,12 @@ class ParquetRows:
         return rows
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Rows with their place in the split, in order; a file is opened, and fetched, when one of its rows is next.
+        """The rows of a split in order, each with its place. A file is fetched and opened when its first row is needed.
 
         Args:
-            columns: what each row gets.
-            chosen: places of the rows to give, in order; None gives all.
+            split: its name.
+            columns: the columns that each row gets.
+            chosen: the places of the rows to give, in order; None gives all.
         """
         start = 0
         for path in self._splits[split]:
@@ -234,9 +241,9 @@ class ParquetRows:
             start = end
 
     def _cells(self, column: _Column, batch: Any, places: Sequence[int], where: tuple[str, str, int]) -> list[Any]:
-        """The values of one column: sounds as clips, whatever else as plain values."""
+        """The values of one column: sounds as clips, everything else as plain values."""
         path, local, first = where
-        read = batch.column(column.name).to_pylist() if column.leaves else [True] * len(places)
+        read: list[Any] = batch.column(column.name).to_pylist() if column.leaves else [True] * len(places)
         if column.kind == "sound":
             return [
                 None if value is None else Clip(str(Locator(local, column.name, first + at)))
@@ -274,7 +281,7 @@ def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Co
 
 
 def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:
-    """What to read of a column of sounds to know which rows have one (perhaps nothing); None where it is no such column."""
+    """The leaves of a column that tell which rows have a sound (perhaps none); None if it is not a column of sounds."""
     column = _columns(file, {name: {"_type": "Audio"}})[name]
     return column.leaves if column.kind == "sound" else None
 
@@ -282,7 +289,14 @@ def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:
 def batches_of(
     file: pq.ParquetFile, leaves: Sequence[str], rows: int, groups: Sequence[int] | None = None
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """(rows, some columns of them) from the front of the file or of some row groups; with no column, what rows there are."""
+    """Batches of some columns, each with its number of rows, from the front of the file.
+
+    Args:
+        file: the open file.
+        leaves: the columns or parts of columns; if there are none, the batches hold only nulls.
+        rows: of a batch, at most.
+        groups: the row groups to read; None reads all.
+    """
     groups = range(file.metadata.num_row_groups) if groups is None else groups
     if leaves:
         for batch in file.iter_batches(rows, row_groups=list(groups), columns=list(leaves), use_threads=False):
@@ -296,7 +310,7 @@ def batches_of(
 
 
 def _only_paths(file: pq.ParquetFile, name: str) -> bool:
-    """Whether no row of a column of {bytes, path} has bytes, as far as the footer tells."""
+    """Whether the footer says that no row of a column of {bytes, path} has bytes."""
     leaves = [file.schema.column(at).path for at in range(len(file.schema))]
     if f"{name}.bytes" not in leaves or f"{name}.path" not in leaves:
         return False
@@ -306,7 +320,7 @@ def _only_paths(file: pq.ParquetFile, name: str) -> bool:
 
 
 def _declared(schema: pa.Schema) -> dict[str, Any]:
-    """The types of the columns as the `datasets` library notes them in a Parquet file."""
+    """The types of the columns that the `datasets` library wrote into a Parquet file."""
     try:
         return json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"] or {}
     except (KeyError, ValueError, TypeError):

@@ -1,8 +1,8 @@
-"""One line of a data set before it has a unique id, and the rules that give it one.
+"""One row of a data set before it has a unique id, and the rules that give it one.
 
 Conventions
-    A row that cannot be used is not dropped: it becomes a sample without audio whose `extra` holds the reason under
-    `PROBLEM`, so that every count says how many items failed and why.
+    A row that cannot be used is not dropped. It becomes a sample without audio, and its `extra` holds the reason under
+    `PROBLEM`. So every count says how many items failed and why.
 """
 
 from __future__ import annotations
@@ -17,18 +17,30 @@ from typing import Any, NamedTuple
 
 from codec_bench.types import Sample
 
+ALIASES = {
+    "id": ("id",),
+    "audio": ("audio", "path", "wav", "audio_path", "audio_filepath"),
+    "text": ("text", "transcript", "transcription", "sentence"),
+    "speaker": ("speaker", "speaker_id", "spk"),
+    "language": ("language", "lang"),
+    "estimate": ("estimate", "generated", "hypothesis_audio"),
+}
+"""The names that a column may have, by the field that it fills. The first name that is there is taken."""
+
 PROBLEM = "problem"
 NOTHING: Mapping[str, Any] = {}  # shared by every sample without further columns: a dictionary each would double them
 
 
 class Row(NamedTuple):
-    """What a reader of a manifest or a folder gives for one item.
+    """One item, as a manifest or a folder is read.
 
     Args:
         number: its line, row or position, counted from 1.
-        id: as written, or None where the data set names none.
-        name: the audio as written, relative to the data set, or None; ids of unnamed rows are made from it.
+        id: as written, or None if the data set gives no id.
+        name: the path of the audio as written, or None. A row without an id gets one made from this name.
         audio, estimate: absolute paths or None.
+        text, speaker, language: as written, or None.
+        extra: the values of all other columns.
         problem: why the row cannot be used, or None.
     """
 
@@ -55,24 +67,24 @@ def stem(name: str) -> str:
 
 
 def tails(name: str) -> list[str]:
-    """Ever longer ends of a path without its suffix, then the whole path: `c`, `b/c`, `a/b/c`, `a/b/c.wav`."""
+    """The ends of a path without its suffix, from the shortest, and then the whole path: `c`, `b/c`, `a/b/c`, `a/b/c.wav`."""
     parts = without_suffix(name).replace(os.sep, "/").split("/")
     return ["/".join(parts[-count:]) for count in range(1, len(parts) + 1)] + [name]
 
 
 def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) -> list[str]:
-    """The first form of every name that no other name takes, whatever their order.
+    """For every name, its shortest form that no other name has. The order of the names does not matter.
 
     Args:
-        names: such as `a/x.wav`; equal names get equal ids.
-        forms: the ids a name may have, from the shortest to one that only this name has.
+        names: such as `a/x.wav`. Equal names get equal ids.
+        forms: the ids that a name may have, from the shortest to one that only this name has.
     """
     names = list(names)
     level = dict.fromkeys(names, 0)
     ids = {name: forms(name)[0] for name in level}
     while True:
         taken = Counter(ids.values())
-        # The last forms differ, so of two names that clash one can still grow: this ends.
+        # This loop ends: the last forms differ, so of two names with the same form, one has a longer form left.
         growing = [name for name, id in ids.items() if taken[id] > 1 and level[name] + 1 < len(forms(name))]
         if not growing:
             return [ids[name] for name in names]
@@ -84,20 +96,20 @@ def distinct_ids(names: Iterable[str], forms: Callable[[str], Sequence[str]]) ->
 def to_samples(rows: Iterable[Row], place: str, *, unit: str, limit: int | None) -> list[Sample]:
     """Samples with unique ids, in the order of the rows.
 
-    Rows without an id get the stem of their audio, or as much of its path as makes it unique. The second and later
-    rows of one id become problems.
+    A row without an id gets the stem of its audio, or a longer end of its path if the stem is not unique. If several
+    rows have one id, all but the first become problems.
 
     Args:
-        rows: read once and only as far as needed.
+        rows: read once, and only as far as needed.
         place: short name of the data set for messages, such as `manifest.jsonl`.
-        unit: what its rows are called: `line`, `row`, `sample`.
-        limit: at most this many, from the front.
+        unit: what its rows are called in messages: `line`, `row` or `sample`.
+        limit: at most this many samples, from the front; None takes all.
     """
     samples: list[Sample] = []
     unnamed: dict[int, str] = {}
     numbers = array("q")
     for row in rows:
-        # A stem is unique or not among all rows, so that the ids of a part are those of the whole.
+        # Rows without an id are all read, whatever the limit: an id must be unique among all rows, not only in a part.
         if limit is not None and len(samples) >= limit and not unnamed:
             break
         extra = row.extra if row.problem is None else {**row.extra, PROBLEM: row.problem}

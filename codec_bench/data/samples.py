@@ -1,4 +1,4 @@
-"""Samples from the rows of a table: a data set of the hub as `--data`."""
+"""Samples from the rows of a table. This is how `--data` takes a data set of the hub."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.manifest import ALIASES, Columns, Sound, make_row
-from codec_bench.data.rows import Row
+from codec_bench.data.manifest import Columns, Sound, make_row
+from codec_bench.data.rows import ALIASES, Row
 from codec_bench.data.table import Table, row_problem
 from codec_bench.errors import UserError
 
 
 def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
-    """Rows of a table as those of a manifest, with the columns that manifests have.
+    """Reads the rows of a table as the rows of a manifest, with the columns that manifests have.
 
-    The id is the column `id` where that holds text, which names the row (numbers often name a sentence or a speaker and
-    stand in many rows), and the row's key elsewhere. Of several splits the split's name goes before it.
+    The id is the column `id` if that holds text, else the row's key. Numbers are not taken as ids, because they often
+    name a sentence or a speaker and stand in many rows. With several splits, the split's name goes before the id.
 
     Args:
+        table: the rows.
         require_audio: as `read_manifest`.
 
     Raises:
@@ -50,7 +51,7 @@ def table_rows(table: Table, *, require_audio: bool) -> Iterator[Row]:
 
 
 def _value(value: Any) -> Any:
-    """A clip as what a sample can name: its path."""
+    """A value of a cell; a clip that has a path becomes a `Sound`, which a sample can name."""
     if not isinstance(value, Clip):
         return value
     return Sound(value.source, None) if isinstance(value.source, str) else value

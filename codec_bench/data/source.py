@@ -1,8 +1,8 @@
-"""Where samples come from: one door for every kind of data set.
+"""Where samples come from: `open_source` opens every kind of data set.
 
 Conventions
-    A source is a list of samples with unique ids and absolute paths; nothing is decoded and no sound file is opened.
-    A row that cannot be used stays in the count as a sample without audio whose reason `problem_of` gives.
+    A source is a list of samples with unique ids and absolute paths. No sound file is opened or decoded.
+    A row that cannot be used stays in the count, as a sample without audio; `problem_of` gives the reason.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from codec_bench.audio.decode import SUFFIXES
 from codec_bench.audio.table import find_locator
@@ -28,6 +29,11 @@ from codec_bench.types import Sample
 REGISTERED: Mapping[str, Path] = {"embedded": Path(__file__).resolve().parent / "embedded"}
 
 
+def data_name(data: Any) -> str:
+    """The name of the data in a record: the path or name that was given, or `samples` for a list of samples."""
+    return str(data) if isinstance(data, (str, os.PathLike)) else "samples"
+
+
 def problem_of(sample: Sample) -> str | None:
     """Why a sample cannot be used, or None."""
     return sample.extra.get(PROBLEM)
@@ -37,10 +43,10 @@ class Source:
     """The samples of one data set, in a fixed order.
 
     Args:
-        name: short, for tables; never holds the folder it lies in.
+        name: short, for tables. It never contains the folder in which the data lie.
         samples: with unique ids.
-        unmatched: generated files that belong to no sample, where there are any (see `match_estimates`).
-        complete: whether these are all samples of the data set; False where a limit may have left some out.
+        unmatched: generated files that belong to no sample (see `match_estimates`).
+        complete: whether these are all samples of the data set; False if a limit may have left some out.
 
     Attributes:
         name: as given.
@@ -63,15 +69,15 @@ class Source:
 
     @cached_property
     def problems(self) -> dict[str, str]:
-        """Reason by id of the samples that cannot be used."""
+        """The samples that cannot be used: the reason by id."""
         return {sample.id: reason for sample in self.samples if (reason := problem_of(sample)) is not None}
 
     @cached_property
     def fingerprint(self) -> str:
-        """160 bits over what the data set holds, as hexadecimal.
+        """A 160-bit hash of the content of the data set, as hexadecimal.
 
-        It depends on ids, texts, speakers, languages, problems and the sizes of the sound files, and not on the order
-        of the samples or on where the files lie. Asking for it the first time looks up the size of every file.
+        It depends on ids, texts, speakers, languages, problems and the sizes of the sound files. It does not depend on
+        the order of the samples or on where the files are. The first access looks up the size of every file.
         """
         digest = hashlib.blake2b(digest_size=20)
         for sample in sorted(self.samples, key=lambda s: s.id):
@@ -86,7 +92,7 @@ class Source:
 
 
 def _size(path: str | None) -> int | None:
-    """Bytes of a file, or of the table that holds the sound; -1 where it cannot be found."""
+    """Size in bytes of a sound file, or of the table that holds the sound; -1 if the file is not found."""
     if path is None:
         return None
     try:
@@ -106,15 +112,15 @@ def open_source(
     """Opens a data set.
 
     Args:
-        data: a registered name (`embedded`), a folder of sound files at any depth (or one that holds a `manifest.jsonl`,
-            `.csv`, `.tsv` or `.parquet`, which then counts), a manifest, one sound file, a data set of the Hugging Face hub
-            (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`) or a folder of Parquet files in its layout, or samples.
-        limit: take at most this many.
-        seed: None takes the first; a number takes a random part that depends on the ids and the seed alone, whatever
-            the order of the rows, and keeps their order. Of the hub's data sets it depends on the rows' places in their
-            splits, and nothing else is fetched.
-        require_audio: whether a row without reference audio is a problem. Scoring generated speech against texts does
-            not need it.
+        data: a registered name (`embedded`), a folder of sound files at any depth, a manifest, one sound file, a data set
+            of the Hugging Face hub (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`), a folder of Parquet files in the hub's layout,
+            or samples. If a folder holds a `manifest.jsonl`, `.csv`, `.tsv` or `.parquet`, that manifest is read.
+        limit: take at most this many samples.
+        seed: None takes the first samples. A number takes a random part, in the original order. The part depends only on
+            the seed and the ids, or, for data sets of the hub, on the rows' places in their splits; of these data sets
+            only the files with chosen rows are fetched.
+        require_audio: whether a row without reference audio is a problem. Scoring generated speech against texts needs no
+            reference audio.
 
     Raises:
         UserError: there is no such data set, it cannot be read, or none of its rows can be used.
@@ -175,8 +181,8 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
 
 
 def _open_table(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:
-    """A data set in the hub's layout; the part that is wanted is chosen before anything of it is fetched."""
-    from codec_bench.data.samples import table_rows  # a folder of sounds need not wait for what reads tables
+    """A data set in the hub's layout. The samples are chosen before anything is fetched."""
+    from codec_bench.data.samples import table_rows  # imported here, so that a folder of sounds opens sooner
     from codec_bench.data.table import open_table
 
     table = open_table(data, limit=limit, seed=seed)
@@ -202,7 +208,7 @@ def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
 
 
 def _random_part(samples: list[Sample], count: int, seed: int) -> list[Sample]:
-    """The samples whose ids hash lowest under the seed, in their order."""
+    """The samples whose ids have the lowest hashes with this seed, in their original order."""
 
     def rank(index: int) -> bytes:
         return hashlib.blake2b(f"{seed}:{samples[index].id}".encode(), digest_size=16).digest()

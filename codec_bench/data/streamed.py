@@ -1,4 +1,4 @@
-"""Rows of files that are not Parquet: read from the front, nothing decoded."""
+"""Rows of files other than Parquet, read from the front. No sound is decoded."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LINES_FOR_COLUMNS = 100
 
 
 class ProblemRow(dict):
-    """A row that cannot be read. It has no columns, and `problem` says why; it counts like any other.
+    """A row that cannot be read. It has no columns, and it counts like any other row.
 
     Args:
-        problem: such as `line 7 of x.jsonl is not JSON`.
+        problem: why it cannot be read, such as `line 7 of x.jsonl is not JSON`.
     """
 
     def __init__(self, problem: str) -> None:
@@ -39,13 +39,13 @@ class ManifestRows:
     """The rows of one JSON-lines, CSV or TSV file.
 
     Args:
-        path: absolute. split: what the file counts as.
+        path: absolute. split: the name of the split that the file stands for.
     """
 
     def __init__(self, path: str, split: str) -> None:
         self._path, self._split = path, split
         self._paths = SoundPaths(Place(os.path.basename(path), os.path.dirname(path)))
-        # Lines of JSON may differ in their keys, and a table without a line has at least its header.
+        # Lines of JSON may differ in their keys, so the columns are collected from several lines.
         names = [names for _, names, _, _ in islice(self._cells(), _LINES_FOR_COLUMNS)]
         self.columns = tuple(dict.fromkeys(name for row in names for name in row))
 
@@ -56,11 +56,11 @@ class ManifestRows:
             raise UserError(f"'{self._path}' cannot be read: {error.strerror or error}") from error
 
     def count(self, split: str) -> int:
-        """Rows of the file; reads it."""
+        """The number of rows. The whole file is read for it."""
         return sum(1 for _ in self._cells())
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """None: nobody knows before the file is read."""
+        """None, because the number of rows is not known before the file is read."""
         return None
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -92,7 +92,7 @@ class StreamedRows:
         )
         if missing:
             raise UserError(
-                f"{len(missing)} files of '{place.name}' are not in the hub's cache (commit {place.revision}), such as '{missing[0]}'",
+                f"the hub's cache lacks {len(missing)} files of '{place.name}' (commit {place.revision}), such as '{missing[0]}'",
                 hint="unset HF_HUB_OFFLINE, or fetch them: hf download --repo-type dataset " + place.name,
             )
         first = next(iter(layout.splits))
@@ -108,24 +108,24 @@ class StreamedRows:
         read = 0
         try:
             stream = self._layout.builder.as_streaming_dataset(split=split)
-            # Without the declared types, which would have each sound pass through a codec library that nothing here needs.
+            # With the declared types, the library would decode each sound. Without them, the cells are left as they are.
             for at, row in enumerate(IterableDataset(stream._ex_iterable)):
                 yield at, row
                 read = at + 1
         except UserError:
             raise
-        except Exception as error:  # the readers of a dozen formats raise what they like over a broken file
+        except Exception as error:  # the readers of a dozen formats raise exceptions of any class over a broken file
             reason = (str(error) or type(error).__name__).splitlines()[0]
             raise UserError(
                 f"the split '{split}' of '{self._place.name}' cannot be read after its first {read} rows: {reason}"
             ) from error
 
     def count(self, split: str) -> int:
-        """Rows of a split; reads it."""
+        """The number of rows of a split. The whole split is read for it."""
         return sum(1 for _ in self._raw(split))
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """Rows of a split as the data set's card declares them, or None."""
+        """The number of rows of a split as the data set's card declares it, or None."""
         return self._layout.sizes.get(split)
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -164,7 +164,7 @@ class StreamedRows:
 
 
 def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, Any]]:
-    """The rows at the chosen places, or all, numbered from 0; nothing is read after the last one."""
+    """The rows at the chosen places (None for all), with their places counted from 0. Reading stops at the last one."""
     if chosen is None:
         yield from enumerate(rows)
         return

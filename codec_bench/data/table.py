@@ -1,10 +1,11 @@
 """Rows of a data set, one by one: from the Hugging Face hub, a folder in its layout, or a file.
 
 Conventions
-    Nothing is decoded: sounds are clips. What is read of Parquet files are the columns asked for, without the sound.
-    A row's key is `SPLIT/INDEX`, counted from 0 in the split: it does not depend on a limit, a seed, or how the rows are
-    spread over files.
-    A row that cannot be read is an empty row whose reason `row_problem` gives; a row without a sound has None there.
+    Sounds are clips; they are not decoded here. Of a Parquet file only the requested columns are read, without the sound.
+    A row's key is `SPLIT/INDEX`, counted from 0 in the split. It does not depend on a limit, on a seed, or on how the
+    rows are spread over files.
+    A row that cannot be read is an empty row; `row_problem` gives the reason. A row without a sound has None in that
+    column.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 import re
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place, parse_hub_name
@@ -28,36 +29,48 @@ from codec_bench.errors import UserError
 __all__ = ["SPLIT", "Table", "open_table", "row_problem"]
 
 SPLIT = "split"
-"""The column that names each row's split, where no split was asked for and the data have no such column."""
+"""The column that names each row's split. It is added if no split was asked for and the data have no such column."""
 _SHARD_OF = re.compile(r"-\d{5}-of-\d{5}.*$")
 
 
 class Rows(Protocol):
-    """What reads the rows of a data set's splits.
+    """A reader of the rows of a data set's splits.
 
     Attributes:
-        columns: names of the columns there are.
+        columns: the names of the columns.
     """
 
     columns: tuple[str, ...]
 
     def count(self, split: str) -> int:
-        """Rows of a split, at whatever cost."""
+        """The number of rows of a split, even if the whole split must be read for it."""
 
     def known_count(self, split: str, enough: int | None) -> int | None:
-        """Rows of a split, or as many as are `enough`, where knowing them costs little; None elsewhere."""
+        """The number of rows of a split, or at least `enough`, if it is cheap to find out; else None."""
 
     def rows(self, split: str, columns: Sequence[str], chosen: array | None) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Rows with their place in the split, in order; those at the `chosen` places, or all."""
+        """The rows at the `chosen` places of a split (None for all), in order, each with its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which part of a data set is read; the fields are arguments of `open_table`."""
+
+    columns: Sequence[str] | None = None
+    limit: int | None = None
+    seed: int | None = None
 
 
 class Table:
-    """Rows of a data set, read as they are asked for. It can be read any number of times.
+    """Rows of a data set, which are read while one iterates. It can be iterated any number of times.
 
     Args:
-        name: short, for tables and messages. rows: what reads them. splits: those to read, in order.
-        revision: the commit of the data, or None. columns: those to read, None for all.
-        mark_split: whether rows say which split they are of. limit, seed: as `open_table`.
+        name: short, for tables and messages.
+        rows: the reader of the rows.
+        splits: the splits to read, in order.
+        wanted: which columns and rows are read.
+        revision: the commit of the data, or None.
+        mark_split: whether rows say in a column which split they belong to.
 
     Attributes:
         name: as given.
@@ -71,15 +84,14 @@ class Table:
         name: str,
         rows: Rows,
         splits: Sequence[str],
+        wanted: Selection,
         *,
         revision: str | None = None,
-        columns: Sequence[str] | None = None,
         mark_split: bool = False,
-        limit: int | None = None,
-        seed: int | None = None,
     ) -> None:
         self.name, self.revision, self.splits = name, revision, tuple(splits)
-        self._rows, self._limit, self._seed = rows, limit, seed
+        self._rows, self._limit, self._seed = rows, wanted.limit, wanted.seed
+        columns = wanted.columns
         marked = mark_split and SPLIT not in rows.columns
         there = (*rows.columns, SPLIT) if marked else rows.columns
         if missing := [column for column in columns or () if column not in there]:
@@ -99,7 +111,7 @@ class Table:
 
     @property
     def total(self) -> int | None:
-        """How many rows there will be, or None where only reading would tell. Of a hub's data set it may be what its card says."""
+        """How many rows there will be, or None if only reading would tell. For data on the hub it may be the card's number."""
         if not self._counted:
             self._total = self._count()
             self._counted = True
@@ -124,8 +136,9 @@ class Table:
         return self._limit is not None and self._seed is not None
 
     def _choice(self) -> dict[str, array]:
-        """The places of the rows whose keys hash lowest under the seed, by split."""
+        """By split, the places of the rows whose keys have the lowest hashes with the seed."""
         if self._chosen is None:
+            assert self._limit is not None, "rows are picked at random only up to a limit"
             keys = ((split, at) for split in self.splits for at in range(self._rows.count(split)))
             chosen: dict[str, array] = {split: array("q") for split in self.splits}
             for split, at in heapq.nsmallest(self._limit, keys, key=self._rank):
@@ -163,19 +176,20 @@ def open_table(
     limit: int | None = None,
     seed: int | None = None,
 ) -> Table:
-    """Opens the rows of a data set. Of data on the hub nothing but the card and, where needed, footers is fetched yet.
+    """Opens the rows of a data set. From the hub, this fetches only the card and, where needed, the footers of Parquet files.
 
     Args:
         where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV file.
         config: the configuration; None takes the default one, or the only one.
-        split: None takes all splits; rows then say theirs in the column `split`.
+        split: None takes all splits, and the column `split` then names the split of each row.
         revision: a commit, branch or tag of the repository; None takes `main`.
-        mirror: a folder that holds the repository as OWNER/NAME and takes the place of the hub; so does what lies in the
-            folder that CODEC_BENCH_DATA names. With HF_HUB_OFFLINE=1, or no network, what the hub's cache holds is used.
-        columns: only these; None takes all.
+        mirror: a folder that holds the repository as OWNER/NAME and is used in place of the hub. The folder that the
+            environment variable CODEC_BENCH_DATA names is used in the same way. With HF_HUB_OFFLINE=1, or without a
+            network, the hub's cache is used.
+        columns: the columns to read; None takes all.
         limit: at most this many rows.
-        seed: None takes the first rows; a number takes a random part that depends on it and on the rows' keys alone. Files
-            that hold no chosen row are never fetched.
+        seed: None takes the first rows. A number takes a random part, which depends only on the number and the rows'
+            keys. Files that hold none of these rows are not fetched.
 
     Raises:
         UserError: there is no such data set, configuration, split or column, it is gated, or cannot be read.
@@ -183,25 +197,28 @@ def open_table(
     """
     if limit is not None and limit < 1:
         raise UserError(f"the limit is {limit}; expected at least 1")
-    options: dict[str, Any] = {"columns": columns, "limit": limit, "seed": seed}
+    wanted = Selection(columns, limit, seed)
     where = os.fspath(where)
     if where.startswith(PREFIX):
         repo, pinned, names = parse_hub_name(where)
         if pinned is not None and revision not in (None, pinned):
-            raise UserError(f"'{where}' names the revision '{pinned}', and '{revision}' was asked for as well")
+            raise UserError(
+                f"'{where}' names the revision '{pinned}', and '{revision}' was asked for as well",
+                hint="name one of them",
+            )
         place = find_place(repo, revision or pinned, mirror)
-        return _of_place(place, config, split, names, options)
+        return _of_place(place, config, split, names, wanted)
     path = os.path.abspath(os.path.expanduser(where))
     if os.path.isdir(path):
-        return _of_place(folder_place(path, os.path.basename(path) or "root", revision), config, split, [], options)
+        return _of_place(folder_place(path, os.path.basename(path) or "root", revision), config, split, [], wanted)
     if not os.path.exists(path):
         raise UserError(
             f"there is no data set, folder or file '{where}'", hint="a data set on the hub is hf:OWNER/NAME"
         )
-    return _of_file(path, config, split, options)
+    return _of_file(path, config, split, wanted)
 
 
-def _of_file(path: str, config: str | None, split: str | None, options: dict[str, Any]) -> Table:
+def _of_file(path: str, config: str | None, split: str | None, wanted: Selection) -> Table:
     base = os.path.basename(path)
     stem, kind = os.path.splitext(base)
     if kind.lower() not in READERS:
@@ -214,13 +231,11 @@ def _of_file(path: str, config: str | None, split: str | None, options: dict[str
         rows: Rows = ParquetRows(Place(base, os.path.dirname(path)), {name: (base,)})
     else:
         rows = ManifestRows(path, name)
-    return Table(name, rows, (name,), **options)
+    return Table(name, rows, (name,), wanted)
 
 
-def _of_place(
-    place: Place, config: str | None, split: str | None, names: Sequence[str], options: dict[str, Any]
-) -> Table:
-    """A repository; `names` are those of `hf:REPO:...`, of which a single one is a configuration or else a split."""
+def _of_place(place: Place, config: str | None, split: str | None, names: Sequence[str], wanted: Selection) -> Table:
+    """Opens a repository. `names` are those in `hf:REPO:...`; a single name is a configuration, or else a split."""
     layout: Layout | None = None
     if len(names) == 2:
         config, split = config or names[0], split or names[1]
@@ -246,4 +261,4 @@ def _of_place(
         rows: Rows = ParquetRows(place, chosen, layout.features, layout.sizes)
     else:
         rows = StreamedRows(place, replace(layout, splits=chosen))
-    return Table(place.name, rows, tuple(chosen), revision=place.revision, mark_split=split is None, **options)
+    return Table(place.name, rows, tuple(chosen), wanted, revision=place.revision, mark_split=split is None)

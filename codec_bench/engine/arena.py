@@ -1,8 +1,8 @@
 """Memory that the main process and its workers share, so that audio is written once and never sent through a pipe.
 
-The main process owns it: it alone allocates and frees. On Linux a segment is an anonymous memory file, which no mount
-limits (containers often give /dev/shm 64 MB) and which vanishes with the process however it ends; elsewhere it is a
-temporary file.
+The main process owns the memory: only it allocates and frees. On Linux a segment is an anonymous memory file. Its size
+is not limited by a mount (containers often give /dev/shm 64 MB), and it disappears with the process, however that ends.
+On other systems a segment is a temporary file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _serials = itertools.count()
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A float32 array in shared memory: which segment (`serial:path`), where in it, and its shape."""
+    """A float32 array in shared memory: its segment (`serial:path`), its offset there in bytes, and its shape."""
 
     segment: str
     offset: int
@@ -38,13 +38,13 @@ class Region:
 
 
 class Segments:
-    """The segments that a process has mapped, by name."""
+    """The segments that a process has mapped into its memory, by name."""
 
     def __init__(self) -> None:
         self._maps: dict[str, mmap.mmap] = {}
 
     def view(self, region: Region) -> np.ndarray:
-        """The array itself: float32 of the region's shape, shared with every process."""
+        """The array of a region: float32, shared with every process. What is written to it is seen by all."""
         if region.nbytes == 0:
             return np.zeros(region.shape, np.float32)
         memory = self._maps.get(region.segment)
@@ -58,7 +58,7 @@ class Segments:
         return np.frombuffer(memory, np.float32, count, region.offset).reshape(region.shape)
 
     def forget(self, names: list[str]) -> None:
-        """Drops segments that the owner has given back; each is unmapped once no view of it is left."""
+        """Drops segments that the owner has closed; each is unmapped when no view of it is left."""
         for name in names:
             self._maps.pop(name, None)
 
@@ -66,7 +66,7 @@ class Segments:
 class _Segment:
     def __init__(self, size: int) -> None:
         self.size = size
-        serial = next(_serials)  # paths may be used again after a segment is closed; names never are
+        serial = next(_serials)  # a path may be used again after its segment is closed; a name never is
         if hasattr(os, "memfd_create"):
             self.handle = os.memfd_create("codec-bench", os.MFD_CLOEXEC)
             path, self._file = f"/proc/{os.getpid()}/fd/{self.handle}", None
@@ -104,7 +104,7 @@ class _Segment:
 
 
 class Arena:
-    """Allocates regions; grows by segments, and gives an oversized segment back as soon as it is empty.
+    """Allocates regions in segments that it adds as needed; `trim` closes oversized segments that are empty.
 
     Safe to use from several threads of the owning process.
     """
@@ -116,7 +116,7 @@ class Arena:
         self._lock = threading.Lock()
 
     def allocate(self, shape: tuple[int, ...]) -> Region:
-        """A region whose content is undefined."""
+        """A new region; its content is undefined."""
         nbytes = _rounded(4 * math.prod(shape))
         if nbytes == 0:
             return Region("", 0, shape)
@@ -127,10 +127,12 @@ class Arena:
                     return Region(name, offset, shape)
             segment = _Segment(max(self._segment_bytes, nbytes))
             self._segments[segment.name] = segment
-            return Region(segment.name, segment.take(nbytes), shape)
+            offset = segment.take(nbytes)
+            assert offset is not None  # a new segment has room for what it was made for
+            return Region(segment.name, offset, shape)
 
     def put(self, samples: np.ndarray) -> Region:
-        """Copies an array in."""
+        """Copies an array into a new region."""
         region = self.allocate(samples.shape)
         self.view(region)[...] = samples
         return region
@@ -141,17 +143,17 @@ class Arena:
             return self._mapped.view(region)
 
     def free(self, region: Region) -> None:
-        """Gives a region back."""
+        """Frees a region, whose memory may then be used by another."""
         if not region.nbytes:
             return
         with self._lock:
             self._segments[region.segment].give(region.offset, _rounded(region.nbytes))
 
     def trim(self) -> list[str]:
-        """Closes oversized segments that are empty, so that one long file does not hold memory for the rest of a run.
+        """Closes oversized segments that are empty, so that the memory for one long file is not held until the run ends.
 
         Returns:
-            The names that workers should forget.
+            Names of the closed segments, which workers should forget.
         """
         with self._lock:
             empty = [n for n, s in self._segments.items() if s.size > self._segment_bytes and s.free == [(0, s.size)]]
@@ -167,7 +169,7 @@ class Arena:
             return sum(s.size - sum(room for _, room in s.free) for s in self._segments.values())
 
     def close(self) -> None:
-        """Gives all memory back."""
+        """Closes all segments."""
         with self._lock:
             self._mapped.forget(list(self._segments))
             for segment in self._segments.values():

@@ -1,9 +1,9 @@
-"""From waiting works to batches for workers: length buckets, budgets, and what to do when a batch goes wrong.
+"""From waiting items to batches for workers: similar lengths together, budgets, and what happens when a batch fails.
 
 Conventions
-    A budget is padded seconds: the longest item's length times the number of items. On the CPU a batch aims at a fixed
-    amount of work instead, from what the stage has cost so far; on a GPU the budget is found by trial.
-    Neither changes a number: results do not depend on the batch.
+    The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU the
+    largest size that fits into memory is found by trial. On the CPU a batch is made to take a fixed time, estimated from
+    what the stage has cost so far. Results do not depend on the size of the batch.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from codec_bench.engine.pool import Batch, Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import UserError
 
-CPU_BATCH_S = 0.25  # long enough to hide the pipe, short enough for the workers to end together
+CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
 GPU_BATCH_GROWTH = 1.25
-TIME_LIMIT_S = 600.0  # of a batch, or more for a long one: what is slow but works is never ended
+TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
 TIME_LIMIT_PER_S = 60.0
-_WINDOW = 2048  # works among which a batch of similar lengths is sought
+_WINDOW = 2048  # among so many waiting items, similar lengths are looked for
 _MAX_KILLS = 2
 _MAX_LATE = 2
 _HUNG_AT_FIRST = 3
@@ -32,8 +32,10 @@ _MAX_IDLE_DEATHS = 6
 class Work:
     """One item waiting for one stage; `done` is called with its result or a `Fault`.
 
-    `alone` works are sent by themselves, since a batch with them failed; `kills` counts the workers that died over it,
-    `late` the batches with it that took longer than they may.
+    Args:
+        payload: what the worker gets. length_s: its length, for batches of similar lengths. order: when it came.
+        alone: it must be sent by itself, because a batch with it failed.
+        kills: how many workers died while they ran it alone. late: how many batches with it exceeded their time limit.
     """
 
     payload: Any
@@ -47,10 +49,15 @@ class Work:
 
 @dataclass(slots=True, eq=False)
 class Stage:
-    """A stage's waiting works, its budget in padded seconds, and what it has cost.
+    """A stage: the items that wait for it, how large its batches may be, and what it has cost.
 
-    `pads` says whether an item costs as much as the longest of its batch; `growing` whether the budget is still sought;
-    `hung` counts the items that were given up for time; `refusal` is why no further item is sent.
+    Args:
+        where: `device` or `cpu`. budget_s: padded seconds of a batch, at most.
+        pads: whether every item of a batch costs as much as the longest.
+        growing: whether a larger budget is still being tried.
+        items, audio_s, busy_s, cpu_s, steps: what is done, and what it took, in seconds.
+        hung: how many items were given up because they exceeded their time limit.
+        refusal: why no further item is sent to it, or None.
     """
 
     spec: StageSpec
@@ -73,7 +80,7 @@ class Stage:
         return (self.busy_s - self.steps.get("load", 0.0)) / self.audio_s if self.audio_s else 0.0
 
     def is_full(self, room_s: float) -> bool:
-        """Whether the waiting works fill a batch of `room_s`, or one of them must be sent alone."""
+        """Whether the waiting items fill a batch of `room_s`, or one of them must be sent alone."""
         total = 0.0
         for work in self.waiting:
             total += work.length_s
@@ -82,7 +89,7 @@ class Stage:
         return False
 
     def take(self, room_s: float) -> list[Work]:
-        """The oldest work and, of those that waited with it, the nearest in length, as many as fit."""
+        """Takes the item that has waited longest and, as far as they fit, the waiting items nearest to it in length."""
         oldest = self.waiting[0]
         if oldest.alone:
             return [self.waiting.popleft()]
@@ -102,23 +109,23 @@ class Stage:
         return chosen
 
     def give_back(self, works: list[Work]) -> None:
-        """Puts works that were not done in front of the waiting ones."""
+        """Puts items that were not done back, in front of the waiting ones."""
         self.waiting.extendleft(reversed(works))
 
     def count(self, event: Done) -> None:
-        """Adds what a batch cost."""
+        """Adds the cost of a finished batch."""
         self.busy_s += event.busy_s
         self.cpu_s += event.cpu_s
         for step, seconds in event.steps.items():
             self.steps[step] = self.steps.get(step, 0.0) + seconds
 
     def fitted(self, padded_s: float) -> None:
-        """A batch of this size fitted a GPU: where it filled the budget, the next may be larger."""
+        """Notes that a batch of this size fitted on a GPU. If it nearly filled the budget, the next may be larger."""
         if self.growing and padded_s > 0.7 * self.budget_s:
             self.budget_s *= GPU_BATCH_GROWTH
 
     def did_not_fit(self, padded_s: float) -> None:
-        """A batch of this size was too large for memory: halve, and seek no further."""
+        """Notes that a batch of this size did not fit into memory: halves the budget, which then no longer grows."""
         self.budget_s, self.growing = min(self.budget_s, padded_s) / 2, False
 
 
@@ -128,9 +135,9 @@ class Dispatcher:
     Args:
         pool: the workers.
         batch_s: padded seconds per batch in place of each stage's own budget, or None.
-        time_limit_s: seconds that a batch may take, loading left out; None for 600, or 60 for every padded second of it
-            where that is more.
-        log: what to point to when workers cannot be kept alive.
+        time_limit_s: seconds that a batch may take, loading not counted; None for 600, or 60 for every padded second of
+            the batch if that is more.
+        log: path of the workers' output, for the message that workers do not stay alive.
     """
 
     def __init__(self, pool: Pool, batch_s: float | None, time_limit_s: float | None, log: str) -> None:
@@ -144,12 +151,12 @@ class Dispatcher:
         self.stages[spec.key] = Stage(spec, where, self._batch_s or budget_s, pads, growing=self._batch_s is None)
 
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None]) -> None:
-        """Lets one item wait for a stage."""
+        """Adds one item to those that wait for a stage."""
         self._order += 1
         self.stages[key].waiting.append(Work(payload, length_s, done, self._order))
 
     def fill(self) -> None:
-        """Gives every worker with room a batch: a full one where there is one, else the one that has waited longest."""
+        """Gives a batch to every worker that has room: a full batch if there is one, otherwise the one that waited longest."""
         for stage in self.stages.values():
             while stage.refusal is not None and stage.waiting:
                 stage.waiting.popleft().done(Fault(stage.refusal))
@@ -160,7 +167,7 @@ class Dispatcher:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker))]
                 if not full and worker.batches:
-                    break  # it has work; waiting lets batches fill up
+                    break  # this worker is busy, and waiting lets the next batch fill up
                 stage = min(full or fitting, key=lambda s: s.waiting[0].order)
                 works = stage.take(self._room_s(stage, worker))
                 audio_s = sum(w.length_s for w in works)
@@ -178,10 +185,10 @@ class Dispatcher:
         return max(TIME_LIMIT_S, TIME_LIMIT_PER_S * _padded_s(works))
 
     def follow(self, event: Done | Died) -> None:
-        """Hands results to the items that wait for them, or puts works back after a fault.
+        """Gives results to the items that wait for them, or puts items back after a fault.
 
         Raises:
-            UserError: workers end as soon as they start.
+            UserError: worker processes end as soon as they start.
         """
         if isinstance(event, Died):
             self._on_death(event)
@@ -218,21 +225,25 @@ class Dispatcher:
         if event.running is None:
             self._idle_deaths += 1
             if self._idle_deaths >= _MAX_IDLE_DEATHS:
-                raise UserError(f"worker processes end as soon as they start ({event.reason})", hint=f"see {self._log}")
+                raise UserError(
+                    f"worker processes end as soon as they start ({event.reason})",
+                    hint=f"their output in {self._log} may say why",
+                )
             return
-        again, alone = [], len(event.running.works) == 1
-        for work in event.running.works:
+        batch = event.running
+        again, alone = [], len(batch.works) == 1
+        for work in batch.works:
             work.alone = True
             work.late += event.late
             work.kills += alone and not event.late
             if alone and (work.kills >= _MAX_KILLS or work.late >= _MAX_LATE):
-                self._give_up(work, event)
+                self._give_up(work, batch, event)
             else:
                 again.append(work)
-        self.stages[event.running.key].give_back(again)
+        self.stages[batch.key].give_back(again)
 
-    def _give_up(self, work: Work, event: Died) -> None:
-        batch, stage = event.running, self.stages[event.running.key]
+    def _give_up(self, work: Work, batch: Batch, event: Died) -> None:
+        stage = self.stages[batch.key]
         if not event.late:
             reason = f"the worker process died {_MAX_KILLS} times ({event.reason}) while computing {batch.key}"
             work.done(Fault(reason))
@@ -240,7 +251,7 @@ class Dispatcher:
         work.done(Fault(f"{batch.key} took longer than its limit of {batch.limit_s:g} s, twice"))
         stage.hung += 1
         if stage.refusal is None and stage.hung >= _HUNG_AT_FIRST and not stage.items:
-            # Nothing has ever come back from it: the time limit of every item left would be waited for in vain.
+            # No item has ever come back. Waiting for the time limit of every further item would be in vain.
             stage.refusal = (
                 f"{batch.key} was given up: none of the first {stage.hung} items came back within its limit of "
                 f"{batch.limit_s:g} s"

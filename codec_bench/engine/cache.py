@@ -1,10 +1,10 @@
-"""The feature cache: what was computed from a signal once is never computed again, in this run or another.
+"""The feature cache: a feature of a signal that was computed once is not computed again, in this run or a later one.
 
 Conventions
-    A key is the content hash of the audio, the feature and its protocol (with the weights, where the caller gave some),
-    so nothing has to be invalidated: another protocol is another key.
-    One SQLite file, shared by every run of this user, bounded in size: the entries used longest ago go first.
-    A cache that cannot be used (no room, no permission, a broken file) costs time, never a run.
+    A key consists of the content hash of the audio, the feature, its protocol and its weights. Another protocol is
+    another key, so that no entry ever becomes invalid.
+    All runs of a user share one SQLite file of bounded size. The entries that were used longest ago are dropped first.
+    If the cache cannot be used (no room, no permission, a broken file), the run goes on without it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TABLES = (
 
 
 def pack(result: dict[str, Any]) -> bytes:
-    """A feature result as bytes, without pickling: a JSON head, then the arrays it names."""
+    """A feature result as bytes, without pickling: JSON first, then the arrays that the JSON names."""
     arrays: list[np.ndarray] = []
 
     def plain(value: Any) -> Any:
@@ -48,7 +48,7 @@ def pack(result: dict[str, Any]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """Undoes `pack`."""
+    """The feature result from the bytes that `pack` made."""
     body = io.BytesIO(data)
     head = json.loads(body.read(int.from_bytes(body.read(4), "little")))
     count = sum(isinstance(v, dict) and _ARRAY in v for v in head.values())
@@ -60,8 +60,8 @@ class FeatureCache:
     """Feature results by key.
 
     Args:
-        path: the SQLite file, or None for a cache that holds nothing.
-        max_bytes: bound on the stored results.
+        path: the SQLite file, or None for a cache that stores nothing.
+        max_bytes: largest size of the stored results.
     """
 
     def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
@@ -74,7 +74,7 @@ class FeatureCache:
         if path is None:
             return
         try:
-            # A lost cache entry is computed again.
+            # OFF is enough: an entry that a crash loses is computed again.
             self._db = open_bounded(path, _TABLES, synchronous="OFF")
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
@@ -96,7 +96,7 @@ class FeatureCache:
         return unpack(data)
 
     def put(self, key: str, result: dict[str, Any]) -> None:
-        """Stores a result; it reaches the disk with the next flush."""
+        """Stores a result; the next `flush` writes it to the disk."""
         if self._db is None:
             return
         self._new[key] = pack(result)
@@ -104,7 +104,7 @@ class FeatureCache:
             self.flush()
 
     def flush(self) -> None:
-        """Writes what is new, marks what was used, and drops the oldest beyond the bound."""
+        """Writes new results, notes which entries were used, and drops the oldest entries if the file is too large."""
         if self._db is None:
             return
         now = time.time()
@@ -115,16 +115,16 @@ class FeatureCache:
             )
             self._db.executemany("UPDATE features SET used = ? WHERE key = ?", [(now, k) for k in self._used])
             self._db.execute("COMMIT")
-            self._shrink()
+            self._shrink(self._db)
         except sqlite3.Error as error:
             self._give_up(error)
         self._new.clear()
         self._used.clear()
 
-    def _shrink(self) -> None:
-        excess = over_bound(self._db, self._max_bytes)
+    def _shrink(self, db: sqlite3.Connection) -> None:
+        excess = over_bound(db, self._max_bytes)
         if excess > 0:  # a tenth more than needed, so that a full cache is not trimmed at every flush
-            drop_oldest(self._db, "features", "LENGTH(value)", excess + self._max_bytes // 10)
+            drop_oldest(db, "features", "LENGTH(value)", excess + self._max_bytes // 10)
 
     def _give_up(self, error: Exception) -> None:
         self.trouble = f"the feature cache is off: {error}"
@@ -133,7 +133,7 @@ class FeatureCache:
             self._db = None
 
     def close(self) -> None:
-        """Writes what is new and closes the file."""
+        """Writes new results and closes the file."""
         self.flush()
         if self._db is not None:
             self._db.close()

@@ -1,4 +1,4 @@
-"""Which processors there are, found without importing torch."""
+"""Which CPUs and GPUs this process may use, found without importing torch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codec_bench.errors import UserError
 
 
 def cuda_count() -> int:
-    """CUDA devices this process may use; 0 without a driver. Honours CUDA_VISIBLE_DEVICES."""
+    """How many CUDA devices this process may use, CUDA_VISIBLE_DEVICES considered; 0 without a driver."""
     for name in ("libcuda.so.1", "libcuda.dylib"):
         try:
             driver = ctypes.CDLL(name)
@@ -22,15 +22,15 @@ def cuda_count() -> int:
 
 
 def cpu_count() -> int:
-    """Cores this process may run on."""
+    """How many cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def resolve_devices(device: str) -> list[str]:
-    """The devices behind `auto`, `cpu`, `cuda`, `cuda:0` or `cuda:0,cuda:1`; `auto` is every GPU, else the CPU.
+    """The devices that `auto`, `cpu`, `cuda`, `cuda:0` or `cuda:0,cuda:1` names; `auto` is every GPU, or the CPU without one.
 
     Raises:
-        UserError: a device that is not here.
+        UserError: this machine has no such device.
     """
     count = cuda_count() if device != "cpu" else 0
     if device == "auto":
@@ -41,5 +41,7 @@ def resolve_devices(device: str) -> list[str]:
     chosen = [part.strip() for part in device.split(",")]
     for part in chosen:
         if part not in known:
-            raise UserError(f"there is no device '{part}'", hint=f"there is {', '.join(known)}")
+            raise UserError(
+                f"this machine has no device '{part}'", hint=f"give --device auto, or one of {', '.join(known)}"
+            )
     return chosen

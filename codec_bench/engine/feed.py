@@ -1,9 +1,14 @@
-"""From a named sample to signals in shared memory: decoded once, resampled once per rate, ahead of the workers."""
+"""Reads samples ahead of the workers: decoded once, resampled once per rate, and put into shared memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter, thread_time
 from typing import Any
@@ -14,17 +19,23 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import prepare
 from codec_bench.data import problem_of
 from codec_bench.engine.arena import Arena, Region
-from codec_bench.engine.plan import Plan
-from codec_bench.engine.stage import describe, keep_audio, overshoot_notes
+from codec_bench.engine.plan import Plan, System
+from codec_bench.engine.stage import describe, keep_audio, signal_notes
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Sample
+
+LOADING = 8  # samples that are read at the same time, or wait to be
 
 
 @dataclass(slots=True, eq=False)
 class Signal:
-    """One piece of audio in the run: its signals per rate, its hash, and what has been computed from it.
+    """One piece of audio in the run.
 
-    `features` holds, per feature, a result, a Fault, or the list of those waiting for it.
+    Args:
+        rates: its samples at every rate that is needed, by rate in Hz. audio: its samples as they were read, for codecs.
+        sample_rate_hz, num_samples: as it was read. content_hash: of its samples. notes: what is worth knowing of it.
+        features: by feature, the result, a `Fault`, or the list of the items that wait for it.
+        holders: how many still need it; its memory is freed when none does.
     """
 
     rates: dict[int, Region]
@@ -42,7 +53,7 @@ class Signal:
         return self.num_samples / self.sample_rate_hz
 
     def release(self, arena: Arena) -> None:
-        """Drops one holder; the last one gives the memory back."""
+        """Removes one holder. When none is left, the memory is freed."""
         self.holders -= 1
         if self.holders:
             return
@@ -54,7 +65,13 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """One sample, read: its reference (or why there is none), and the estimate read from a file, where there is one."""
+    """One sample that was read.
+
+    Args:
+        number: its place in the data. reference, reason: its reference signal, or why there is none.
+        channels: of the reference. estimate, estimate_reason: the same for an estimate that is read from a file.
+        busy_s, cpu_s: what reading it took.
+    """
 
     number: int
     sample: Sample
@@ -68,10 +85,10 @@ class Loaded:
 
 
 def load(number: int, sample: Sample, plan: Plan, arena: Arena, keep: Path | None, from_files: bool) -> Loaded:
-    """Reads one sample. What cannot be read becomes a reason, never an exception.
+    """Reads one sample. If a file cannot be read, the result holds the reason; no exception is raised.
 
     Args:
-        keep: the run folder, where the audio is to be kept; None otherwise.
+        keep: the run folder if the audio is to be kept there, otherwise None.
         from_files: whether the estimate is read from `sample.estimate`.
     """
     start, start_cpu = perf_counter(), thread_time()
@@ -83,10 +100,10 @@ def load(number: int, sample: Sample, plan: Plan, arena: Arena, keep: Path | Non
         rates = lambda hz: plan.rates("reference", hz)  # noqa: E731
         reference, channels, reason = _signal(sample.audio, rates, arena, plan.needs_codec_audio, target)
     elif reason is None and not from_files:
-        reason = "the data names no audio for it"
+        reason = "the data names no reference audio for this sample"
     if reason is None and from_files:
         if sample.estimate is None:
-            estimate_reason = "there is no generated audio for it"
+            estimate_reason = "there is no generated audio for this sample"
         else:
             target = keep / "audio" / "generated" / f"{number:07d}.flac" if keep else None
             known_hz = reference.sample_rate_hz if reference is not None else None
@@ -115,13 +132,13 @@ def _signal(
             keep_audio(str(keep), audio)
     except UserError as error:
         return None, 1, error.message
-    except Exception as error:  # a decoder may raise anything over a broken file: it is this sample's failure
+    except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
         return None, 1, f"'{path}' cannot be read: {describe(error)}"
     return signal, audio.channels, None
 
 
 def make_signal(audio: Audio, rates: Iterable[int], arena: Arena, with_audio: bool) -> Signal:
-    """Puts a piece of audio into shared memory, at every rate asked for and, for codecs, as it is."""
+    """Puts a piece of audio into shared memory: resampled to each of `rates` and, if `with_audio`, also as it is."""
     regions = {rate: arena.put(prepare(audio, rate)) for rate in rates}
     return Signal(
         rates=regions,
@@ -129,5 +146,76 @@ def make_signal(audio: Audio, rates: Iterable[int], arena: Arena, with_audio: bo
         num_samples=audio.num_samples,
         content_hash=content_hash(audio.samples, audio.sample_rate_hz),
         audio=arena.put(np.ascontiguousarray(audio.samples)) if with_audio else None,
-        notes=overshoot_notes(audio),
+        notes=signal_notes(audio),
     )
+
+
+class Feed:
+    """Threads that read samples ahead of the workers.
+
+    `multiprocessing.connection.wait` can wait for it (`fileno`): it becomes readable when a sample has been read.
+
+    Args:
+        plan: what the run computes. arena: the shared memory that the audio is put into.
+        todo: (number, sample, the systems that still need it).
+        keep: numbers of the samples whose audio is kept in `folder`, the run folder.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        arena: Arena,
+        todo: Iterator[tuple[int, Sample, list[System]]],
+        keep: frozenset[int],
+        folder: Path,
+    ) -> None:
+        self._plan, self._arena, self._todo, self._keep, self._folder = plan, arena, todo, keep, folder
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="feed")
+        self._read: deque[tuple[Future[Loaded], list[System]]] = deque()
+        self._reader, self._waker = os.pipe()
+        os.set_blocking(self._reader, False)
+        self._loading = 0
+        self._exhausted = False
+
+    @property
+    def more(self) -> bool:
+        """Whether samples are left to read, or are being read."""
+        return not self._exhausted or self._loading > 0
+
+    def fileno(self) -> int:
+        """The file descriptor to wait for."""
+        return self._reader
+
+    def request(self, has_room: Callable[[int], bool]) -> None:
+        """Starts reading the next samples while there is room for them."""
+        while not self._exhausted and self._loading < LOADING and has_room(self._loading):
+            entry = next(self._todo, None)
+            if entry is None:
+                self._exhausted = True
+                return
+            number, sample, systems = entry
+            keep = self._folder if number in self._keep else None
+            from_files = any(s.from_files for s in systems)
+            future = self._threads.submit(load, number, sample, self._plan, self._arena, keep, from_files)
+            self._loading += 1
+            future.add_done_callback(partial(self._wake, systems))
+
+    def _wake(self, systems: list[System], future: Future[Loaded]) -> None:
+        self._read.append((future, systems))
+        os.write(self._waker, b"\0")
+
+    def ready(self) -> Iterator[tuple[Loaded, list[System]]]:
+        """The samples that have been read since the last call."""
+        with suppress(BlockingIOError):  # nothing has been read
+            os.read(self._reader, 65536)
+        while self._read:
+            future, systems = self._read.popleft()
+            self._loading -= 1
+            yield future.result(), systems
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._threads.shutdown(cancel_futures=True)
+        self._read.clear()
+        os.close(self._reader)
+        os.close(self._waker)

@@ -1,9 +1,9 @@
-"""From metrics asked for to what must be computed: signals per rate, features per side, stages.
+"""From the metrics asked for to what must be computed for them: signals, features and stages.
 
 Conventions
-    Rates are in Hz; in a plan, `NATIVE` stands for the reference's own rate, which only the sample knows.
-    Each feature is one stage, each codec is one stage, and all metrics that read signals alone are one stage together,
-    so that an item's audio is visited once.
+    Rates are in Hz. `NATIVE` stands for the reference's own rate, which differs from sample to sample.
+    Each codec is a stage and each feature is a stage. All metrics that read only signals are one stage together, so that
+    the audio of an item is sent to one worker once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ GENERATED = "generated"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A row of the result: a codec, the audio as it is (`unprocessed`), or audio made elsewhere (`generated`)."""
+    """A row of the result: a codec, the unchanged audio (`unprocessed`), or audio made elsewhere (`generated`).
+
+    Args:
+        stage: the codec's stage; None for the other two.
+    """
 
     name: str
     stage: StageSpec | None
@@ -41,7 +45,13 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePlan:
-    """A feature that the run needs: how to build it, where it runs, and what its results are stored under."""
+    """A feature that the run needs.
+
+    Args:
+        stage: how it is built. rate_hz: of the signals that it reads. where: `device` or `cpu`.
+        batch_s: padded seconds of a batch. cache_id: its part of the cache key; None if its results are not cached.
+        reads_language: whether it is told the language of a sample.
+    """
 
     name: str
     stage: StageSpec
@@ -84,24 +94,18 @@ def build_plan(
     options: Mapping[str, Mapping[str, Any]],
     languages: Iterable[str | None] | None = None,
 ) -> Plan:
-    """Works out the plan.
+    """Makes the plan.
 
     Args:
         systems: names of codecs, `unprocessed`, or `generated`.
         metrics: names of metrics and groups.
         options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
-        languages: of the samples; features that none of them needs are left out. None: every language may come.
+        languages: of the samples; features that none of these languages needs are left out. None: of any language.
 
     Raises:
-        UserError: an unknown or doubled name, a missing package, an option for something that is not in the run.
+        UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the run.
     """
-    if not systems:
-        raise UserError("no codec was named", hint="name at least one, or 'unprocessed'; see codec-bench list codecs")
-    if not metrics:
-        raise UserError("no metric was named", hint="see codec-bench list metrics")
-    for name in systems:
-        if list(systems).count(name) > 1:
-            raise UserError(f"the codec '{name}' is asked for twice")
+    _check_names(systems, metrics)
     built = {name: build_metric(name) for name in expand(list(metrics))}
     rows = tuple(
         System(n, None if n in (UNPROCESSED, GENERATED) else StageSpec(n, "codec", (n,), dict(options.get(n, {}))))
@@ -112,7 +116,7 @@ def build_plan(
     for metric in built.values():
         for name in features_read(metric):
             weights = options.get(name, {}).get("weights")
-            if weights is not None:  # other weights are another measurement
+            if weights is not None:  # with other weights it is another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
     read = {f for m in built.values() for f in features_read(m)}
     unused = [k for k in options if k not in read and k not in systems]
@@ -141,6 +145,17 @@ def build_plan(
     )
 
 
+def _check_names(systems: Sequence[str], metrics: Sequence[str]) -> None:
+    """Checks that a codec and a metric are named, and no codec twice."""
+    if not systems:
+        raise UserError("no codec was named", hint="name at least one, or 'unprocessed'; see codec-bench list codecs")
+    if not metrics:
+        raise UserError("no metric was named", hint="see codec-bench list metrics")
+    for name in systems:
+        if list(systems).count(name) > 1:
+            raise UserError(f"the codec '{name}' is named twice", hint="name each codec once")
+
+
 def features_read(metric: Metric) -> tuple[str, ...]:
     """Every feature that a metric may read, of either side and for any language."""
     return tuple(dict.fromkeys([*metric.estimate_features, *metric.reference_features]))
@@ -149,7 +164,7 @@ def features_read(metric: Metric) -> tuple[str, ...]:
 def _features(
     metrics: Sequence[Metric], languages: Iterable[str | None] | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Features to compute per side, each once, in the order of the metrics."""
+    """The features of the estimate and those of the reference, each once, in the order of the metrics."""
     spoken = None if languages is None else sorted(set(languages), key=str)
     sides: tuple[dict[str, None], dict[str, None]] = {}, {}
     for metric in metrics:
@@ -166,7 +181,7 @@ def _features(
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:
     mine = dict(options.get(name, {}))
     with noting() as found:
-        feature = load_feature(name, **mine)  # cheap: models are loaded by the first batch, in the worker that runs it
+        feature = load_feature(name, **mine)  # does not load the model: the worker does, with its first batch
     weights = "+".join(checkpoint.identity for checkpoint in found) or _identity(mine.get("weights"))
     cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}|{weights}" if feature.cached else None
     return FeaturePlan(
@@ -181,7 +196,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> Featur
 
 
 def _identity(weights: str | None) -> str:
-    """Weights of the caller's own are told apart by place, size and time; hashing gigabytes before a run would not pay."""
+    """What tells the caller's own weights apart: path, size and time of change. Hashing gigabytes would take too long."""
     if weights is None:
         return ""
     path = os.path.abspath(weights)

@@ -1,7 +1,7 @@
-"""The worker processes: started, asked, watched, replaced when they die.
+"""The worker processes: starting them, sending them batches, watching them, and replacing those that die.
 
-One worker per GPU owns that device; as many workers as asked for share the CPU. All speak one protocol, so a machine
-without a GPU runs the same plan on CPU workers alone.
+One worker per GPU owns that device, and as many workers as asked for share the CPU. All take the same messages, so that a
+machine without a GPU runs the same plan on CPU workers alone.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from codec_bench.engine.device import cpu_count
 from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UserError
 
-AHEAD = 2  # batches a worker may hold: one running, one waiting, so that it never idles while the main process thinks
+AHEAD = 2  # batches that a worker may hold: one runs and one waits, so that it has no pause between them
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass(slots=True)
 class Batch:
-    """Works given to one worker for one stage, and the seconds it may take for them, loading left out."""
+    """Items given to one worker for one stage, and the seconds that it may take for them, loading not counted."""
 
     key: str
     works: list[Any]
@@ -40,7 +40,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A batch that a worker finished: outcomes, one per work, or one Fault or `oom` for all."""
+    """A batch that a worker finished; `outcome` is a list with one entry per item, or one `Fault` or `oom` for all."""
 
     batch: Batch
     outcome: Any
@@ -53,7 +53,7 @@ class Done:
 class Died:
     """A worker that ended, with the batch it was running and those it had not begun.
 
-    `late` says that it was ended because the running batch took longer than its limit.
+    `late` says that we ended it because the running batch took longer than its limit.
     """
 
     reason: str
@@ -64,7 +64,10 @@ class Died:
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """One process, the batches that it holds in order, and when the first of them began, once its stage was loaded."""
+    """One process, the batches that it holds in order, and when it began the first of them.
+
+    `began` is None while it runs nothing or still loads the stage.
+    """
 
     device: str
     process: subprocess.Popen[bytes]
@@ -74,20 +77,20 @@ class Worker:
 
     @property
     def room(self) -> int:
-        """Batches it can still be given."""
+        """How many more batches it can be given."""
         return AHEAD - len(self.batches)
 
     @property
     def time_left_s(self) -> float:
-        """Seconds that are left to what it runs; infinite where it runs nothing, or loads."""
+        """Seconds that are left for the batch that it runs; infinite while it runs nothing or loads."""
         if self.began is None:
             return math.inf
         return self.began + next(iter(self.batches.values())).limit_s - monotonic()
 
     def kill(self) -> None:
-        """Ends the process and whatever programs it has started; it leads a group of its own."""
+        """Ends the process and the programs that it has started, which are in its process group."""
         if self.process.poll() is None:
-            with suppress(OSError):  # it has just ended by itself
+            with suppress(OSError):  # it may have just ended by itself
                 os.killpg(self.process.pid, signal.SIGKILL)
 
 
@@ -119,7 +122,7 @@ class Pool:
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
-            start_new_session=True,  # an interrupt is for the main process, which ends its workers in order
+            start_new_session=True,  # an interrupt goes to the main process only, which then ends its workers
         )
         theirs.close()
         worker = Worker(device, process, ours)
@@ -127,12 +130,12 @@ class Pool:
         return worker
 
     def define(self, specs: Mapping[str, StageSpec]) -> None:
-        """Tells every worker, now and later, what the stages are."""
+        """Tells every worker what the stages are; workers that are started later are told too."""
         self._specs.update(specs)
         self._tell(("specs", dict(specs)))
 
     def forget(self, segments: list[str]) -> None:
-        """Tells every worker that memory segments are gone."""
+        """Tells every worker that memory segments are closed."""
         if segments:
             self._tell(("forget", segments))
 
@@ -141,13 +144,13 @@ class Pool:
             try:
                 worker.pipe.send(message)
             except OSError:
-                continue  # it died; `events` will say so and its successor is told everything
+                continue  # it died: `events` will report it, and the worker in its place is told everything
 
     def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
         """Builds stages, given as (key, where), in workers of the right kind and returns their facts.
 
         Raises:
-            UserError: one cannot be built.
+            UserError: a stage cannot be built.
         """
         waiting, facts = {}, {}
         for index, (key, where) in enumerate(keys):
@@ -170,7 +173,7 @@ class Pool:
         return facts
 
     def fitting(self, where: str) -> list[Worker]:
-        """The workers that run stages of this kind: `device` goes to the GPUs where there are any."""
+        """The workers that run stages of this kind: `device` is the GPUs if there are any, otherwise the CPU."""
         wanted = "cuda" if where == "device" and self._gpus else "cpu"
         return [w for w in self.workers if w.device.startswith(wanted)]
 
@@ -181,7 +184,7 @@ class Pool:
         try:
             worker.pipe.send(("run", number, batch.key, payload))
         except OSError:
-            return  # it died; `events` hands the batch back
+            return  # it died: `events` will give the batch back
 
     @property
     def busy(self) -> bool:
@@ -189,14 +192,14 @@ class Pool:
         return any(w.batches for w in self.workers)
 
     def events(self, also: Sequence[Any], timeout_s: float) -> list[Done | Died]:
-        """Waits until a worker has something to say, or one of `also` (objects with `fileno`) is readable.
+        """Waits until a worker sends something, or one of `also` (objects with `fileno`) is readable.
 
-        Workers that are late by then are ended.
+        Workers whose batch has then exceeded its time limit are ended and replaced.
         """
         events: list[Done | Died] = []
-        by_pipe = {w.pipe: w for w in self.workers}
+        by_pipe: dict[object, Worker] = {w.pipe: w for w in self.workers}
         timeout_s = max(0.0, min(timeout_s, *(w.time_left_s for w in self.workers)))
-        for ready in wait([*by_pipe, *also], timeout_s):
+        for ready in wait([*(w.pipe for w in self.workers), *also], timeout_s):
             worker = by_pipe.get(ready)
             if worker is None:
                 continue
@@ -210,7 +213,7 @@ class Pool:
             else:
                 worker.began = None
                 events.append(Done(worker.batches.pop(number), *result))
-        # One that has an answer in its pipe was only late in being heard.
+        # A worker whose result is already in its pipe is not late: we have just not read it yet.
         for worker in [w for w in self.workers if w.time_left_s <= 0 and not w.pipe.poll()]:
             worker.kill()
             events.append(self._replace(worker, late=True))

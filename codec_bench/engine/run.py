@@ -1,23 +1,21 @@
 """Running a plan: one event loop that follows every item to its record.
 
 How an item travels
-    A sample is read by a thread (feed). Its reference goes to every codec; what a codec gives back, like the reference
-    itself, is a signal. Each signal is asked for the features that the metrics need, each feature once. Metrics run as
-    soon as what they read is there. When every metric of an item has a score, the item is written.
+    A thread reads the sample (`feed.py`). Its reference goes to every codec. The reference and what a codec gives back
+    are signals. The features that the metrics need are computed once per signal. A metric runs as soon as everything
+    that it reads is there. An item is written when every metric has a score for it.
 
 Faults
-    A batch that fails is asked again item by item, so one item's fault is its own. A batch that was too large for memory
-    halves its stage's budget. A worker that dies is replaced; what it held runs again, and an item that kills its
-    worker twice is recorded as failed, and so is one over which a batch takes longer than its time limit twice.
-    (`batch.py` does this; here a fault is just an outcome.)
+    `batch.py` handles faults; this module only sees the outcome.
+    A batch that fails is sent again item by item, so that other items are not affected. When a batch does not fit into
+    memory, the budget of its stage is halved. A worker that dies is replaced, and what it held runs again. An item
+    fails when its worker dies over it twice, or when it takes longer than the time limit twice.
 """
 
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -27,14 +25,22 @@ from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.cache import FeatureCache
-from codec_bench.engine.feed import Loaded, Signal, load
+from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.plan import UNPROCESSED, FeaturePlan, Plan, System
 from codec_bench.engine.pool import Pool
-from codec_bench.engine.stage import CodecResult, CodecWork, Fault, FeatureWork, MetricWork, StageSpec, compute_scores
+from codec_bench.engine.stage import (
+    CodecResult,
+    CodecWork,
+    Fault,
+    FeatureWork,
+    MetricWork,
+    StageSpec,
+    compute_scores,
+)
+from codec_bench.engine.timings import Spent, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import inputs_or_score
-from codec_bench.store.record import ItemRecord
-from codec_bench.store.writer import RunWriter
+from codec_bench.store.record import SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import SPOKEN, Sample, Score
 
@@ -43,14 +49,13 @@ FEATURE_METRICS = "feature metrics"
 METRICS_BATCH_S = 600.0
 LOOK_AHEAD_S = 240.0
 LOOK_AHEAD_SAMPLES = 512
-LOADING = 8
 WRITE_ITEMS = 256
 WRITE_S = 1.0
 
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """One sample in flight."""
+    """One sample that is being worked on."""
 
     loaded: Loaded
     open_systems: int
@@ -59,7 +64,7 @@ class _Item:
 
 @dataclass(slots=True, eq=False)
 class _Outcome:
-    """One sample through one system, in flight."""
+    """One sample through one system, being worked on."""
 
     item: _Item
     system: System
@@ -76,8 +81,8 @@ class Settings:
 
     Args:
         batch_s: padded seconds per batch in place of each stage's own budget, or None.
-        time_limit_s: seconds that a batch may take, or None for ten minutes and more (`batch.py`).
-        look_ahead_s: audio in flight, which bounds memory whatever the size of the data.
+        time_limit_s: seconds that a batch may take; None for the default of `batch.py`, 600 s or more.
+        look_ahead_s: seconds of audio that are held at a time. It bounds memory, however large the data is.
         keep: numbers of the samples whose audio is kept.
     """
 
@@ -91,27 +96,27 @@ class Engine:
     """Runs one plan over one data set into one record.
 
     Args:
-        plan: what to compute. settings: how. pool: the workers. cache: computed features. log: the workers' output.
+        plan: what to compute. settings: how to run it. pool: the workers. cache: features computed before.
+        log: path of the file with the workers' output, for messages.
     """
 
     def __init__(self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache, log: str) -> None:
         self._plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
         self._dispatcher = Dispatcher(pool, settings.batch_s, settings.time_limit_s, log)
         self._arena = Arena()
-        self._writer: RunWriter
+        self._writer: Results
         self._progress: Callable[[int, int, float], None]
         self._in_flight, self._in_flight_s = 0, 0.0
         self._records: list[tuple[int, ItemRecord]] = []
         self._last_write = perf_counter()
-        self._finished = self._failed = 0
-        self._finished_audio_s = 0.0
-        self._feed_s = self._feed_cpu_s = self._write_s = 0.0
+        self._failed = 0
+        self._spent = Spent()
 
     def load_codecs(self) -> dict[str, dict[str, Any]]:
         """Tells the workers what the stages are, loads every codec once, and returns the codecs' facts.
 
         Raises:
-            UserError: one cannot be loaded.
+            UserError: a codec cannot be loaded.
         """
         plan, add = self._plan, self._dispatcher.add
         specs = [s.stage for s in plan.systems if s.stage is not None]
@@ -132,14 +137,14 @@ class Engine:
     def run(
         self,
         samples: Sequence[Sample],
-        writer: RunWriter,
+        writer: Results,
         finished: set[tuple[int, int]],
         progress: Callable[[int, int, float], None],
     ) -> dict[str, Any]:
-        """Runs everything that is not finished; `load_codecs` comes first.
+        """Runs everything that is not finished; `load_codecs` must be called first.
 
         Args:
-            samples: the data. writer: where results go. finished: (system, sample) numbers to leave out.
+            samples: the data. writer: takes the results. finished: (system, sample) numbers of items that are not run again.
             progress: called with (items finished, failed, seconds of audio finished) now and then.
 
         Returns:
@@ -150,7 +155,7 @@ class Engine:
         """
         start, start_cpu = perf_counter(), os.times()
         self._writer, self._progress = writer, progress
-        feed = _Feed(self._plan, self._arena, self._todo(samples, finished), self._settings.keep, writer)
+        feed = Feed(self._plan, self._arena, self._todo(samples, finished), self._settings.keep, writer.folder)
         try:
             while feed.more or self._in_flight:
                 feed.request(self._has_room)
@@ -164,13 +169,16 @@ class Engine:
                     self._pool.forget(self._arena.trim())
             self._write(force=True)
         except BaseException:
-            with suppress(UserError):  # where the record is the trouble, that error is on its way already
-                self._write(force=True)  # what is finished is kept, whatever ended the run
+            with suppress(UserError):  # if the record cannot be written, that error is being raised already
+                self._write(force=True)  # finished items are kept, whatever ended the run
             raise
         finally:
             feed.close()
             self._arena.close()
-        return self._timings(perf_counter() - start, start_cpu)
+        now = os.times()
+        main_cpu_s = now.user + now.system - start_cpu.user - start_cpu.system
+        workers, stages = len(self._pool.workers), self._dispatcher.stages
+        return timings(perf_counter() - start, main_cpu_s, workers, self._spent, self._plan, stages, self._cache)
 
     def _todo(
         self, samples: Sequence[Sample], finished: set[tuple[int, int]]
@@ -187,8 +195,8 @@ class Engine:
     # ---- from samples to estimates ----
 
     def _admit(self, loaded: Loaded, systems: list[System]) -> None:
-        self._feed_s += loaded.busy_s
-        self._feed_cpu_s += loaded.cpu_s
+        self._spent.feed_s += loaded.busy_s
+        self._spent.feed_cpu_s += loaded.cpu_s
         signals = [s for s in (loaded.reference, loaded.estimate) if s is not None]
         item = _Item(loaded, len(systems), sum(s.duration_s for s in signals))
         self._in_flight += 1
@@ -207,6 +215,7 @@ class Engine:
                     self._on_estimate(outcome, loaded.estimate)
             elif system.name == UNPROCESSED:
                 outcome.audio = self._kept("reference", loaded.number)
+                assert loaded.reference is not None  # or there would be a reason
                 loaded.reference.holders += 1
                 self._on_estimate(outcome, loaded.reference)
             else:
@@ -219,7 +228,8 @@ class Engine:
         return f"audio/{safe}/{number:07d}.flac"
 
     def _send_to_codec(self, outcome: _Outcome) -> None:
-        reference = outcome.item.loaded.reference
+        reference, stage = outcome.item.loaded.reference, outcome.system.stage
+        assert reference is not None and reference.audio is not None and stage is not None  # this system is a codec
         rate = reference.sample_rate_hz
         lengths = {r: resampled_length(reference.num_samples, rate, r) for r in self._plan.rates("estimate", rate)}
         regions = {r: self._arena.allocate((n,)) for r, n in lengths.items()}
@@ -237,7 +247,7 @@ class Engine:
             self._on_estimate(outcome, estimate)
 
         work = CodecWork(reference.audio, rate, regions, keep)
-        self._dispatcher.put(outcome.system.stage.key, work, reference.duration_s, done)
+        self._dispatcher.put(stage.key, work, reference.duration_s, done)
 
     def _no_estimate(self, outcome: _Outcome, reason: str) -> None:
         for name, metric in self._plan.metrics.items():
@@ -251,17 +261,18 @@ class Engine:
         outcome.estimate = estimate
         reference = outcome.item.loaded.reference
         if self._plan.signal_metrics:
-            self._send_to_metrics(outcome, SIGNAL_METRICS, self._metric_work(outcome))
+            self._send_to_metrics(outcome, estimate, SIGNAL_METRICS, self._metric_work(outcome, estimate))
         of_estimate, of_reference = self._features_of(outcome)
         for name in of_estimate:
             self._need(estimate, self._plan.features[name], outcome)
-        for name in of_reference:
-            self._need(reference, self._plan.features[name], outcome)
+        if reference is not None:
+            for name in of_reference:
+                self._need(reference, self._plan.features[name], outcome)
         if outcome.features_missing == 0:
-            self._on_features(outcome)
+            self._on_features(outcome, estimate)
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
-        """The features that an item's metrics read of its estimate and of its reference."""
+        """The features of the estimate, and those of the reference, that the metrics of an item read."""
         loaded = outcome.item.loaded
         sides: tuple[dict[str, None], dict[str, None]] = {}, {}
         for metric in self._plan.metrics.values():
@@ -270,8 +281,8 @@ class Engine:
                     names.update(dict.fromkeys(wanted))
         return list(sides[0]), list(sides[1]) if loaded.reference is not None else []
 
-    def _metric_work(self, outcome: _Outcome) -> MetricWork:
-        loaded, estimate = outcome.item.loaded, outcome.estimate
+    def _metric_work(self, outcome: _Outcome, estimate: Signal) -> MetricWork:
+        loaded = outcome.item.loaded
         reference = loaded.reference
         return MetricWork(
             id=loaded.sample.id,
@@ -286,7 +297,7 @@ class Engine:
         )
 
     def _need(self, signal: Signal, feature: FeaturePlan, outcome: _Outcome) -> None:
-        """Lets an item wait for a feature of a signal, unless it is there or in the cache."""
+        """Has a feature of a signal computed and lets the item wait for it, unless it is known already or in the cache."""
         state = signal.features.get(feature.name)
         if isinstance(state, list):
             if outcome not in state:
@@ -317,27 +328,28 @@ class Engine:
             for waiter in waiting:
                 waiter.features_missing -= 1
                 if waiter.features_missing == 0:
-                    self._on_features(waiter)
+                    self._on_features(waiter, waiter.estimate)
 
         work = FeatureWork(signal.rates[feature.rate_hz], language)
         self._dispatcher.put(feature.stage.key, work, signal.duration_s, done)
 
-    def _on_features(self, outcome: _Outcome) -> None:
-        """Every feature of an item is there: score what reads them."""
+    def _on_features(self, outcome: _Outcome, estimate: Signal) -> None:
+        """Scores the metrics that read features, once every feature of the item is there."""
         plan, reference = self._plan, outcome.item.loaded.reference
         of_estimate, of_reference = self._features_of(outcome)
-        work = self._metric_work(outcome).with_features(
-            {f: outcome.estimate.features[f] for f in of_estimate}, {f: reference.features[f] for f in of_reference}
+        work = self._metric_work(outcome, estimate).with_features(
+            {f: estimate.features[f] for f in of_estimate},
+            {f: reference.features[f] for f in of_reference} if reference is not None else {},
         )
         for name in plan.inline_metrics:
             metric = plan.metrics[name]
             ready = inputs_or_score(metric, **work.values())
             outcome.scores[name] = ready if isinstance(ready, Score) else compute_scores(metric, [ready])[0]
         if plan.feature_metrics:
-            self._send_to_metrics(outcome, FEATURE_METRICS, work)
+            self._send_to_metrics(outcome, estimate, FEATURE_METRICS, work)
         self._finish_if_scored(outcome)
 
-    def _send_to_metrics(self, outcome: _Outcome, stage: str, work: MetricWork) -> None:
+    def _send_to_metrics(self, outcome: _Outcome, estimate: Signal, stage: str, work: MetricWork) -> None:
         def done(result: dict[str, Score] | Fault) -> None:
             if isinstance(result, Fault):
                 names = self._dispatcher.stages[stage].spec.names
@@ -345,7 +357,7 @@ class Engine:
             outcome.scores.update(result)
             self._finish_if_scored(outcome)
 
-        self._dispatcher.put(stage, work, outcome.estimate.duration_s, done)
+        self._dispatcher.put(stage, work, estimate.duration_s, done)
 
     # ---- from scores to the record ----
 
@@ -362,7 +374,7 @@ class Engine:
             sample=loaded.sample.id,
             status="ok" if reason is None else "failed",
             reason=reason,
-            scores={name: outcome.scores[name] for name in self._plan.metrics},
+            scores={name: self._counted(outcome, name) for name in self._plan.metrics},
             bits=outcome.bits,
             audio=outcome.audio,
             notes=estimate.notes if estimate is not None else (),
@@ -371,9 +383,9 @@ class Engine:
             channels=loaded.channels if shown is not None else None,
         )
         self._records.append((loaded.number, record))
-        self._finished += 1
+        self._spent.items += 1
         self._failed += reason is not None or any(s.status == "failed" for s in record.scores.values())
-        self._finished_audio_s += record.duration_s or 0.0
+        self._spent.audio_s += record.duration_s or 0.0
         if estimate is not None:
             estimate.release(self._arena)
         item.open_systems -= 1
@@ -383,6 +395,19 @@ class Engine:
             if reference is not None:
                 reference.release(self._arena)
 
+    def _counted(self, outcome: _Outcome, metric: str) -> Score:
+        """A score; if it failed, with what it counts where failures count as the worst value.
+
+        An estimate that is silent where its reference is not is a failure too, also for metrics that have no value for it.
+        """
+        score, sample = outcome.scores[metric], outcome.item.loaded.sample
+        estimate, reference = outcome.estimate, outcome.item.loaded.reference
+        silent = estimate is not None and SILENT in estimate.notes
+        fell_silent = silent and (reference is None or SILENT not in reference.notes)
+        if score.status in ("failed", "unparsed") or (score.status == "undefined" and fell_silent):
+            return score.counting_wrong(self._plan.metrics[metric].worst(text=sample.text, language=sample.language))
+        return score
+
     def _write(self, force: bool) -> None:
         now = perf_counter()
         due = force or len(self._records) >= WRITE_ITEMS or now - self._last_write >= WRITE_S
@@ -391,105 +416,5 @@ class Engine:
         self._writer.write(self._records)
         self._records = []
         self._last_write = perf_counter()
-        self._write_s += self._last_write - now
-        self._progress(self._finished, self._failed, self._finished_audio_s)
-
-    def _timings(self, wall_s: float, start_cpu: os.times_result) -> dict[str, Any]:
-        """Where the time went. `share` is a stage's part of all the workers' time; what is left of it was idle."""
-        now, capacity_s = os.times(), max(wall_s * len(self._pool.workers), 1e-9)
-        stages = self._dispatcher.stages
-        rows: list[dict[str, Any]] = [
-            {"stage": "decode and resample", "busy_s": self._feed_s, "cpu_s": self._feed_cpu_s, "share": None}
-        ]
-        for key, s in stages.items():
-            rows.append(
-                {
-                    "stage": key, "items": s.items, "audio_s": s.audio_s, "busy_s": s.busy_s, "cpu_s": s.cpu_s,
-                    "share": s.busy_s / capacity_s, "steps": s.steps,
-                }
-            )  # fmt: skip
-        rows.append({"stage": "writing the record", "items": self._finished, "busy_s": self._write_s, "share": None})
-        systems = {}
-        for name in (s.stage.key for s in self._plan.systems if s.stage is not None):
-            steps, audio_s = stages[name].steps, stages[name].audio_s
-            codec_s = steps.get("encode", 0.0) + steps.get("decode", 0.0)
-            if codec_s:
-                systems[name] = {
-                    "encode_s": steps["encode"], "decode_s": steps["decode"], "audio_s": audio_s,
-                    "times_real_time": audio_s / codec_s,
-                }  # fmt: skip
-        return {
-            "wall_s": wall_s,
-            "items": self._finished,
-            "audio_s": self._finished_audio_s,
-            "workers": len(self._pool.workers),
-            "worker_use": sum(s.busy_s for s in stages.values()) / capacity_s,
-            "main_cpu_s": now.user + now.system - start_cpu.user - start_cpu.system,
-            "feed_cpu_s": self._feed_cpu_s,
-            "cache": {"hits": self._cache.hits, "misses": self._cache.misses},
-            "stages": rows,
-            "systems": systems,
-        }
-
-
-class _Feed:
-    """Threads that read samples ahead; readable (`fileno`) when something has been read."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        arena: Arena,
-        todo: Iterator[tuple[int, Sample, list[System]]],
-        keep: frozenset[int],
-        writer: RunWriter,
-    ) -> None:
-        self._plan, self._arena, self._todo, self._keep, self._folder = plan, arena, todo, keep, writer.folder
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="feed")
-        self._read: deque[tuple[Future[Loaded], list[System]]] = deque()
-        self._reader, self._waker = os.pipe()
-        os.set_blocking(self._reader, False)
-        self._loading = 0
-        self._exhausted = False
-
-    @property
-    def more(self) -> bool:
-        """Whether samples are left, or being read."""
-        return not self._exhausted or self._loading > 0
-
-    def fileno(self) -> int:
-        """What to wait for."""
-        return self._reader
-
-    def request(self, has_room: Callable[[int], bool]) -> None:
-        """Begins to read the next samples while there is room for them."""
-        while not self._exhausted and self._loading < LOADING and has_room(self._loading):
-            entry = next(self._todo, None)
-            if entry is None:
-                self._exhausted = True
-                return
-            number, sample, systems = entry
-            keep = self._folder if number in self._keep else None
-            from_files = any(s.from_files for s in systems)
-            future = self._threads.submit(load, number, sample, self._plan, self._arena, keep, from_files)
-            self._loading += 1
-            future.add_done_callback(lambda f, systems=systems: self._wake(f, systems))
-
-    def _wake(self, future: Future[Loaded], systems: list[System]) -> None:
-        self._read.append((future, systems))
-        os.write(self._waker, b"\0")
-
-    def ready(self) -> Iterator[tuple[Loaded, list[System]]]:
-        """The samples that have been read since it was last asked."""
-        with suppress(BlockingIOError):  # nothing has been read
-            os.read(self._reader, 65536)
-        while self._read:
-            future, systems = self._read.popleft()
-            self._loading -= 1
-            yield future.result(), systems
-
-    def close(self) -> None:
-        """Ends the threads."""
-        self._threads.shutdown(cancel_futures=True)
-        self._read.clear()
-        os.close(self._reader)
-        os.close(self._waker)
+        self._spent.write_s += self._last_write - now
+        self._progress(self._spent.items, self._failed, self._spent.audio_s)

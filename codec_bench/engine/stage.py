@@ -1,8 +1,9 @@
 """What workers do: one stage is one codec, one feature, or the signal metrics of a run, over a batch of items.
 
 Conventions
-    A stage is described by a `StageSpec`, which travels; the model behind it is built in the worker that runs it.
-    One item's trouble never becomes another's: an outcome is a result or a `Fault`, one per item, in order.
+    A stage is described by a `StageSpec`, which is sent to the workers. The worker that runs a stage builds its model.
+    The outcome of a batch is a list with a result or a `Fault` for each item, in order. A fault of one item does not
+    affect the others.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import fit_length, prepare
 from codec_bench.engine.arena import Region, Segments
+from codec_bench.store.record import SILENT
 from codec_bench.types import Audio, Score
 
 
@@ -60,7 +62,7 @@ class CodecWork:
 
 @dataclass(frozen=True, slots=True)
 class CodecResult:
-    """What a codec made of an item; the signals are in the regions that the work named."""
+    """What a codec made of an item. The signals are in the regions that the `CodecWork` named."""
 
     bits: float
     content_hash: str
@@ -69,7 +71,7 @@ class CodecResult:
 
 @dataclass(frozen=True, slots=True)
 class FeatureWork:
-    """One item for a feature: its signal `(samples,)` at the feature's rate, and its language, where that matters."""
+    """One item for a feature: its signal `(samples,)` at the feature's rate, and its language if the feature reads it."""
 
     signal: Region
     language: str | None = None
@@ -96,7 +98,7 @@ class MetricWork:
         return replace(self, estimate_features=of_estimate, reference_features=of_reference)
 
     def values(self, **signals: Any) -> dict[str, Any]:
-        """What `Inputs` takes, without the signals unless given here."""
+        """The arguments of `Inputs`; the signals only if they are given here."""
         return {
             "id": self.id, "rate_hz": self.native_rate_hz, "text": self.text, "spoken": self.spoken,
             "language": self.language,
@@ -130,7 +132,7 @@ class CodecStage:
             segments.view(region)[...] = fit_length(prepare(estimate, rate), region.shape[-1])
         if work.keep is not None:
             keep_audio(work.keep, estimate)
-        return CodecResult(bits, content_hash(estimate.samples, estimate.sample_rate_hz), overshoot_notes(estimate))
+        return CodecResult(bits, content_hash(estimate.samples, estimate.sample_rate_hz), signal_notes(estimate))
 
 
 class FeatureStage:
@@ -153,7 +155,7 @@ class FeatureStage:
 
 
 def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
-    """`feature.compute`, told the languages where it reads them."""
+    """Calls `feature.compute`, with the languages if the feature reads them."""
     return feature.compute(signals, languages=languages) if feature.reads_language else feature.compute(signals)
 
 
@@ -179,7 +181,7 @@ class MetricStage:
 
 
 def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) -> list[Score]:
-    """One score per work; a metric that raises for the batch is asked again item by item."""
+    """One score per item. If a metric raises for the batch, it is called again item by item."""
     from codec_bench.metrics.base import inputs_or_score
 
     ready: list[Any] = []
@@ -197,7 +199,7 @@ def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) ->
 
 
 def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
-    """`metric.compute` where one item's exception is one item's failure."""
+    """Calls `metric.compute`. If it raises, the items are scored one by one, and only the item that raises fails."""
     if not batch:
         return []
     try:
@@ -207,14 +209,14 @@ def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
         return [s if isinstance(s, Score) else Score.ok(s, metric.protocol) for s in scores]
     except MemoryError:
         raise
-    except Exception as error:  # whatever a metric raises is that item's failure, with its reason
+    except Exception as error:  # a metric may raise anything; the item fails with it as the reason
         if len(batch) == 1:
             return [Score.failed(describe(error), metric.protocol)]
         return [compute_scores(metric, [item])[0] for item in batch]
 
 
 def codec_facts(codec: Any) -> dict[str, Any]:
-    """What the main process must know of a codec, as JSON values."""
+    """What the main process must know of a codec, as JSON values: its `info`, where it runs, and its batch size."""
     from dataclasses import asdict
 
     return {
@@ -225,7 +227,7 @@ def codec_facts(codec: Any) -> dict[str, Any]:
 
 
 def keep_audio(path: str, audio: Audio) -> None:
-    """Writes a FLAC that is either whole or not there."""
+    """Writes a FLAC file, whole or not at all."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_suffix(f".{os.getpid()}.part")
@@ -233,9 +235,16 @@ def keep_audio(path: str, audio: Audio) -> None:
     os.replace(temporary, target)
 
 
-def overshoot_notes(audio: Audio) -> tuple[str, ...]:
-    """A note where samples lie beyond full scale, since every metric hears them cut."""
-    beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
+# Half a step of 16-bit samples: what lies below is zero in a file.
+_QUIETEST = 0.5 / 32768
+
+
+def signal_notes(audio: Audio) -> tuple[str, ...]:
+    """A note if samples lie beyond full scale, since metrics get them cut to full scale, and one if all are silent."""
+    size = np.abs(audio.samples)
+    if not size.size or float(size.max()) < _QUIETEST:
+        return (SILENT,)
+    beyond = int(np.count_nonzero(size > 1.0))
     return (f"{beyond} samples beyond full scale were cut",) if beyond else ()
 
 

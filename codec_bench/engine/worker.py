@@ -1,7 +1,7 @@
-"""A worker process: builds the stages it is told of, runs batches, answers over its pipe, ends when its parent does.
+"""A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends.
 
-It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE` so that the caller's main module is never run
-again and no folder of the caller's is on the import path. Its standard output belongs to nobody: libraries may print.
+It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE`, so that the caller's main module is not run again
+and no folder of the caller is on the import path. No result goes over standard output, so that libraries may print.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def serve(pipe: Connection, device: str) -> None:
     segments = Segments()
 
     def stage(key: str) -> Any:
-        if key in broken:  # weights that do not fit are not read again for every item
+        if key in broken:  # so that unusable weights are not read again for every batch
             raise broken[key]
         if key not in stages:
             try:
@@ -63,16 +63,16 @@ def _facts(stage: Any, key: str) -> dict[str, Any] | UserError:
         return stage(key).facts
     except UserError as error:
         return error
-    except Exception as error:  # a codec of somebody else's may raise anything while it loads
+    except Exception as error:  # own code may raise anything while it loads
         return UserError(f"'{key}' cannot be loaded: {describe(error)}")
 
 
 def _run(
     stage: Any, key: str, works: list[Any], segments: Segments, device: str, began: Callable[[], None]
 ) -> tuple[Any, ...]:
-    """(outcome, busy seconds, CPU seconds, seconds per step); the outcome is a list, or a Fault of the whole batch.
+    """Runs a batch; gives (outcome, busy seconds, CPU seconds, seconds per step). See `Done` for the outcome.
 
-    `began` is called when the stage is loaded: from then on the batch's time counts.
+    `began` is called when the stage is loaded: the time limit of the batch counts from then on.
     """
     start, start_cpu = perf_counter(), process_time()
     steps: dict[str, float] = {}
@@ -83,7 +83,7 @@ def _run(
         began()
         outcome, steps = runner.run(works, segments)
         steps = {"load": loaded, **steps}
-    except Exception as error:  # the batch's failure; the main process asks again item by item
+    except Exception as error:  # the batch has failed; the main process sends its items again one by one
         outcome = "oom" if out_of_memory(error) else Fault(describe(error))
         if outcome == "oom" and device != "cpu":
             import torch

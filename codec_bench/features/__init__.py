@@ -1,4 +1,4 @@
-"""The heavy batched models, each computed once per signal and shared by every metric that needs it."""
+"""Features: heavy batched models. Each is computed once per signal, and all metrics that need it share the result."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from codec_bench.registry import Registry, Spec, call_with_known
 
 TABLE = {
     "dnsmos": "codec_bench.features.dnsmos:Dnsmos",
-    "ge2e": "codec_bench.features.ge2e:Ge2e",
-    "hubert-large-ls960": "codec_bench.features.ctc:Ctc",
-    "paraformer-zh": "codec_bench.features.paraformer:Paraformer",
+    "ge2e": "codec_bench.features.speakers.ge2e:Ge2e",
+    "hubert-large-ls960": "codec_bench.features.recognisers.ctc:Ctc",
+    "paraformer-zh": "codec_bench.features.recognisers.paraformer:Paraformer",
     "pitch": "codec_bench.features.pitch:Pitch",
-    "pocketsphinx": "codec_bench.features.pocketsphinx:Pocketsphinx",
-    "s3prl": "codec_bench.features.s3prl:S3prl",
-    "seaco-paraformer-zh": "codec_bench.features.paraformer:Paraformer",
-    "sensevoice-small": "codec_bench.features.sensevoice:SenseVoice",
+    "pocketsphinx": "codec_bench.features.recognisers.pocketsphinx:Pocketsphinx",
+    "s3prl": "codec_bench.features.speakers.s3prl:S3prl",
+    "seaco-paraformer-zh": "codec_bench.features.recognisers.paraformer:Paraformer",
+    "sensevoice-small": "codec_bench.features.recognisers.sensevoice:SenseVoice",
     "utmos": "codec_bench.features.utmos:Utmos",
-    "wav2vec2-base-960h": "codec_bench.features.ctc:Ctc",
-    "wav2vec2-large-960h-lv60-self": "codec_bench.features.ctc:Ctc",
-    "wavlm-base-plus-sv": "codec_bench.features.wavlm_base_sv:WavlmBasePlusSv",
-    "wavlm-large-sv": "codec_bench.features.wavlm_sv:WavlmLargeSv",
-    "whisper-base": "codec_bench.features.whisper:Whisper",
-    "whisper-base.en": "codec_bench.features.whisper:Whisper",
-    "whisper-distil-large-v3": "codec_bench.features.whisper:Whisper",
-    "whisper-distil-large-v3.5": "codec_bench.features.whisper:Whisper",
-    "whisper-large-v2": "codec_bench.features.whisper:Whisper",
-    "whisper-large-v3": "codec_bench.features.whisper:Whisper",
-    "whisper-large-v3-turbo": "codec_bench.features.whisper:Whisper",
-    "whisper-medium": "codec_bench.features.whisper:Whisper",
-    "whisper-medium.en": "codec_bench.features.whisper:Whisper",
-    "whisper-small": "codec_bench.features.whisper:Whisper",
-    "whisper-small.en": "codec_bench.features.whisper:Whisper",
-    "whisper-tiny": "codec_bench.features.whisper:Whisper",
-    "whisper-tiny.en": "codec_bench.features.whisper:Whisper",
+    "wav2vec2-base-960h": "codec_bench.features.recognisers.ctc:Ctc",
+    "wav2vec2-large-960h-lv60-self": "codec_bench.features.recognisers.ctc:Ctc",
+    "wavlm-base-plus-sv": "codec_bench.features.speakers.wavlm_base_sv:WavlmBasePlusSv",
+    "wavlm-large-sv": "codec_bench.features.speakers.wavlm_sv:WavlmLargeSv",
+    "whisper-base": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-base.en": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-distil-large-v3": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-distil-large-v3.5": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-large-v2": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-large-v3": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-large-v3-turbo": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-medium": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-medium.en": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-small": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-small.en": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-tiny": "codec_bench.features.recognisers.whisper:Whisper",
+    "whisper-tiny.en": "codec_bench.features.recognisers.whisper:Whisper",
 }
 REGISTRY = Registry("feature", "FEATURES", TABLE)
 
@@ -43,10 +43,15 @@ REGISTRY = Registry("feature", "FEATURES", TABLE)
 def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
     """Builds a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@bfloat16`.
 
-    A class that stands in the table under several names is told which by its argument `model`.
+    If a class is in the table under several names, its argument `model` gets the name.
+
+    Args:
+        text: the name.
+        device: `cpu` or `cuda:N`.
+        weights: a file, folder or hub id in place of the feature's own weights, or None.
 
     Raises:
-        UnknownName: no such feature. MissingExtra: its package is not installed.
+        UnknownName: there is no such feature. MissingExtra: its package is not installed.
     """
     spec = Spec.parse(text)
     options: dict[str, Any] = {"device": device, "weights": weights}

@@ -1,9 +1,9 @@
-"""What a feature is: something expensive, computed from one signal by a batched model, shared by metrics, cached.
+"""What a feature is: an expensive result that a batched model computes from one signal. It is cached, and metrics share it.
 
 Conventions
     A signal is mono float32 `(samples,)` in [-1, 1] at the feature's own rate.
-    A result is a dictionary of numbers, strings and NumPy arrays: it is written to the cache without pickling.
-    A result must not depend on which other signals are in the batch (`codec-bench verify-batching` checks it).
+    A result is a dictionary of numbers, strings and NumPy arrays, so that it can be cached without pickling.
+    A result must not depend on the other signals of the batch. `codec-bench verify-batching` checks this.
 """
 
 from __future__ import annotations
@@ -18,19 +18,20 @@ Result = dict[str, Any]
 
 
 class Unavailable(Exception):
-    """Raised, or returned in a batch, for a signal that this feature has no value for (silence, too short)."""
+    """Raised, or returned in a batch, for a signal for which the feature has no value (silent, too short)."""
 
 
 class Feature(ABC):
     """A batched model over single signals.
 
     Class attributes
-        name: registry key. protocol: exact id (model, checkpoint, front end, version), part of the cache key;
-            an instance may set it. rate_hz: rate of the signals it reads.
+        name: its key in the registry.
+        protocol: exact id (model, checkpoint, front end, version), part of the cache key; an instance may set it.
+        rate_hz: rate of the signals that it reads.
         where: `device` (the GPU if there is one, else the CPU workers) or `cpu` (always the CPU workers).
-        batch_s: first guess of a batch's budget in padded seconds; halved on out-of-memory.
+        batch_s: padded seconds of audio in a batch, at first. It is halved when the memory is full.
         cached: whether results go to the feature cache.
-        languages: base codes (`en`, `zh`) of the languages it knows; empty where it makes no difference.
+        languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
 
     Args:
@@ -38,25 +39,25 @@ class Feature(ABC):
         weights: a file or folder in place of the built-in ones, or None.
     """
 
-    name: ClassVar[str]
+    name: str
     protocol: str
     rate_hz: ClassVar[int]
-    where: ClassVar[Literal["device", "cpu"]] = "device"
+    where: Literal["device", "cpu"] = "device"
     batch_s: ClassVar[float] = 60.0
     cached: ClassVar[bool] = True
-    languages: ClassVar[tuple[str, ...]] = ()
+    languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self.device, self.weights = device, weights
 
-    def load(self) -> None:  # noqa: B027 - most features have something to load, and may leave it to `compute`
-        """Loads the model, in the worker that will compute; called once before the first batch.
+    def load(self) -> None:  # noqa: B027 - a feature may have nothing to load
+        """Loads the model, in the worker that computes. It is called once before the first batch.
 
         Raises:
-            WeightsError: the weights do not fit; this ends the run before it has begun.
+            WeightsError: the weights do not fit. The run then ends before it has begun.
         """
 
     @abstractmethod
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal, in order; `Unavailable(reason)` in place of a result that cannot exist."""
+        """One result per signal, in order. A signal without a result gives `Unavailable(reason)` in its place."""

@@ -1,4 +1,4 @@
-"""DNSMOS: what listeners would say of a noisy or processed voice, without a reference (P.835 and P.808 networks)."""
+"""DNSMOS: opinion scores of a noisy or processed voice, predicted without a reference (P.835 and P.808 networks)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ RATE_HZ = 16_000
 WINDOW_S = 9.01
 WINDOW = 144_160
 WINDOWS_AT_ONCE = 96
-"""Windows that share one picture: bounds the memory (about 100 MB) for signals of any length."""
+"""How many windows are computed together. It bounds the memory (about 100 MB) for signals of any length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """How a signal becomes windows.
+    """How a signal is cut into windows.
 
     Args:
-        id: the protocol id. windows: which count: those of `speechmos`, `all`, or the `first`, filled up with zeros.
-        peak: whether the signal is divided by its largest absolute value before.
-        reflect: whether the mel levels continue a window by its mirror image instead of zeros.
+        id: the protocol id.
+        windows: which windows count: those of `speechmos`, `all`, or the `first`, which is filled up with zeros.
+        peak: whether the signal is first divided by its largest absolute value.
+        reflect: whether the mel levels extend a window by its mirror image instead of zeros.
     """
 
     id: str
@@ -50,7 +51,7 @@ BACKENDS = ("numba", "torch", "onnxruntime")
 
 @dataclass(frozen=True, slots=True)
 class _Network:
-    """A network's file and what must stand in it, in order: a published network is recognised by its shape."""
+    """The file of a network, and the operations and shapes in it, in order. They tell the published network from others."""
 
     file: str
     operations: str
@@ -79,30 +80,32 @@ _POLYNOMIALS = {
     "bak": (-0.13166888, 1.60915514, -0.39604546),
     "ovrl": (-0.06766283, 1.11546468, 0.04602535),
 }
-"""From a raw output of the P.835 network to its score, highest power first, in the order of the outputs."""
+"""Polynomials that turn the raw outputs of the P.835 network into scores, highest power first, in the outputs' order."""
 
 
 class Dnsmos(Feature):
-    """The four DNSMOS scores of a signal: mean over windows of 9.01 s, one second apart. Higher is better, 1 to 5.
+    """The four DNSMOS scores of a signal: means over windows of 9.01 s, one second apart. Higher is better, 1 to 5.
 
-    Which windows count is the variant, and each variant is a protocol of its own:
+    The variant says which windows count, and each variant has its own protocol:
 
-    * None, protocol `dnsmos/speechmos`: what the package `speechmos` (and DNS-Challenge's `dnsmos_local.py`, and
-      torchmetrics) counts. A signal shorter than a window is doubled until it is long enough. Those take a window's end
-      from a product of floats, which for windows that start at 7 to 23 s, at 119 to 122 s, and at some later seconds
-      comes out one sample short, and then skip the window as incomplete; a window that starts in the last 10 s is not
-      tried at all. Of a clip of 30 s nothing after 15.01 s is heard. Published numbers carry this, so it is the default.
-    * `all-windows`, protocol `dnsmos/all-windows`: every window that fits. The same number where nothing was skipped.
-    * `ultraeval-audio`, protocol `dnsmos/ultraeval-audio`: the first 9.01 s only, a shorter signal followed by zeros, and
-      mel levels as librosa 0.8 made them (the first frame sees the signal's mirror image). What UltraEval-Audio's tables
-      hold.
-    * `versa`, protocol `dnsmos/versa`: the windows of the default after the signal was divided by its largest absolute
-      value. What VERSA reports.
+    * None, protocol `dnsmos/speechmos`: the windows that the package `speechmos` counts (and DNS-Challenge's
+      `dnsmos_local.py`, and torchmetrics). A signal shorter than a window is doubled until it is long enough. These
+      programs compute a window's end as a product of floats. For windows that start at 7 to 23 s, at 119 to 122 s, and at
+      some later seconds, the result is one sample too small, and the window is skipped as incomplete. A window that
+      starts in the last 10 s is not tried at all. So nothing after 15.01 s of a clip of 30 s counts. Published numbers
+      were computed in this way, so it is the default.
+    * `all-windows`, protocol `dnsmos/all-windows`: every window that fits. It gives the default's number for signals of
+      which the default skips no window.
+    * `ultraeval-audio`, protocol `dnsmos/ultraeval-audio`: only the first 9.01 s; a shorter signal is filled with zeros.
+      Mel levels are those of librosa 0.8 (the first frame contains the signal's mirror image). UltraEval-Audio's tables
+      hold these numbers.
+    * `versa`, protocol `dnsmos/versa`: the windows of the default, after the signal was divided by its largest absolute
+      value. VERSA reports these numbers.
 
-    How the networks are computed is no part of the protocol: the ways agree to 1e-5 of a score. On a CPU it is this
-    project's own kernels (`kernels/dnsmos`), on a GPU torch (`dnsmos_torch`); both share between overlapping windows what
-    they have in common. `dnsmos@numba`, `dnsmos@torch` and `dnsmos@onnxruntime` name the way: `@numba` leaves the GPU to
-    others, `@onnxruntime` is the slow reference, on the GPU where `onnxruntime-gpu` is installed.
+    The library that computes the networks is not part of the protocol, because the scores agree to 1e-5. On a CPU it is
+    this project's own kernels (`kernels/dnsmos`), on a GPU torch (`networks/dnsmos.py`). Both compute the common part of
+    overlapping windows once. `dnsmos@numba`, `dnsmos@torch` and `dnsmos@onnxruntime` name the library: `@numba` leaves
+    the GPU to other features; `@onnxruntime` is the slow reference, and uses the GPU if `onnxruntime-gpu` is installed.
 
     Result: `{"sig": float, "bak": float, "ovrl": float, "p808": float, "windows": int}`.
 
@@ -113,16 +116,16 @@ class Dnsmos(Feature):
         device: `cpu` or `cuda:N`.
         weights: a folder with `sig_bak_ovr.onnx` and `model_v8.onnx`, or None for those in the installed package.
         variant: None, `all-windows`, `ultraeval-audio` or `versa`.
-        point: the way of computing, or None for the device's own.
+        point: the library that computes the networks, or None for the device's own.
 
     Raises:
-        UserError: no such variant or way. MissingExtra: speechmos is not installed, and no weights were given.
+        UserError: there is no such variant or library. MissingExtra: speechmos is not installed, and no weights were given.
         WeightsError: the folder lacks a file, or a file holds another network (raised by `load`).
     """
 
     name = "dnsmos"
     rate_hz = RATE_HZ
-    where = "device"
+    where: Literal["device", "cpu"] = "device"
     batch_s = 120.0
 
     def __init__(
@@ -135,20 +138,30 @@ class Dnsmos(Feature):
             self.where = "cpu"
         self._how = PROTOCOLS[variant]
         self._folder = _folder(weights)
-        self._score: Callable[[Sequence[_Clip]], list[tuple[np.ndarray, np.ndarray]]] | None = None
+        self._score: _Scorer | None = None
 
     def load(self) -> None:
-        """Reads the networks and prepares them for the way of computing."""
+        """Reads the networks and prepares them for the library that computes them."""
+        self._loaded()
+
+    def _loaded(self) -> _Scorer:
         if self._score is None:
             p835, p808 = (read_network(self._folder / network.file, network) for network in (_P835, _P808))
-            make = {"numba": _Kernels, "torch": _Torch, "onnxruntime": _OnnxRuntime}[self.backend]
-            self._score = make(self, p835, p808).score
+            made: _Kernels | _Torch | _OnnxRuntime
+            if self.backend == "numba":
+                made = _Kernels(self, p835, p808)
+            elif self.backend == "torch":
+                made = _Torch(self, p835, p808)
+            else:
+                made = _OnnxRuntime(self, p835, p808)
+            self._score = made.score
+        return self._score
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One result per signal `(samples,)`, float32 at 16 kHz in [-1, 1]."""
-        self.load()
+        score = self._loaded()
         clips = [self._clip(signal) for signal in signals]
-        outputs = iter(self._score([clip for clip in clips if isinstance(clip, _Clip)]))
+        outputs = iter(score([clip for clip in clips if isinstance(clip, _Clip)]))
         return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in clips]
 
     def _clip(self, signal: np.ndarray) -> _Clip | Unavailable:
@@ -177,11 +190,13 @@ class Dnsmos(Feature):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Clip:
-    """A signal of at least one window, the seconds at which its distinct windows start, and which of them counts when.
+    """A signal of at least one window, and its windows.
 
     Args:
-        signal: float32 `(samples,)`. starts: ascending. places: for every window that counts, its place in `starts`.
-        period: samples after which the signal repeats itself, or None.
+        signal: float32 `(samples,)`.
+        starts: the seconds at which its distinct windows start, ascending.
+        places: for every window that counts, its place in `starts`.
+        period: the number of samples after which the signal repeats itself, or None.
     """
 
     signal: np.ndarray
@@ -203,6 +218,10 @@ class _Clip:
             for n, (name, polynomial) in enumerate(_POLYNOMIALS.items())
         }
         return result | {"p808": float(p808[self.places].mean(dtype=np.float64)), "windows": len(self.places)}
+
+
+_Scorer = Callable[[Sequence[_Clip]], list[tuple[np.ndarray, np.ndarray]]]
+"""Gives the raw outputs of the two networks, `(starts, 3)` and `(starts,)`, for each clip."""
 
 
 class _Kernels:
@@ -230,7 +249,7 @@ class _Torch:
     """The networks in torch, all clips together."""
 
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
-        from codec_bench.features.dnsmos_torch import Networks
+        from codec_bench.networks.dnsmos import Networks
 
         self._networks = Networks(p835, p808, feature.device, feature._how.reflect)
 
@@ -261,8 +280,9 @@ class _OnnxRuntime:
         self._p835, self._p808 = (onnxruntime.InferenceSession(os.fspath(f), options, providers) for f in files)
         if len(providers) > 1 and self._p835.get_providers()[0] != "CUDAExecutionProvider":
             raise UserError(
-                "onnxruntime-gpu cannot use this GPU, and would compute on the CPU without a word",
-                hint="codec-bench doctor says whether onnxruntime lies over it; dnsmos@torch needs neither",
+                "dnsmos@onnxruntime: onnxruntime-gpu cannot use this GPU and would compute on the CPU instead",
+                hint="codec-bench doctor says whether the CPU package onnxruntime is installed over it; or use dnsmos@torch, "
+                "which needs neither package",
             )
 
     def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -281,10 +301,10 @@ class _OnnxRuntime:
 
 
 def backend_of(point: str | None) -> str | None:
-    """The way of computing that a name such as `dnsmos@torch` asks for.
+    """The library that a name such as `dnsmos@torch` asks for.
 
     Raises:
-        UserError: there is no such way.
+        UserError: there is no such library.
     """
     if point is not None and point not in BACKENDS:
         raise UserError(f"dnsmos has no '@{point}'", hint=f"use dnsmos, or dnsmos@ one of: {', '.join(BACKENDS)}")
@@ -292,7 +312,7 @@ def backend_of(point: str | None) -> str | None:
 
 
 def _onnxruntime_has_cuda() -> bool:
-    """Whether ONNX Runtime for CUDA is installed, found without importing it."""
+    """Whether ONNX Runtime for CUDA is installed. It is not imported."""
     try:
         version("onnxruntime-gpu")
     except PackageNotFoundError:
@@ -322,16 +342,16 @@ def repeat(signal: np.ndarray) -> np.ndarray:
 
 
 def window_starts(num_samples: int, variant: str | None = None) -> list[int]:
-    """Seconds at which the windows of a signal start that count, for at least `WINDOW` samples."""
+    """The seconds at which the counted windows of a signal start. The signal has at least `WINDOW` samples."""
     if variant == "all-windows":
         return list(range((num_samples - WINDOW) // RATE_HZ + 1))
-    # The arithmetic of speechmos, in double precision: its rounding decides.
+    # This is the arithmetic of speechmos in double precision. Its rounding decides which windows count.
     tried = range(int(num_samples // RATE_HZ - WINDOW_S) + 1)
     return [i for i in tried if min(int((i + WINDOW_S) * RATE_HZ), num_samples) - i * RATE_HZ >= WINDOW]
 
 
 def runs(starts: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Ascending numbers as stretches without a gap: `(first, count)`, none longer than `most`."""
+    """Groups ascending numbers into runs without a gap, each `(first, count)` and at most `most` long."""
     found: list[tuple[int, int]] = []
     for start in starts:
         first, count = found[-1] if found else (start, 0)
@@ -360,23 +380,36 @@ def read_network(path: Path, network: _Network) -> Any:
         raise WeightsError(f"'{path}' is not an ONNX file: {type(error).__name__}: {error}") from error
     counted = set(network.operations.split())
     found = [node for node in graph.node if node.op_type in counted]
-    convolutions = [[held.get(name) for name in node.input[1:]] for node in found if node.op_type == "Conv"]
-    dense = []
+    layers: list[list[np.ndarray | None]] = []
+    dense_layers: list[list[np.ndarray | None]] = []
     for node in found:
+        if node.op_type == "Conv":
+            layers.append([held.get(name) for name in node.input[1:]])
         if node.op_type == "MatMul":
             sums = [n for n in graph.node if n.op_type == "Add" and node.output[0] in n.input]
             biases = [held[name] for n in sums for name in n.input if name in held]
-            dense.append((held.get(node.input[1]), biases[0] if biases else None))
-    shapes = tuple(np.shape(c[0]) for c in convolutions), tuple(np.shape(d[0]) for d in dense)
-    complete = all(value is not None for layer in [*convolutions, *dense] for value in layer)
+            dense_layers.append([held.get(node.input[1]), biases[0] if biases else None])
+    convolutions, dense = _complete(layers), _complete(dense_layers)
+    shapes = tuple(c[0].shape for c in convolutions), tuple(d[0].shape for d in dense)
     if (
         " ".join(node.op_type for node in found) != network.operations
         or shapes != (network.convolutions, network.dense)
-        or not complete
+        or any(len(layer) != 2 for layer in [*convolutions, *dense] if layer[0].ndim != 3)
     ):
         raise WeightsError(f"'{path}' holds another network than DNSMOS's {network.file}")
+    # The two convolutions over a signal are the Fourier transform; they have no bias.
     front = [c[0][:, :, 0] for c in convolutions if c[0].ndim == 3]
-    return Weights([tuple(c) for c in convolutions if c[0].ndim == 4], dense, tuple(front) or None)
+    return Weights(
+        [(c[0], c[1]) for c in convolutions if c[0].ndim == 4],
+        [(d[0], d[1]) for d in dense],
+        (front[0], front[1]) if front else None,
+    )
+
+
+def _complete(layers: Sequence[Sequence[np.ndarray | None]]) -> list[list[np.ndarray]]:
+    """The layers of which every tensor is in the file."""
+    found = [[tensor for tensor in layer if tensor is not None] for layer in layers]
+    return [tensors for tensors, layer in zip(found, layers) if tensors and len(tensors) == len(layer)]
 
 
 def _folder(weights: str | None) -> Path:
@@ -396,7 +429,7 @@ def _folder(weights: str | None) -> Path:
 
 
 def _threads() -> int:
-    """OMP_NUM_THREADS where it is set (a worker among others), else the cores that this process may use."""
+    """OMP_NUM_THREADS if it is set (as in a worker process), else the number of cores that this process may use."""
     asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     if asked.isdecimal():
         return max(1, int(asked))

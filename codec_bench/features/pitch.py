@@ -22,14 +22,14 @@ PROTOCOLS = {None: "pitch/boersma-ac-60-600hz/10ms", "world": "pitch/world-harve
 class Pitch(Feature):
     """The pitch of a signal in Hz, frame by frame; 0 where it is unvoiced.
 
-    Which tracker is the variant, and each is a protocol of its own:
+    The variant names the tracker, and each tracker has its own protocol:
 
     * None, protocol `pitch/boersma-ac-60-600hz/10ms`: Boersma's autocorrelation method, which is Praat's "To Pitch (ac)"
       with its standard settings between 60 and 600 Hz, every 10 ms. Computed by `kernels/pitch`.
     * `world`, protocol `pitch/world-harvest-40-800hz/low-cut-70hz/5ms`: WORLD's Harvest as VERSA calls it: the signal in
       16-bit units through a high-pass of 255 taps at 70 Hz (which delays it by 8 ms), then Harvest between 40 and 800 Hz
-      every 5 ms, not refined by StoneMask. Some 200 times slower than the default. Harvest goes on through short
-      unvoiced sounds, so it calls more frames voiced than others.
+      every 5 ms, without StoneMask's refinement. About 200 times slower than the default. Harvest continues the pitch
+      through short unvoiced sounds, so more frames are voiced than with other trackers.
 
     Result: `{"f0_hz": float32 (frames,), "hop_s": float}`.
 
@@ -39,12 +39,12 @@ class Pitch(Feature):
     99 % of those voiced in both (found: 99.9 %, and 0.1 %); pyworld 0.3.5 itself.
 
     Args:
-        device: always computed on the CPU.
-        weights: there are none.
+        device: not used; the pitch is always computed on the CPU.
+        weights: must be None, because a tracker has no weights.
         variant: None or `world`.
 
     Raises:
-        UserError: no such variant, or weights were given. MissingExtra: `world` without pyworld.
+        UserError: there is no such variant, or weights were given. MissingExtra: `world` needs pyworld.
     """
 
     name = "pitch"
@@ -54,7 +54,7 @@ class Pitch(Feature):
 
     def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
         if weights is not None:
-            raise UserError("pitch has no weights")
+            raise UserError("the feature 'pitch' has no weights, and some were given", hint="leave out its weights")
         if variant not in PROTOCOLS:
             raise UserError(f"pitch has no tracker '{variant}'", hint="use pitch, or pitch[world]")
         if variant == "world" and importlib.util.find_spec("pyworld") is None:
@@ -86,10 +86,10 @@ def _world(signal: np.ndarray) -> np.ndarray:
     from scipy.signal import firwin, lfilter
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # pyworld asks pkg_resources, which says that it is deprecated
+        warnings.simplefilter("ignore", UserWarning)  # pyworld imports pkg_resources, which warns that it is deprecated
         try:
             import pyworld
-        except ModuleNotFoundError as error:  # it needs pkg_resources, which later releases of setuptools lack
+        except ModuleNotFoundError as error:  # pyworld needs pkg_resources, which newer releases of setuptools lack
             raise MissingExtra("pyworld", error.name or "pyworld", "pitch") from error
     taps = firwin(LOW_CUT_TAPS, LOW_CUT_HZ / (RATE_HZ / 2), pass_zero=False)
     filtered = lfilter(taps, 1.0, signal.astype(np.float64) * FULL_SCALE)

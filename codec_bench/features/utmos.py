@@ -9,32 +9,32 @@ import numpy as np
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.features.precision import computing, parse_precision, suffix
+from codec_bench.networks.precision import computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
 if TYPE_CHECKING:
     import torch
 
-    from codec_bench.features.encoder import EncoderConfig
+    from codec_bench.networks.speech_encoder import EncoderConfig
 
 RATE_HZ = 16_000
 WEIGHTS = "utmos22-strong"
 CONDITION = 128
-"""Entries of each of the two constants that stand for a listening test and a listener."""
+"""The length of each of the two constant vectors that stand for a listening test and a listener."""
 HIDDEN, PROJECTION = 512, 2048
 SCALE, OFFSET = 2.0, 3.0
-"""From the network's scale, in which listeners' ratings lie in [-1, 1], to that of opinion scores."""
+"""They turn the network's scale, in which listeners' ratings are in [-1, 1], into that of opinion scores."""
 
 
 class Utmos(Feature):
     """The naturalness of speech as UTMOS22's strong learner rates it. Higher is better; it was trained on scores of 1 to 5.
 
-    A wav2vec 2.0 base gives 768 numbers every 20 ms; with two constants that stand for the listening test and the
-    listener they go through a BiLSTM and two linear layers; the score of an utterance is the mean over its frames. The
-    signal goes in as it is: its level is not normalised.
+    A wav2vec 2.0 base network gives 768 numbers every 20 ms. These numbers, and two constant vectors that stand for the
+    listening test and the listener, go through a BiLSTM and two linear layers. The score of an utterance is the mean over
+    its frames. The level of the signal is not normalised.
 
-    The reference scores one signal at a time. Here a batch is exact: the group norm, the positional convolution,
-    attention, the BiLSTM and the mean see each signal's own samples and frames alone.
+    The reference scores one signal at a time. Batches give the same scores here: the group norm, the positional
+    convolution, attention, the BiLSTM and the mean use each signal's own samples and frames only.
 
     Result: `{"utmos": float, "frames": int}`.
 
@@ -44,7 +44,7 @@ class Utmos(Feature):
     Args:
         device: `cpu` or `cuda:N`.
         weights: a file in the format of SpeechMOS in place of the published one, or None.
-        point: `tf32` or `bfloat16` (of the encoder; what follows it stays in float32), or None for float32.
+        point: `tf32` or `bfloat16` for the encoder (the other layers stay in float32), or None for float32.
 
     Raises:
         WeightsError: the weights are not on this machine. UserError: no such precision.
@@ -64,7 +64,7 @@ class Utmos(Feature):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement, which needs no weights.
+        """The id of the measurement. No weights are needed for it.
 
         Raises:
             UserError: no such precision.
@@ -78,7 +78,7 @@ class Utmos(Feature):
             WeightsError: the file is broken, or is that of another network.
         """
         if self._net is None:
-            from codec_bench.features.encoder import WAV2VEC2_BASE
+            from codec_bench.networks.speech_encoder import WAV2VEC2_BASE
 
             net = network(WAV2VEC2_BASE, HIDDEN, PROJECTION)
             load_into(net, load_state(self._path), path=self._path)
@@ -86,7 +86,7 @@ class Utmos(Feature):
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One score per signal `(samples,)`, float32 at 16 kHz."""
-        from codec_bench.features.encoder import padded
+        from codec_bench.networks.speech_encoder import padded
 
         self.load()
         config = self._net.wav2vec2.config
@@ -105,15 +105,17 @@ class Utmos(Feature):
         return results
 
 
-def network(encoder: EncoderConfig, hidden: int, projection: int) -> torch.nn.Module:
-    """The network with the names of the published file, its weights not yet those of it.
+def network(encoder: EncoderConfig, hidden: int, projection: int) -> Any:
+    """The network with random weights. Its tensors have the names of the published file.
 
     Args:
-        encoder: of the wave. hidden: of the BiLSTM, per direction. projection: width between the two linear layers.
+        encoder: the architecture of the speech encoder.
+        hidden: width of the BiLSTM in each direction.
+        projection: width between the two linear layers.
     """
     from torch import nn, zeros
 
-    from codec_bench.features.encoder import SpeechEncoder
+    from codec_bench.networks.speech_encoder import SpeechEncoder
 
     net = nn.Module()
     net.wav2vec2 = SpeechEncoder(encoder)
@@ -123,11 +125,11 @@ def network(encoder: EncoderConfig, hidden: int, projection: int) -> torch.nn.Mo
     return net.eval()
 
 
-def mean_opinions(net: torch.nn.Module, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+def mean_opinions(net: Any, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
     """The score of each item of a padded batch.
 
     Args:
-        net: as `network` makes it. waves: float32 `(batch, samples)` at 16 kHz. lengths: samples of each item.
+        net: from `network`. waves: float32 `(batch, samples)` at 16 kHz. lengths: the number of samples of each item.
 
     Returns:
         float32 `(batch,)`, on the device of the waves.
@@ -136,7 +138,7 @@ def mean_opinions(net: torch.nn.Module, waves: torch.Tensor, lengths: Sequence[i
     from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
     frames, counts = net.wav2vec2(waves, lengths)
-    # A mean over hundreds of frames of a recurrent network: little to gain in half precision, and much to lose.
+    # Half precision would save little time here, and a mean over hundreds of frames of a recurrent network needs float32.
     with torch.autocast(waves.device.type, enabled=False):
         frames = frames.float()
         conditions = torch.cat([net.domain_emb, net.judge_emb], 1).expand(*frames.shape[:2], -1)

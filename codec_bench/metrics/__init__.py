@@ -37,10 +37,10 @@ REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
 def expand(texts: list[str]) -> list[str]:
-    """Replaces the names of groups by their members, keeping the rest: `dnsmos[all-windows]` is four metrics.
+    """Replaces the names of groups by those of their metrics and keeps all other names. `dnsmos[all-windows]` gives four.
 
     Raises:
-        UserError: a name stands twice.
+        UserError: a metric is asked for twice.
     """
     out: list[str] = []
     for text in texts:
@@ -49,15 +49,15 @@ def expand(texts: list[str]) -> list[str]:
         out += [member + suffix for member in GROUPS[spec.name]] if spec.name in GROUPS else [spec.text]
     for name in out:
         if out.count(name) > 1:
-            raise UserError(f"the metric '{name}' is asked for twice")
+            raise UserError(f"the metric '{name}' is asked for twice", hint="name each metric once")
     return out
 
 
 def build_metric(text: str) -> Metric:
-    """Builds one metric from its name (`stoi`, `wer[pocketsphinx]`, `./mine.py:MyMetric`); groups go through `expand`.
+    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]` or `./mine.py:MyMetric`. For groups, call `expand` first.
 
     Raises:
-        UnknownName: no such metric. UserError: the class is not a metric, or has no such variant.
+        UnknownName: there is no such metric. UserError: the class is not a metric, or has no such variant.
     """
     spec = Spec.parse(text)
     if not is_own_code(spec.name) and spec.name not in REGISTRY.table():

@@ -1,9 +1,9 @@
 """What a metric is: a cheap function of signals and features that gives one score per item.
 
 Conventions
-    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate, reference and estimate of one length.
-    `reference` comes first and both are keyword-only. A metric never raises for one bad item: it returns a `Score`
-    whose status and reason say why there is no number.
+    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate. Reference and estimate have one length.
+    `reference` comes first, and both are keyword-only. A metric does not raise an exception for a bad item: it returns a
+    `Score` whose status and reason say why there is no number.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from codec_bench.types import Score
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Inputs:
-    """What a metric is given for one item; only what its traits ask for is filled.
+    """The data of one item that a metric reads. Only the fields that the metric's class attributes ask for are filled.
 
     Args:
         id: the sample's id, for messages.
         estimate, reference: signals at the metric's rate, of equal length.
-        rate_hz: their rate (the metric's own; the reference's native rate for a metric whose `rate_hz` is None).
+        rate_hz: their rate: the metric's own, or the reference's native rate if the metric's `rate_hz` is None.
         text, language: the reference transcript and its language, or None.
-        spoken: the transcript with numbers written out as they are spoken, where the data has it; some published rules
-            compare with both.
-        estimate_features, reference_features: results of the features named in the metric's traits.
-        bits, duration_s: what the codec sent for this item and the length of the audio, or None.
+        spoken: the transcript with numbers written out as they are spoken, or None if the data have none. Some published
+            rules compare with both forms.
+        estimate_features, reference_features: results by name of the features that the metric's class attributes name.
+        bits, duration_s: the bits that the codec sent for this item and the length of the audio, or None.
     """
 
     id: str
@@ -47,22 +47,36 @@ class Inputs:
     bits: float | None = None
     duration_s: float | None = None
 
+    @property
+    def pair(self) -> tuple[np.ndarray, np.ndarray]:
+        """Reference and estimate, `(samples,)` each, for a metric that reads both.
+
+        Raises:
+            ValueError: one of them is not there.
+        """
+        if self.reference is None or self.estimate is None:
+            raise ValueError(f"'{self.id}' has no reference or no estimate; a pair metric needs both")
+        return self.reference, self.estimate
+
 
 class Metric(ABC):
     """One number per item.
 
     Class attributes
-        name: registry key. kind: `pair` (estimate against reference), `single` (the estimate alone) or `text` (the
-            estimate against a transcript).
-        rate_hz: rate of the signals it reads; None for the reference's own rate.
-        signals: whether `compute` reads the signals themselves (False for a function of features alone).
-        estimate_features, reference_features: names of the features it reads, per side, whatever the language.
-        languages: base codes (`en`, `zh`) of the languages it measures; empty for any. An item of another is refused.
-        higher_is_better, unit, range: for tables; unit "" is a pure number.
-        aggregate: how items become a corpus value: `mean`, or `ratio` (sum of numerators over denominators).
+        name: its key in the registry.
+        kind: `pair` (estimate against reference), `single` (the estimate alone) or `text` (the estimate against a
+            transcript).
+        rate_hz: rate of the signals that it reads; None for the reference's own rate.
+        signals: whether `compute` reads the signals themselves; False if it reads only features.
+        estimate_features, reference_features: names of all features that it reads of each side, in any language.
+        languages: base codes (`en`, `zh`) of the languages that it measures; empty for any. Items of other languages are
+            refused.
+        higher_is_better, unit, range: for tables. The unit "" means a pure number.
+        aggregate: how the items' scores become a corpus value: `mean`, or `ratio` (sum of numerators over sum of
+            denominators).
         protocol: exact id of the measurement; an instance may set it.
-        paper, source: where it is defined, and the implementation it agrees with (and how closely).
-        where: `cpu` for work worth sending to a worker, `inline` for arithmetic on features.
+        paper, source: where it is defined, and the implementation that it agrees with (and how closely).
+        where: `cpu` for work that is worth a worker process, `inline` for arithmetic on features.
     """
 
     name: str
@@ -73,16 +87,16 @@ class Metric(ABC):
     reference_features: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
     higher_is_better: ClassVar[bool] = True
-    unit: ClassVar[str] = ""
+    unit: str = ""
     range: ClassVar[tuple[float | None, float | None]] = (None, None)
     aggregate: ClassVar[Literal["mean", "ratio"]] = "mean"
     protocol: str
-    paper: ClassVar[str] = ""
-    source: ClassVar[str] = ""
+    paper: str = ""
+    source: str = ""
     where: ClassVar[Literal["cpu", "inline"]] = "cpu"
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Why an item of this transcript and language is not measured, or None; asked before anything is computed."""
+        """Why an item with this transcript and language is not measured, or None. Called before anything is computed."""
         if self.kind == "text" and text is None:
             return "no transcript in the manifest to compare with"
         if self.languages and language is not None and base_language(language) not in self.languages:
@@ -90,27 +104,32 @@ class Metric(ABC):
         return None
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The features it reads of the estimate and of the reference, for an item of a language."""
+        """The features that it reads of the estimate and of the reference, for an item in a language."""
         return self.estimate_features, self.reference_features
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """What an item without an estimate adds where failures count as wrong; None where the metric knows no worst."""
+        """The score that stands for a failed item where failures count as wrong; None if the metric has no worst value."""
         end = self.range[0 if self.higher_is_better else 1]
         return Score.ok(end, self.protocol) if end is not None and self.aggregate == "mean" else None
 
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item, in order. A score must not depend on the rest of the batch."""
+        """One score per item, in order. A score must not depend on the other items of the batch."""
 
 
 LENGTH_TOLERANCE_S = 0.1
 
 
 def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
-    """What a metric is given, or the score where it cannot be asked.
+    """The inputs of a metric for one item, or a score without a value if the item cannot be measured.
 
-    Pair metrics compare sample by sample, so both signals must be of one length: an estimate that differs by up to
-    0.1 s (a codec's last frame) is cut, or extended with zeros, to the reference's length; more is refused.
+    Pair metrics compare sample by sample, so both signals must have one length. An estimate whose length differs by up
+    to 0.1 s (a codec's last frame) is cut, or extended with zeros, to the reference's length. A larger difference is
+    refused.
+
+    Args:
+        metric: the metric.
+        **values: the fields of `Inputs`.
     """
     reason = metric.refusal(text=values.get("text"), language=values.get("language"))
     if reason is not None:
@@ -118,7 +137,7 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
     reference, estimate = values.get("reference"), values.get("estimate")
     if metric.signals and estimate is None:
         return Score.failed("there is no estimate", metric.protocol)
-    if metric.kind == "pair" and metric.signals:
+    if metric.kind == "pair" and metric.signals and estimate is not None:
         if reference is None:
             return Score.refused("there is no reference audio to compare with", metric.protocol)
         off_s = (estimate.shape[-1] - reference.shape[-1]) / values["rate_hz"]
@@ -126,7 +145,7 @@ def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:
             side = "longer" if off_s > 0 else "shorter"
             return Score.refused(
                 f"the estimate is {abs(off_s):.2f} s {side} than the reference; a sample-by-sample comparison needs equal "
-                f"lengths (up to {LENGTH_TOLERANCE_S} s is mended)",
+                f"lengths (a difference of up to {LENGTH_TOLERANCE_S} s is cut or filled with zeros)",
                 metric.protocol,
             )
         values["estimate"] = fit_length(estimate, reference.shape[-1])

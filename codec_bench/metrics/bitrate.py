@@ -1,4 +1,4 @@
-"""Bitrate: the bits that a codec really sent, over the seconds they stand for."""
+"""Bitrate: the bits that a codec really sent, divided by the seconds of audio that they encode."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from codec_bench.types import Score
 
 
 class Bitrate(Metric):
-    """Bits per second that were sent: packed codes, packets and side information, container overhead left out.
+    """Bits per second that were sent: packed codes, packets and side information, without the container's overhead.
 
-    Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates, so that what is
-    sent once per utterance weighs as it does on the wire. Undefined for a system that sends nothing (synthesised or
-    ready-made audio) and for audio of no length. Exact: it is a division.
+    Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates. So bits that are
+    sent once per utterance have the weight that they have in a transmission. Undefined for a system that sends no bits
+    (synthesised or ready-made audio) and for audio of no length. Exact, because it is one division.
     """
 
     name = "bitrate"

@@ -1,4 +1,4 @@
-"""DNSMOS: what listeners would say of the estimate, predicted by two networks without a reference."""
+"""DNSMOS: the opinion scores of listeners, predicted from the estimate alone by two networks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from codec_bench.types import Score
 
 
 class _Dnsmos(Metric):
-    """What the four scores share: they read one feature, and the variant says which windows count.
+    """The common part of the four scores. They read one feature; the variant says which windows count.
 
     Args:
         variant: None (the windows that speechmos counts), `all-windows`, `ultraeval-audio` or `versa`.
-        point: how the networks are computed, where that is to be said (`numba`, `torch`, `onnxruntime`): the same numbers
-            to 1e-5, so the same protocol.
+        point: the library that computes the networks (`numba`, `torch`, `onnxruntime`), or None for the device's own. All
+            give the same numbers to 1e-5, so they have one protocol.
 
     Raises:
-        UserError: no such variant, or no such way of computing.
+        UserError: there is no such variant, or no such library.
     """
 
     kind = "single"
@@ -37,7 +37,7 @@ class _Dnsmos(Metric):
         self.estimate_features = (f"dnsmos{suffix}",)
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the number of windows it is the mean of."""
+        """One score per item: a mean over windows. `detail` holds their number."""
         return [self._score(item.estimate_features[self.estimate_features[0]]) for item in batch]
 
     def _score(self, feature: dict[str, float]) -> Score:
@@ -75,7 +75,7 @@ class DnsmosOvrl(_Dnsmos):
 
 
 class DnsmosP808(_Dnsmos):
-    """Overall quality as a crowd would rate it after P.808, by another network. Higher is better, 1 to 5.
+    """Overall quality as a crowd would rate it under P.808, predicted by another network. Higher is better, 1 to 5.
 
     Paper: C. K. A. Reddy et al., "DNSMOS", ICASSP 2021. Reference implementation: speechmos, to 1e-4.
     """

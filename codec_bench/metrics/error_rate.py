@@ -1,9 +1,9 @@
-"""Word and character error rates of what a recogniser hears in the estimate, against what was said."""
+"""Word and character error rates: the transcript that a recogniser makes of the estimate, against the reference text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
@@ -12,17 +12,24 @@ from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
 RECOGNISERS = ("pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-")
-"""How the names of the project's own features begin whose result has a transcript."""
+"""The beginnings of the names of the project's own recognisers. Their results have a transcript."""
 
 RULE = "by-language"
-"""The rule of texts that are compared where the metric's name says none: `wer[pocketsphinx]` is `...@by-language`."""
+"""The rule by which texts are compared if the metric's name gives none: `wer[pocketsphinx]` is `...@by-language`."""
 
 NO_SPEECH = 0.6
-"""From this no-speech probability on, Whisper's authors take a window for silence."""
+"""A window with this no-speech probability or a higher one is silence, by the rule of Whisper's authors."""
 
 
 class _Pair(NamedTuple):
-    """What was said and what was heard, at a place in a batch; `spoken` is what was said with its numbers written out."""
+    """A pair of texts to compare.
+
+    Args:
+        place: of the item in the batch.
+        reference: the reference text. estimate: the recogniser's transcript.
+        language: of both, or None.
+        spoken: the reference with its numbers written out, or None.
+    """
 
     place: int
     reference: str
@@ -32,19 +39,20 @@ class _Pair(NamedTuple):
 
 
 class _RecognisedErrorRate(Metric):
-    """What the error rates share.
+    """The common part of the error rates.
 
     Args:
-        variant: who transcribes: a recogniser (`whisper-large-v3`, `pocketsphinx`), with its own settings after an `@`
-            (`whisper-large-v3@28s`); a choice by language from `configs/recogniser` (`seed-tts`); a feature of another
-            package, or `./file.py:Class`, whose result has a `transcript`.
+        variant: the recogniser (`whisper-large-v3`, `pocketsphinx`), with its own settings after an `@`
+            (`whisper-large-v3@28s`); or a choice by language from `configs/recogniser` (`seed-tts`); or a feature of
+            another package, or `./file.py:Class`, whose result has a `transcript`.
         point: the rule by which texts are compared (see `codec_bench.text.rules`), or None for `by-language`.
 
     Raises:
-        UserError: no recogniser was named, or the feature is none. UnknownName: no such feature or rule.
+        UserError: no recogniser was named, or the named feature is not a recogniser.
+        UnknownName: there is no such feature or rule.
     """
 
-    kind = "text"
+    kind: ClassVar[Literal["pair", "single", "text"]] = "text"
     signals = False
     higher_is_better = False
     range = (0.0, None)
@@ -82,10 +90,10 @@ class _RecognisedErrorRate(Metric):
         return (name or self.estimate_features[0],), ()
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """As every metric; a recogniser's languages count where it is the one that would be asked.
+        """As for every metric. The languages that count are those of the rule and of the recogniser for this item.
 
         Raises:
-            MissingExtra: the language's texts cannot be compared on this machine.
+            MissingExtra: a package is missing that is needed to compare texts in this language.
         """
         reason = super().refusal(text=text, language=language)
         if reason is not None or language is None:
@@ -100,7 +108,7 @@ class _RecognisedErrorRate(Metric):
         return None
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """Every word missing: the score of silence."""
+        """The score of an empty transcript: every word is missing."""
         if text is None or self.refusal(text=text, language=language) is not None:
             return None
         spoken = base_language(language) if language is not None else None
@@ -109,31 +117,30 @@ class _RecognisedErrorRate(Metric):
         return score if score.status == "ok" else None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the counts, both texts as compared, and what the recogniser said of itself."""
-        scores: list[Score | None] = []
+        """One score per item. `detail` holds the counts, both texts as compared, and facts that the recogniser reports."""
+        scores: dict[int, Score] = {}
         asked: list[_Pair] = []
         heard: list[Mapping[str, Any]] = []
         for place, item in enumerate(batch):
             outcome = self._texts(item)
             if isinstance(outcome, Score):
-                scores.append(outcome)
+                scores[place] = outcome
                 continue
-            scores.append(None)
             asked.append(_Pair(place, outcome[0], outcome[1], self._language(item, outcome[2]), item.spoken))
             heard.append(outcome[2])
         for pair, compared, result in zip(asked, self._compare(asked), heard):
             scores[pair.place] = compared if isinstance(compared, Score) else self._score(compared, result)
-        return scores
+        return [scores[place] for place in range(len(batch))]
 
     def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
-        """The language by whose rule texts are compared: the sample's, else what was detected, else the recogniser's only one."""
+        """The language whose rule applies: the sample's, else the detected one, else the recogniser's if it knows only one."""
         if item.language is not None:
             return base_language(item.language)
         known = _languages_of(self.features_of(None)[0][0])
         return result.get("language") or (known[0] if len(known) == 1 else None)
 
     def _compare(self, asked: Sequence[_Pair]) -> list[Any]:
-        """Every pair compared by the rule; one that its text breaks is a failure of its own."""
+        """Compares every pair by the rule. If a pair's text cannot be normalised, only that pair fails."""
         if not asked:
             return []
         try:
@@ -144,14 +151,16 @@ class _RecognisedErrorRate(Metric):
                 unit=self.unit_counted,
                 spoken=[pair.spoken for pair in asked] if self._rule.two_references else None,
             )
-        except Exception as error:  # text is foreign input, and the rules for numbers are code of a library
+        except (
+            Exception
+        ) as error:  # any text may come in, and libraries of which the rules for numbers are may fail on it
             if len(asked) == 1:
                 reason = f"the text cannot be normalised: {type(error).__name__}: {error}"
                 return [Score.failed(reason, self.protocol)]
             return [self._compare([one])[0] for one in asked]
 
     def _texts(self, item: Inputs) -> tuple[str, str, Mapping[str, Any]] | Score:
-        """What was said, what was heard and all that the recogniser gave, or the score where there is nothing to compare."""
+        """The reference, the transcript and the recogniser's whole result, or a score if there is nothing to compare."""
         name = self.features_of(item.language)[0][0]
         result = item.estimate_features[name]
         heard = self._heard(name, result)
@@ -172,7 +181,7 @@ class _RecognisedErrorRate(Metric):
         ratio = {}
         if self.aggregate == "ratio":
             share = (counts.errors, counts.reference_length)
-            if self._rule.aggregate == "weighted":  # a published rule that weighs pairs in a way of its own
+            if self._rule.aggregate == "weighted":  # a published rule with its own weights of pairs
                 share = self._rule.share(compared)
             ratio = dict(zip(("numerator", "denominator"), share))
         detail: dict[str, Any] = {
@@ -198,9 +207,9 @@ class _RecognisedErrorRate(Metric):
 class Wer(_RecognisedErrorRate):
     """Word error rate. Lower is better; 0 is every word right, and insertions can take it above 1.
 
-    Errors over words: of one item, and for a corpus the errors of all items over the words of all (long utterances
-    weigh more). In languages that are written without spaces the default rule counts characters. Compare it with that
-    of the unprocessed audio: the recogniser makes errors of its own.
+    Errors divided by words. For a corpus, the errors of all items are divided by the words of all items, so long
+    utterances weigh more. In languages that are written without spaces the default rule counts characters. Compare it
+    with the error rate of the unprocessed audio, because the recogniser makes errors of its own.
     """
 
     stem = "wer"
@@ -208,9 +217,9 @@ class Wer(_RecognisedErrorRate):
 
 
 class WerMacro(_RecognisedErrorRate):
-    """The mean of the word error rates of the utterances, each of equal weight (as seed-tts-eval). Lower is better.
+    """The mean of the utterances' word error rates, with equal weights, as in seed-tts-eval. Lower is better.
 
-    Another number than `wer`, and one that a single short utterance with many insertions can move.
+    It differs from `wer`, and a single short utterance with many insertions can change it much.
     """
 
     stem = "wer_macro"
@@ -218,7 +227,7 @@ class WerMacro(_RecognisedErrorRate):
 
 
 class Cer(_RecognisedErrorRate):
-    """Character error rate, the spaces between words counted as characters (as jiwer). Lower is better.
+    """Character error rate. Spaces between words count as characters, as in jiwer. Lower is better.
 
     Aggregated as `wer`.
     """
@@ -229,10 +238,10 @@ class Cer(_RecognisedErrorRate):
 
 
 class Dwer(_RecognisedErrorRate):
-    """Word error rate against what the same recogniser hears in the reference audio (dWER). Lower is better.
+    """Word error rate against the same recogniser's transcript of the reference audio (dWER). Lower is better.
 
-    It needs no transcripts, and asks what the system changed rather than what the recogniser got wrong; where the
-    recogniser fails on the reference, nothing can be said. Aggregated as `wer`. Used by codec papers and DASB.
+    It needs no reference texts. It measures what the system changed, not what the recogniser got wrong. An item on whose
+    reference the recogniser fails has no value. Aggregated as `wer`. Codec papers and DASB use it.
     """
 
     stem = "dwer"
@@ -258,7 +267,15 @@ class Dwer(_RecognisedErrorRate):
 
 
 def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:
-    """Recognisers by base language, and the one for every other language."""
+    """The recognisers that a metric's name asks for: those by base language, and the one for all other languages.
+
+    Args:
+        stem: the metric's name, for messages.
+        variant: what stands in its brackets, or None.
+
+    Raises:
+        UserError: no recogniser was named, or the named feature is not a recogniser. UnknownName: no such feature.
+    """
     from codec_bench import features
     from codec_bench.config import config_names, read_config
 
@@ -288,7 +305,7 @@ def _languages_of(name: str) -> tuple[str, ...]:
 
 
 def protocol_of_recogniser(name: str) -> str:
-    """The id of a recogniser, which needs neither its weights nor its package."""
+    """The protocol id of a recogniser. Neither its weights nor its package are needed for it."""
     from codec_bench import features
 
     spec = Spec.parse(name)

@@ -12,29 +12,30 @@ from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
 
 MAX_DURATION_S = 95.0
-"""The reference code keeps a table of 1000 stretches of bad frames and does not check it. A stretch and the gap after
-it take at least 96 ms, so that audio below 96 s cannot overflow it."""
+"""The reference code has a table for 1000 stretches of bad frames and does not check that it is full. A stretch and the
+gap after it last at least 96 ms, so audio below 96 s cannot overflow the table."""
 
 MAX_UTTERANCES = 45
-"""It also keeps tables of 50 utterances and writes past them: with 52 the number is wrong, with 60 the process dies.
-`most_utterances` was never more than one below the code's own count; the other four are margin."""
+"""The reference code also has tables for 50 utterances and writes past their end: with 52 utterances the score is wrong,
+with 60 the process dies. `most_utterances` was at most one below the code's own count; the other four are a margin."""
 
 SAFE_DURATION_S = 19.0
-"""Utterances and the pauses between them last about 0.2 s at least: audio this short cannot hold 50."""
+"""Audio this short cannot hold 50 utterances, because utterances and the pauses between them last at least about 0.2 s."""
 
 
 def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
-    """How many utterances an activity detector can find in a signal, whatever its threshold.
+    """How many utterances an activity detector with any threshold can find in a signal, at most.
 
-    Speech-band energies of 4 ms are compared with thresholds from the loudest down, in steps of 1 dB; what lies above
-    one, with gaps of up to 0.2 s closed and blips of 16 ms dropped, counts where it lasts about as long.
+    The energies of 4 ms frames in the speech band are compared with thresholds from the loudest frame down, in steps of
+    1 dB. For each threshold, stretches of frames above it are counted. Stretches of up to 16 ms are dropped, gaps of up
+    to 0.2 s are closed, and only stretches of at least 176 ms count.
 
     Args:
         reference: `(samples,)`, not silent.
         rate_hz: its rate.
 
     Returns:
-        The largest count of all thresholds.
+        The largest count over all thresholds.
     """
     from scipy.signal import butter, sosfilt
 
@@ -56,7 +57,7 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
 
 
 class _Pesq(Metric):
-    """What both bands share: the guards around the reference code, and the call."""
+    """The common part of both bands: the checks before the reference code is called, and the call."""
 
     kind = "pair"
     unit = "MOS"
@@ -64,17 +65,18 @@ class _Pesq(Metric):
     rate_hz: ClassVar[int]
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; undefined, refused or failed as the class says."""
+        """One score per item. The class says when it is undefined or refused."""
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         from pesq import PesqError, pesq
 
-        duration_s = item.reference.size / self.rate_hz
-        if not item.reference.any():
+        reference, estimate = item.pair
+        duration_s = reference.size / self.rate_hz
+        if not reference.any():
             return Score.undefined("the reference is silent", self.protocol)
-        if not item.estimate.any():
-            return Score.undefined("the estimate is silent, and PESQ has no level to bring it to", self.protocol)
+        if not estimate.any():
+            return Score.undefined("the estimate is silent, and PESQ cannot align its level", self.protocol)
         if duration_s > MAX_DURATION_S:
             return Score.refused(
                 f"{duration_s:.1f} s of audio can overflow the tables of the PESQ code, which are safe up to "
@@ -82,14 +84,14 @@ class _Pesq(Metric):
                 self.protocol,
             )
         if duration_s > SAFE_DURATION_S:
-            utterances = most_utterances(item.reference, self.rate_hz)
+            utterances = most_utterances(reference, self.rate_hz)
             if utterances > MAX_UTTERANCES:
                 return Score.refused(
                     f"the reference falls into as many as {utterances} utterances, and the PESQ code, which has room "
                     f"for 50, would write past its tables: cut it into shorter pieces",
                     self.protocol,
                 )
-        value = float(pesq(self.rate_hz, item.reference, item.estimate, self.mode, on_error=PesqError.RETURN_VALUES))
+        value = float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
         if value == PesqError.BUFFER_TOO_SHORT:
             return Score.undefined(f"{duration_s:.2f} s of audio are too short: PESQ needs 0.25 s", self.protocol)
         if value == PesqError.NO_UTTERANCES_DETECTED:
@@ -97,20 +99,20 @@ class _Pesq(Metric):
         if value < 0:
             return Score.failed(f"the PESQ code returned the error {value:.0f}", self.protocol)
         if math.isnan(value):
-            return Score.undefined("PESQ found nothing in a signal that it could bring to its level", self.protocol)
+            return Score.undefined("PESQ could not align the level of a signal", self.protocol)
         return Score.ok(value, self.protocol)
 
 
 class PesqWb(_Pesq):
     """Wide-band PESQ (ITU-T P.862.2) at 16 kHz, a MOS-LQO between 1.0 and 4.64. Higher is better.
 
-    Exactly the number of the package `pesq`, which wraps the ITU's code. Levels and delays are evened out by PESQ
-    itself; it was made for speech of 8 to 20 s through telephone networks, and says little of music or of speech that
-    a generative codec has spoken anew.
+    Exactly the number of the package `pesq`, which wraps the ITU's code. PESQ itself aligns levels and delays. It was
+    made for speech of 8 to 20 s through telephone networks. It says little about music, or about speech that a
+    generative codec has synthesised anew.
 
-    Undefined for a silent signal, for less than 0.25 s and where no utterance is found. Refused above 95 s and, above
-    19 s, for a reference of more than 45 utterances: the ITU's code has fixed tables, past which it first returns
-    wrong numbers and then takes the process down.
+    Undefined for a silent signal, for less than 0.25 s of audio, and where no utterance is found. Refused above 95 s
+    and, above 19 s, for a reference of more than 45 utterances: the tables of the ITU's code have a fixed size. Past
+    their end it first returns wrong numbers and then ends the process.
 
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.2, 2007. Reference implementation: pesq 0.0.4, exactly.
     """
@@ -129,9 +131,9 @@ class PesqWb(_Pesq):
 class PesqNb(_Pesq):
     """Narrow-band PESQ (ITU-T P.862 with the mapping of P.862.1) at 8 kHz, a MOS-LQO between 1.0 and 4.55.
 
-    Higher is better. Exactly the number of the package `pesq` on signals at 8 kHz; the same package gives a slightly
-    lower one on signals at 16 kHz, which is another protocol. Otherwise as `pesq_wb`, also in what is undefined and
-    refused.
+    Higher is better. Exactly the number of the package `pesq` on signals at 8 kHz. On signals at 16 kHz the same package
+    gives a slightly lower number, which is another protocol. `pesq_wb` says what it measures, and when it is undefined
+    or refused.
 
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.1, 2003. Reference implementation: pesq 0.0.4, exactly.
     """

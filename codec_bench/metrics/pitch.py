@@ -1,4 +1,4 @@
-"""Pitch metrics: whether the melody of the voice, and where it is voiced at all, came through."""
+"""Pitch metrics: whether the estimate keeps the melody of the voice, and its voiced and unvoiced parts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _WORLD = "world-harvest-40-800hz/low-cut-70hz/5ms"
 
 
 class _Pitch(Metric):
-    """What the three metrics share: the pitch of both sides, compared frame by frame over the part that both have.
+    """The common part of the three metrics: the pitch of both sides is compared frame by frame.
 
-    Nothing is warped in time: reference and estimate must lie on each other, as a codec's do. They may differ in length by
-    0.1 s; more is refused.
+    There is no time warping, so reference and estimate must be aligned, as they are for a codec. If their lengths differ
+    by up to 0.1 s, the common part is compared; a larger difference is refused.
     """
 
     kind = "pair"
@@ -32,7 +32,7 @@ class _Pitch(Metric):
     source = "Praat 6.1 To Pitch (ac), voicing equal on 99 % of the frames and pitch to 0.2 % on 99 % of the voiced"
     key: ClassVar[str]
     variants: ClassVar[dict[str | None, str]]
-    """Protocol ids."""
+    """Protocol ids by variant."""
 
     def __init__(self, variant: str | None = None) -> None:
         if variant not in self.variants:
@@ -59,12 +59,12 @@ class _Pitch(Metric):
             side = "longer" if off_s > 0 else "shorter"
             return Score.refused(
                 f"the estimate is {abs(off_s):.2f} s {side} than the reference; a comparison frame by frame needs equal "
-                f"lengths (up to {LENGTH_TOLERANCE_S} s is mended)",
+                f"lengths (a difference of up to {LENGTH_TOLERANCE_S} s is cut off)",
                 self.protocol,
             )
         frames = min(reference.size, estimate.size)
         if not frames:
-            return Score.undefined("there is not a single frame", self.protocol)
+            return Score.undefined("the signals are too short: they have no pitch frame", self.protocol)
         reference, estimate = reference[:frames], estimate[:frames]
         both = (reference > 0) & (estimate > 0)
         value = self._compare(reference, estimate, both)
@@ -74,12 +74,17 @@ class _Pitch(Metric):
 
     @abstractmethod
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
-        """The value, or why there is none, from pitches in Hz `(frames,)` and where both are voiced."""
+        """The value, or the reason why there is none.
+
+        Args:
+            reference, estimate: pitches in Hz, `(frames,)`, 0 where unvoiced.
+            both: in which frames both are voiced, `(frames,)`.
+        """
 
     def _pitches(
         self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | str:
-        """The pitches that a distance or a correlation is taken of, or why there are none."""
+        """The pitches that a distance or a correlation compares, or the reason why there are none."""
         if self._variant == "versa":
             return reference, estimate
         if not both.any():
@@ -93,15 +98,15 @@ class _Pitch(Metric):
 
 
 class F0Rmse(_Pitch):
-    """How far the estimate's pitch lies from the reference's, as a root mean square over frames. Lower is better.
+    """The root mean square difference of the estimate's pitch from the reference's, over frames. Lower is better.
 
     * None: in cents (1200 to the octave, so that high and low voices count alike), over frames voiced in both.
     * `world`: in Hz, by WORLD's Harvest, over frames voiced in both.
-    * `versa`: in Hz, by WORLD's Harvest, over all frames, an unvoiced one being 0 Hz: what VERSA's `mcd_f0` reports
-      without time warping (its default). One frame of wrong voicing weighs as much as an error of the whole pitch.
+    * `versa`: in Hz, by WORLD's Harvest, over all frames; an unvoiced frame counts as 0 Hz. This is what VERSA's `mcd_f0`
+      reports without time warping (its default). A frame that is voiced on one side only counts with its whole pitch.
 
-    Undefined where no frame is voiced in both (never for `versa`). Frames whose octave was mistaken on one side dominate
-    it: read it beside `f0_corr` and `vuv_error`.
+    Undefined where no frame is voiced in both (never for `versa`). Frames in which one side's pitch is wrong by an octave
+    dominate the value: read it together with `f0_corr` and `vuv_error`.
 
     Args:
         variant: None, `world` or `versa`.
@@ -137,11 +142,11 @@ class F0Corr(_Pitch):
 
     * None: of the pitches in cents, over frames voiced in both.
     * `world`: of the pitches in Hz by WORLD's Harvest, over frames voiced in both.
-    * `versa`: the same over all frames, an unvoiced one being 0 Hz, as VERSA's `mcd_f0` reports it without time warping: it
-      says more of voicing than of pitch.
+    * `versa`: the same over all frames; an unvoiced frame counts as 0 Hz, as VERSA's `mcd_f0` reports it without time
+      warping. It says more about voicing than about pitch.
 
-    Undefined with fewer than two frames, or where one side's pitch does not change: where its standard deviation is at
-    most one cent, which is what the trackers themselves vary by on a steady tone.
+    Undefined with fewer than two frames, or if one side's pitch does not change. A pitch does not change if its standard
+    deviation is at most one cent: the trackers themselves vary by that much on a steady tone.
 
     Args:
         variant: None, `world` or `versa`.
@@ -173,11 +178,11 @@ class F0Corr(_Pitch):
 
 
 class VuvError(_Pitch):
-    """The part of the frames that are voiced on one side only. Lower is better, 0 to 1.
+    """The share of frames that are voiced on one side only. Lower is better, 0 to 1.
 
     * None: by Boersma's tracker. * `world`: by WORLD's Harvest.
 
-    Defined for silence and unvoiced signals too: two that are nowhere voiced agree (0).
+    It is defined for silence and unvoiced signals too: two signals that are nowhere voiced agree, and the value is 0.
 
     Args:
         variant: None or `world`.

@@ -1,4 +1,4 @@
-"""SI-SDR: the energy of the estimate that is the reference, over the energy that is not."""
+"""SI-SDR: the energy of the part of the estimate that equals the reference, over the energy of the rest."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from codec_bench.types import Score
 class SiSdr(Metric):
     """Scale-invariant signal-to-distortion ratio in dB. Higher is better; it has no bound.
 
-    `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate, means not removed. It
-    compares waveforms: one sample of delay costs some 10 dB, so it says little of codecs that do not keep the phase.
-    Computed in float64 without the epsilons that torchmetrics adds to both energies to stay finite. Hence it is
-    undefined where those would make up a number: a silent reference or estimate, an estimate that is exactly a scaled
-    copy of the reference (no bound), or one exactly orthogonal to it.
+    `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate; means are not removed. It
+    compares waveforms: one sample of delay costs about 10 dB, so it says little about codecs that do not keep the phase.
+    It is computed in float64, without the small numbers that torchmetrics adds to both energies. It is undefined where
+    only those numbers would give a value: for a silent reference or estimate, for an estimate that is exactly a scaled
+    copy of the reference (the value has no bound), and for one that is exactly orthogonal to it.
 
     Paper: J. Le Roux et al., "SDR - half-baked or well done?", ICASSP 2019. Reference implementation:
     `torchmetrics.functional.audio.scale_invariant_signal_distortion_ratio` in float64, to 1e-4 dB.
@@ -39,7 +39,7 @@ class SiSdr(Metric):
     def _score(self, item: Inputs) -> Score:
         reference = np.asarray(item.reference, np.float64)
         estimate = np.asarray(item.estimate, np.float64)
-        # sums of products, not BLAS dots: their rounding does not depend on the number of threads
+        # Sums of products and not BLAS dots, because their rounding does not depend on the number of threads.
         energy = float((reference * reference).sum())
         if energy == 0.0:
             return Score.undefined("the reference is silent", self.protocol)

@@ -1,4 +1,4 @@
-"""Speaker similarity: how alike the voices of reference and estimate are to a speaker encoder."""
+"""Speaker similarity: how similar a speaker encoder finds the voices of reference and estimate."""
 
 from __future__ import annotations
 
@@ -7,38 +7,38 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.features import s3prl
-from codec_bench.features.ge2e import Ge2e
-from codec_bench.features.precision import parse_precision, suffix
-from codec_bench.features.wavlm_base_sv import WavlmBasePlusSv
-from codec_bench.features.wavlm_sv import WavlmLargeSv
+from codec_bench.features.speakers import s3prl
+from codec_bench.features.speakers.ge2e import Ge2e
+from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
+from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.networks.precision import parse_precision, suffix
 from codec_bench.types import Score
 
 ENCODERS = {encoder.name: encoder.protocol for encoder in (WavlmLargeSv, WavlmBasePlusSv, Ge2e)}
 """Protocols of the speaker encoders by name."""
 UPSTREAM = "s3prl/"
 EPS = 1e-8
-"""The least norm that a cosine divides by, as in torch."""
+"""A cosine divides by at least this norm, as in torch."""
 
 
 class Sim(Metric):
     """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
 
-    "SIM" means several things: every encoder has a scale of its own, and only numbers of one protocol compare. A bare
-    `sim` is WavLM-large fine-tuned for speaker verification, the SIM of seed-tts-eval and of most papers. Both signals are
-    embedded whole, so a difference in length is no obstacle. A precision after `@` is that of the encoder.
+    "SIM" means several things: every encoder has its own scale, and only numbers of one protocol can be compared. `sim`
+    without brackets is WavLM-large fine-tuned for speaker verification, the SIM of seed-tts-eval and of most papers. Each
+    signal is embedded as a whole, so the two may have different lengths. A precision after `@` is that of the encoder.
 
-    Paper: of each encoder, see its feature. Reference implementation: torch's `cosine_similarity` of the reference
+    Paper: see the feature of each encoder. Reference implementation: torch's `cosine_similarity` of the reference
     implementation's embeddings, to 5e-6 (`sim`) and 1e-5.
 
     Args:
-        variant: the encoder: `wavlm-large-sv` (which a bare `sim` is), `wavlm-base-plus-sv`, `ge2e`, or `s3prl/NAME` for an
+        variant: the encoder: `wavlm-large-sv` (also if None), `wavlm-base-plus-sv`, `ge2e`, or `s3prl/NAME` for an
             upstream of s3prl.
-        point: `tf32` or `bfloat16` in place of float32, each a protocol of its own.
+        point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
 
     Raises:
-        UserError: there is no such encoder, or not at this precision. MissingExtra: s3prl is not installed.
+        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
     """
 
     kind = "pair"
@@ -61,9 +61,13 @@ class Sim(Metric):
             feature, protocol = encoder, ENCODERS[encoder]
         else:
             names = ", ".join(f"sim[{name}]" for name in ENCODERS)
-            raise UserError(f"sim has no speaker encoder '{variant}'", hint=f"use {names} or sim[{UPSTREAM}NAME]")
+            raise UserError(
+                f"sim has no speaker encoder '{variant}'",
+                hint=f"use {names}, or name an upstream of s3prl: sim[{UPSTREAM}NAME], for example "
+                f"sim[{UPSTREAM}wavlm_base_plus]",
+            )
         if encoder == Ge2e.name and point is not None:
-            raise UserError(f"sim[ge2e] has no '@{point}'", hint="use sim[ge2e]")
+            raise UserError(f"sim[ge2e] has no precision '@{point}'; it is computed in float32", hint="use sim[ge2e]")
         precision = parse_precision(self.name.partition("@")[0], point)
         self._feature = feature + (f"@{point}" if point else "")
         self.estimate_features = self.reference_features = (self._feature,)
@@ -78,6 +82,6 @@ class Sim(Metric):
             np.asarray(side[self._feature]["embedding"], np.float64)
             for side in (item.reference_features, item.estimate_features)
         )
-        norms = (max(float(np.linalg.norm(side)), EPS) for side in (reference, estimate))
-        cosine = float(reference @ estimate) / np.prod(list(norms))
+        norms = [max(float(np.linalg.norm(side)), EPS) for side in (reference, estimate)]
+        cosine = float(reference @ estimate) / float(np.prod(norms))
         return Score.ok(min(1.0, max(-1.0, cosine)), self.protocol)

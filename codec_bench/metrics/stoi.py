@@ -1,4 +1,4 @@
-"""STOI and ESTOI: how intelligible the estimate is, from the correlation of its envelopes with the reference's."""
+"""STOI and ESTOI: how intelligible the estimate is, measured by how its envelopes correlate with the reference's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codec_bench.types import Score
 
 
 class _Intelligibility(Metric):
-    """What STOI and ESTOI share: the signals they take and when they have no value."""
+    """The common part of STOI and ESTOI: the signals that they read, and when they are undefined."""
 
     kind = "pair"
     rate_hz = 16_000
@@ -20,30 +20,32 @@ class _Intelligibility(Metric):
 
     @abstractmethod
     def _measure(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-        """The number, or None where too few frames are left without the reference's silence."""
+        """The value, or None if too few frames are left without the reference's silence."""
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item; undefined for a silent reference and for less than 0.4 s of sound in the reference."""
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
-        if not item.reference.any():
+        reference, estimate = item.pair
+        if not reference.any():
             return Score.undefined("the reference is silent", self.protocol)
-        value = self._measure(item.reference, item.estimate, item.rate_hz)
+        value = self._measure(reference, estimate, item.rate_hz)
         if value is None:
             return Score.undefined(
                 "fewer than 30 frames (about 0.4 s) of the reference are not silent, and that many make one segment",
                 self.protocol,
             )
-        return Score.ok(min(1.0, max(-1.0, value)), self.protocol)  # a mean of correlations: what is beyond is rounding
+        # A mean of correlations lies in [-1, 1]; only rounding can take it beyond.
+        return Score.ok(min(1.0, max(-1.0, value)), self.protocol)
 
 
 class Stoi(_Intelligibility):
     """Short-time objective intelligibility. Higher is better; 1 for a perfect copy, and no unit.
 
-    Reads both signals at 16 kHz (any rate works) and takes them to 10 kHz by its own filter, as its definition does.
-    Insensitive to a constant gain; a delay of 10 ms costs about 0.15. A silent estimate scores 0. Items with fewer than 30
-    frames left after silence removal are undefined, where pystoi warns and returns 1e-5.
+    It reads both signals at 16 kHz (any rate would do) and resamples them to 10 kHz by the filter of its definition. A
+    constant gain does not matter; a delay of 10 ms costs about 0.15. A silent estimate scores 0. Items with fewer than 30
+    frames after the removal of silence are undefined; pystoi warns and returns 1e-5 for them.
 
     Paper: C. H. Taal et al., IEEE TASLP 19(7), 2011. Reference implementation: pystoi 0.4.1, to 1e-6.
     """
@@ -62,9 +64,9 @@ class Stoi(_Intelligibility):
 class Estoi(_Intelligibility):
     """Extended STOI, which also follows modulated noise. Higher is better; 1 for a perfect copy, and no unit.
 
-    Takes its signals and is undefined as STOI. It is deterministic: the noise of one machine epsilon that pystoi adds
-    before normalising is left out, and a band that is digitally silent throughout a segment counts as uncorrelated,
-    which is what that noise makes of it on average.
+    It reads the same signals as STOI and is undefined for the same items. It is deterministic: pystoi adds noise of one
+    machine epsilon before it normalises, and this does not. A band that is digitally silent throughout a segment counts
+    as uncorrelated, which is also the average effect of that noise.
 
     Paper: J. Jensen, C. H. Taal, IEEE/ACM TASLP 24(11), 2016. Reference implementation: pystoi 0.4.1, to 1e-4.
     """

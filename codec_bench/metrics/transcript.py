@@ -1,9 +1,8 @@
-"""What a recogniser hears in a signal, for those who read answers that were spoken."""
+"""The transcript that a recogniser makes of a signal. It is used to read spoken answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
@@ -12,19 +11,19 @@ from codec_bench.types import Score
 
 
 class Transcript(Metric):
-    """How many words a recogniser hears; what it heard is in `detail["transcript"]`. Neither more nor fewer is better.
+    """How many words a recogniser hears. Neither more nor fewer is better. The transcript is in `detail["transcript"]`.
 
     Args:
         variant: the recogniser, or a choice by language, as in `wer[...]`.
 
     Raises:
-        UserError: no recogniser was named, or the feature is none.
+        UserError: no recogniser was named, or the named feature is not a recogniser.
     """
 
     kind = "single"
     signals = False
     range = (0.0, None)
-    unit: ClassVar[str] = "words"
+    unit = "words"
     source = "the recogniser's own transcript, unchanged"
     where = "inline"
 

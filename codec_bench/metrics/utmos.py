@@ -15,14 +15,14 @@ ANY_LANGUAGE = "any-language"
 class Utmos(Metric):
     """The predicted mean opinion score of the estimate's naturalness. Higher is better; nominally 1 to 5.
 
-    It was trained on English, and speech in another language is refused unless it is asked for: its authors report
-    nothing for Chinese. `detail` holds the number of 20 ms frames that the score is the mean of.
+    It was trained on English. Speech in another language is refused, unless the variant `any-language` is used; its
+    authors report no results for Chinese. The score is a mean over 20 ms frames, and `detail` holds their number.
 
     Paper: T. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022. Reference
     implementation: SpeechMOS 1.2.0 `utmos22_strong` at 16 kHz, to 2e-5.
 
     Args:
-        variant: None for English (and where the language is not known), or `any-language`.
+        variant: None for English (and for speech whose language is not known), or `any-language`.
         point: `tf32` or `bfloat16`, or None for float32.
 
     Raises:
@@ -47,12 +47,12 @@ class Utmos(Metric):
         self.estimate_features = (f"utmos{at}",)
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
-        """Why an item is not measured: its language is known and is not English, and no other was asked for."""
+        """Why an item is not measured: its language is known and is not English, and the variant is not `any-language`."""
         if super().refusal(text=text, language=language) is None:
             return None
         return (
-            f"UTMOS22 was trained on English, and the language is '{language}'; ask for utmos[{ANY_LANGUAGE}] to have "
-            "the number all the same"
+            f"UTMOS22 was trained on English, and the language is '{language}'; utmos[{ANY_LANGUAGE}] gives a number for "
+            "every language"
         )
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:

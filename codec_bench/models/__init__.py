@@ -1,4 +1,4 @@
-"""Models: what they are called, how one is built, and one way to reach them a file."""
+"""Models: their names, and how one is built. Each file of this package is one way to reach models."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from codec_bench.models.base import Modality, Model, ModelInfo
 from codec_bench.registry import Registry, is_own_code, load_attribute
 
 KINDS = {
-    "openai-chat": "codec_bench.models.openai_chat:OpenAiChat",
-    "openai-transcription": "codec_bench.models.openai_audio:OpenAiTranscription",
-    "openai-speech": "codec_bench.models.openai_audio:OpenAiSpeech",
-    "openai-realtime": "codec_bench.models.openai_realtime:OpenAiRealtime",
-    "gemini": "codec_bench.models.gemini:Gemini",
-    "json-endpoint": "codec_bench.models.json_endpoint:JsonEndpoint",
-    "transformers": "codec_bench.models.transformers_model:TransformersModel",
+    "openai-chat": "codec_bench.models.endpoints.openai_chat:OpenAiChat",
+    "openai-transcription": "codec_bench.models.endpoints.openai_audio:OpenAiTranscription",
+    "openai-speech": "codec_bench.models.endpoints.openai_audio:OpenAiSpeech",
+    "openai-realtime": "codec_bench.models.endpoints.openai_realtime:OpenAiRealtime",
+    "gemini": "codec_bench.models.endpoints.gemini:Gemini",
+    "json-endpoint": "codec_bench.models.endpoints.json_endpoint:JsonEndpoint",
+    "transformers": "codec_bench.models.in_process.transformers_model:TransformersModel",
     "cascade": "codec_bench.models.cascade:Cascade",
     "recogniser": "codec_bench.models.recogniser:Recogniser",
     "isolated": "codec_bench.models.isolated:Isolated",
 }
-# Names that other packages add. Ours are the files of configs/model.
+# Models that other packages add. The models of codec-bench are the files of configs/model.
 REGISTRY = Registry("model", "MODELS", {})
-# Facts that an option of the same name replaces: a server may serve a model with other limits than its maker states.
+# Facts that an option of the same name replaces, because a server may set other limits than the maker of a model states.
 FACTS = ("family", "inputs", "outputs", "reads", "limit_s", "window_s", "languages")
 
 
@@ -49,7 +49,7 @@ class Facts(BaseModel):
     paper: str = ""
 
     def info(self, name: str) -> ModelInfo:
-        """The facts under a name."""
+        """The facts as a `ModelInfo` with this name."""
         return ModelInfo(name, **{fact: getattr(self, fact) for fact in Facts.model_fields})
 
 
@@ -57,9 +57,9 @@ class ModelConfig(Facts):
     """One file of `configs/model`.
 
     Args:
-        version: of this layout.
-        summary: one line for `codec-bench list models`: what it is and how it is reached.
-        kind: how it is reached, a key of `KINDS`.
+        version: version of this layout.
+        summary: one line for `codec-bench list models`: what the model is and how it is reached.
+        kind: how the model is reached; a key of `KINDS`.
         options: keyword arguments of the kind's class.
     """
 
@@ -72,7 +72,7 @@ class ModelConfig(Facts):
     @classmethod
     def _is_known(cls, kind: str) -> str:
         if kind not in KINDS:
-            raise ValueError(f"'{kind}' is no kind of model; known: {', '.join(KINDS)}")
+            raise ValueError(f"'{kind}' is not a kind of model; known: {', '.join(KINDS)}")
         return kind
 
 
@@ -87,41 +87,41 @@ class ModelRow:
 
 
 def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: str = "auto") -> Model:
-    """Builds a model; nothing is loaded or connected before its `start`.
+    """Builds a model. Nothing is loaded or connected before its `start`.
 
     Args:
-        name: a config of `configs/model`, a name that another package adds, a config of one's own (`./my_model.yaml`), or
-            own code (`./my.py:Class`, `package.module:Class`).
-        options: keyword arguments of its class in place of the config's, and facts (`limit_s`, `inputs`, ...); a dotted
-            name goes into a mapping (`parameters.temperature`).
-        device: `cpu`, `cuda:0` or several GPUs with commas, for models that run here and whose options do not say where;
-            `auto` leaves it to them.
+        name: a config of `configs/model`, a name that another package adds, your own config (`./my_model.yaml`), or your own
+            code (`./my.py:Class`, `package.module:Class`).
+        options: keyword arguments of the model's class, which replace those of the config, and facts (`limit_s`, `inputs`,
+            ...). A dotted name sets a value in a mapping (`parameters.temperature`).
+        device: `cpu`, `cuda:0`, or several GPUs separated by commas. It is used by models that run on this machine and whose
+            options name no device; `auto` leaves the choice to them.
 
     Raises:
-        UnknownName: no such name; the message suggests the nearest.
-        UserError: an option that the model does not take or that it needs and was not given, or own code that is no model.
+        UnknownName: there is no model of this name; the message suggests the nearest name.
+        UserError: the model does not take an option, a necessary option is missing, or your own code is not a model.
     """
     given = dict(options or {})
     if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
         return _build(REGISTRY.resolve(name), name, ModelInfo(name), given, device)
     config = _config(name)
     made = load_attribute(KINDS[config.kind])
-    # What a config of one's own names lies beside it.
+    # Paths in a user's config are relative to the config.
     beside = {"folder": str(Path(name).parent)} if is_own_file(name) and "folder" in _parameters(made) else {}
     return _build(made, name, config.info(own_name(name)), _merged({**beside, **config.options}, given), device)
 
 
 def model_names() -> list[str]:
-    """Every name that `load_model` knows: ours and those that other packages add."""
+    """Every name that `load_model` knows: the configs of codec-bench, and the models that other packages add."""
     return sorted({*config_names("model"), *REGISTRY.table()})
 
 
 def model_info(name: str) -> ModelInfo:
-    """The facts of a model, without building it; of other packages' models and own code only the name.
+    """The facts of a model, without building it. For models of other packages and your own code: only the name.
 
     Raises:
         UnknownName: as `load_model`.
-        UserError: the config does not fit.
+        UserError: the config does not follow the layout.
     """
     if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
         return ModelInfo(name)
@@ -129,7 +129,7 @@ def model_info(name: str) -> ModelInfo:
 
 
 def list_models() -> list[ModelRow]:
-    """Every model that can be named, first ours, then other packages'."""
+    """Every model that has a name: first those of codec-bench, then those of other packages."""
     rows = []
     for name in config_names("model"):
         config = read_config("model", name, ModelConfig)
@@ -138,12 +138,12 @@ def list_models() -> list[ModelRow]:
 
 
 def is_own_file(name: str) -> bool:
-    """Whether a name is that of a config of one's own."""
+    """Whether a name is the path of a user's own config."""
     return name.endswith((SUFFIX, ".yml"))
 
 
 def own_name(name: str) -> str:
-    """What a model is called in results: the stem of a config of one's own, else its name."""
+    """The name of a model in results: the stem of the file for a user's own config, else the name itself."""
     return Path(name).stem if is_own_file(name) else name
 
 
@@ -184,7 +184,7 @@ def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], devic
 
 
 def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo:
-    """The facts with others in their place; of several values one may stand alone."""
+    """The facts, some of them replaced. For a list of values, a single value may be given."""
     several = {"inputs", "outputs", "languages"}
     given = {fact: [v] if fact in several and isinstance(v, str) else v for fact, v in facts.items()}
     known = {fact: getattr(info, fact) for fact in Facts.model_fields}
@@ -192,7 +192,7 @@ def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo
 
 
 def _parameters(made: Any) -> dict[str, bool]:
-    """What a class or function takes, with whether it must be given; what a class passes on to its bases included."""
+    """The parameters of a class or function, and whether each is required. Includes what a class passes on to its bases."""
     out: dict[str, bool] = {}
     for cls in inspect.getmro(made) if inspect.isclass(made) else (made,):
         if inspect.isclass(cls) and "__init__" not in vars(cls):
@@ -207,7 +207,7 @@ def _parameters(made: Any) -> dict[str, bool]:
 
 
 def _merged(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with others in their place; `a.b` goes into the mapping `a`, and nothing that was given is changed."""
+    """Options, some of them replaced. `a.b` sets `b` in the mapping `a`. The arguments are not changed."""
     out = dict(options)
     for name, value in given.items():
         head, dot, rest = name.partition(".")
@@ -216,11 +216,11 @@ def _merged(options: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, A
         elif isinstance(out.get(head) or {}, Mapping):
             out[head] = _merged(out.get(head) or {}, {rest: value})
         else:
-            raise UserError(f"the option '{head}' is no mapping and has no '{rest}'")
+            raise UserError(f"the option '{head}' is {out[head]!r}, which is not a mapping, so '{name}' cannot be set")
     return out
 
 
-_CONTRACT = "a model derives from Model and has info (a ModelInfo), identity and async ask(request) -> Response"
+_CONTRACT = "a model derives from Model and defines info (a ModelInfo), identity and async ask(request) -> Response"
 
 __all__ = [
     "FACTS",

@@ -1,9 +1,10 @@
 """Dynamic batches for a model that answers many requests in one pass.
 
 Conventions
-    A request's length is in seconds: of its sound, of its text at `TEXT_S` a character, and `REQUEST_S` for its being one.
-    A batch runs when it is full, or when nobody is on the way who might still join it; nobody waits for a clock.
-    Batches are formed by length, so that little is padded; how they fall never changes an answer.
+    The length of a request is in seconds: the length of its sounds, plus `TEXT_S` per character of its text, plus
+    `REQUEST_S`.
+    A batch runs when it is full, or when no other request is being read that could join it. There is no time-out.
+    A batch holds requests of similar length, so that little is padded. The composition of a batch never changes an answer.
 """
 
 from __future__ import annotations
@@ -16,30 +17,50 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import perf_counter
-from typing import Literal
+from typing import Literal, Protocol
 
 from codec_bench.errors import UserError
-from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.info import ModelInfo
 from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import hear, join
 from codec_bench.types import Request, Response
 
 TEXT_S = 0.01
-"""Seconds that a character of text weighs: four make a token, and audio models have about 25 tokens a second."""
+"""Seconds that one character of text counts: a token has about four characters, and a second of audio about 25 tokens."""
 REQUEST_S = 1.0
-"""Seconds that any request weighs, for the answer that it makes room for."""
+"""Seconds that every request counts in addition, because its answer takes memory."""
 
 GROWTH = 1.25
-"""A batch that filled the budget and fitted a GPU lets the budget grow by this."""
+"""Factor by which the budget grows after a batch that filled it and fitted into the GPU's memory."""
 
 _DEVICES: defaultdict[str, Lock] = defaultdict(Lock)
 
 Outcome = list[Response] | Literal["oom"] | str
 
 
+class Answers(Protocol):
+    """What `Batches` needs of a model: `codec_bench.models.base.BatchModel` has it."""
+
+    info: ModelInfo
+    batch_s: float
+    rate_hz: int
+    device: str
+
+    def answer(self, batch: Sequence[Request]) -> list[Response]:
+        """One response per request, in order."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class Asked:
-    """One request that waits for an answer; `alone` ones are asked by themselves, since a batch with them failed."""
+    """One request that waits for an answer.
+
+    Args:
+        request: the request.
+        length_s: its length.
+        done: called with the answer.
+        alone: whether it must have a batch of its own, because a batch that contained it failed.
+    """
 
     request: Request
     length_s: float
@@ -49,9 +70,12 @@ class Asked:
 
 @dataclass(slots=True)
 class Waiting:
-    """What waits, oldest first, and how many padded seconds may be taken at once.
+    """The requests that wait.
 
-    `growing` says whether the largest batch that fits is still sought.
+    Args:
+        budget_s: the most padded seconds in one batch.
+        growing: whether larger budgets are still tried.
+        items: the requests, oldest first.
     """
 
     budget_s: float
@@ -59,11 +83,14 @@ class Waiting:
     items: list[Asked] = field(default_factory=list)
 
     def is_full(self) -> bool:
-        """Whether a batch can be had that waiting would not make larger."""
+        """Whether a batch can be taken that more waiting would not make larger."""
         return any(item.alone for item in self.items) or sum(item.length_s for item in self.items) >= self.budget_s
 
     def take(self) -> list[Asked]:
-        """The oldest and, of the others, those nearest to it in length, as many as fit; one that is alone by itself."""
+        """Removes one batch and returns it: the oldest request, and as many as fit of those nearest to it in length.
+
+        A request that must be alone is a batch of one.
+        """
         oldest = self.items[0]
         near = [] if oldest.alone else [item for item in self.items[1:] if not item.alone]
         chosen, longest = [oldest], oldest.length_s
@@ -77,29 +104,29 @@ class Waiting:
         return chosen
 
     def give_back(self, items: list[Asked]) -> None:
-        """Puts what was not answered in front."""
+        """Puts requests that were not answered back in front of the others."""
         self.items[:0] = items
 
     def fitted(self, padded_s: float) -> None:
-        """A batch of this size fitted: where it filled the budget, the next may be larger."""
+        """Notes that a batch of this size fitted into memory. If it filled the budget, the budget grows."""
         if self.growing and padded_s > 0.7 * self.budget_s:
             self.budget_s *= GROWTH
 
     def did_not_fit(self, padded_s: float) -> None:
-        """A batch of this size was too large for memory: halve, and seek no further."""
+        """Notes that a batch of this size did not fit into memory: the budget is halved and does not grow again."""
         self.budget_s, self.growing = min(self.budget_s, padded_s) / 2, False
 
 
 class Batches:
-    """Collects what is asked of one model and hands it over in batches.
+    """Collects the requests to one model and gives them to it in batches.
 
     Args:
-        model: what answers; its `answer` is called in a thread, and by one thread at a time on each device.
+        model: the model. Its `answer` is called in a thread; at any time only one thread uses a device.
     """
 
-    def __init__(self, model: BatchModel) -> None:
+    def __init__(self, model: Answers) -> None:
         self._model = model
-        # On the CPU a larger batch brings nothing; on a GPU the largest that fits is sought.
+        # On the CPU a larger batch is not faster; on a GPU the budget grows until a batch does not fit.
         self.waiting = Waiting(model.batch_s, growing=model.device != "cpu")
         self._coming = 0
         self._closed = False
@@ -108,7 +135,7 @@ class Batches:
         self._runner: asyncio.Task[None] | None = None
 
     async def ask(self, request: Request) -> Response:
-        """One answer; whatever goes wrong with this request is a status with a reason."""
+        """One answer. An error of this request gives a failed or refused response with the reason."""
         if (reason := refusal(request, self._model.info)) is not None:
             return Response.refused(reason)
         if self._runner is None:
@@ -130,7 +157,7 @@ class Batches:
         return join(answers, heard)
 
     async def close(self) -> None:
-        """Lets the batch that runs end, and fails what waits."""
+        """Waits for the batch that runs. Requests that still wait get a failed response."""
         self._closed = True
         self._wake.set()
         if self._runner is not None:
@@ -141,7 +168,7 @@ class Batches:
         future: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
 
         def done(response: Response) -> None:
-            if not future.done():  # whoever asked may have gone
+            if not future.done():  # the caller may have been cancelled
                 future.set_result(response)
 
         if self._closed:
@@ -162,7 +189,7 @@ class Batches:
                 self._thread, self._answer, [item.request for item in items]
             )
             self._follow(items, outcome, perf_counter() - begun)
-            # Those who were answered ask again, and may join the next batch, before it is formed.
+            # Callers that were answered can ask again and join the next batch before it is formed.
             await asyncio.sleep(0)
             await asyncio.sleep(0)
         for item in self.waiting.items:
@@ -172,17 +199,14 @@ class Batches:
         with _DEVICES[self._model.device]:
             try:
                 answers = self._model.answer(requests)
-            except (
-                Exception,
-                SystemExit,
-            ) as error:  # a model of anybody's raises anything, and only its items may fail
+            except (Exception, SystemExit) as error:  # a user's model can raise anything; only this batch fails
                 if not _out_of_memory(error):
                     return error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             else:
                 if len(answers) != len(requests):
                     return f"the model gave {len(answers)} answers to {len(requests)} requests"
                 return list(answers)
-            # Here, where the exception and the tensors in its frames are gone.
+            # Outside the handler, where the exception and the tensors in its frames are freed.
             if "torch" in sys.modules and self._model.device != "cpu":
                 sys.modules["torch"].cuda.empty_cache()
             return "oom"
@@ -206,16 +230,16 @@ class Batches:
 
 
 def length_s(request: Request) -> float:
-    """How much a request weighs in a batch, in seconds; its sounds are in memory."""
+    """The length of a request in a batch, in seconds. Its sounds are in memory."""
     texts = [part for message in request.messages for part in message.content if isinstance(part, str)]
     texts += [value for value in request.fields.values() if isinstance(value, str)]
     return REQUEST_S + sum(clip.read().duration_s for clip in clips_of(request)) + TEXT_S * sum(map(len, texts))
 
 
 def refusal(request: Request, info: ModelInfo) -> str | None:
-    """Why a model does not take a request, or None."""
+    """Why a model does not take a request; None if it does."""
     if info.reads == "messages" and not request.messages:
-        return f"the model '{info.name}' is asked in words, and the prompt has no messages"
+        return f"the model '{info.name}' takes a conversation, and the prompt has no messages"
     if request.wants not in info.outputs:
         return f"the model '{info.name}' gives {' and '.join(info.outputs)}, and the benchmark needs {request.wants}"
     if "audio" not in info.inputs and next(clips_of(request), None) is not None:
@@ -224,5 +248,5 @@ def refusal(request: Request, info: ModelInfo) -> str | None:
 
 
 def _out_of_memory(error: BaseException) -> bool:
-    # CTranslate2 raises a RuntimeError that says so; torch has a class of its own.
+    # CTranslate2 raises a RuntimeError with this text; torch has its own class.
     return isinstance(error, MemoryError) or "out of memory" in str(error).lower()

@@ -1,12 +1,13 @@
-"""The response cache: what a model answered once is not asked again, in this run or another.
+"""The response cache: a request that a model has answered is not sent again, in this run or another.
 
 Conventions
-    A key is a hash of the model's identity and of everything that a request asks: turns, fields, what is wanted and the
-    parameters, with sounds by content. Another prompt or another checkpoint is another key; nothing has to be invalidated.
-    Only answers are kept, never failures or refusals. Spoken answers are FLAC where that is exact, else bare samples: what
-    comes back is what was put in.
-    One SQLite file, shared by every run of this user, bounded in size: the entries used longest ago go first.
-    A cache that cannot be used (no room, no permission, a broken file) costs money and time, never a run.
+    A key is a hash of the model's identity and of the request: its turns, fields, wanted kind of answer and parameters, and
+    the content of its sounds. Another prompt or another checkpoint gives another key, so no entry ever becomes invalid.
+    Only answers are kept, not failures or refusals. Spoken answers are stored as FLAC if that is lossless, otherwise as
+    float32 samples, so that a sound from the cache is exactly the sound that was stored.
+    The cache is one SQLite file of limited size, shared by all runs of a user. The entries that were used longest ago are
+    removed first.
+    If the cache cannot be used (no space, no permission, a broken file), the run continues without it.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ _TABLES = (
 MAX_BYTES = 8 << 30
 _FLUSH = 256
 _KEPT = ("text", "usage", "finish", "cut_s", "notes")
-_SOUNDS = 10_000  # digests of files kept in memory
-_MOST_VARIABLES = 500  # of one SQLite statement; old versions take 999
+_SOUNDS = 10_000  # the most digests of files that are kept in memory
+_MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
 
 
 class ResponseCache:
     """Answers by key.
 
     Args:
-        path: the SQLite file; None holds nothing.
-        max_bytes: bound on what is stored.
+        path: the SQLite file; None for a cache that keeps nothing.
+        max_bytes: the most bytes that are stored.
 
     Attributes:
-        hits, misses: of `look_up`. trouble: why the cache is off, or None.
+        hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
     """
 
     def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
@@ -73,18 +74,18 @@ class ResponseCache:
 
     @classmethod
     def of_user(cls) -> ResponseCache:
-        """The cache of this user's cache folder."""
+        """The cache in the cache folder of this user."""
         return cls(cache_folder() / FILE)
 
     def look_up(
         self, identity: Mapping[str, Any], requests: Sequence[Request]
     ) -> list[tuple[str | None, Response | None]]:
-        """For each request the key to put its answer under, and the answer where there is one.
+        """For each request: the key to store its answer under, and the stored answer or None.
 
-        A request whose sound cannot be read has no key: it is the model's to say so.
+        A request whose sound cannot be read has no key; the model reports the error.
 
         Raises:
-            UserError: the identity holds what is no JSON value.
+            UserError: the identity holds a value that is not a JSON value.
         """
         with self._lock:
             if self._db is None:
@@ -100,7 +101,7 @@ class ResponseCache:
             return [(key, found.get(key) if key is not None else None) for key in keys]
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        """The answers stored under keys; what is not there is left out."""
+        """The answers stored under keys. Keys without an answer are left out."""
         with self._lock:
             rows = {key: self._new[key] for key in keys if key in self._new}
             missing = list({key for key in keys if key not in rows})
@@ -120,7 +121,7 @@ class ResponseCache:
             return {key: unpack(*row) for key, row in rows.items()}
 
     def put(self, key: str, response: Response) -> None:
-        """Stores an answer; anything but an answer is not stored. It reaches the disk with the next flush."""
+        """Stores a response if its status is ok. It is written to the disk by the next `flush`."""
         if self._db is None or response.status != "ok":
             return
         packed = pack(response)
@@ -130,7 +131,7 @@ class ResponseCache:
                 self.flush()
 
     def flush(self) -> None:
-        """Writes what is new, marks what was used, and drops the oldest beyond the bound."""
+        """Writes new entries, notes which were used, and removes the oldest ones beyond the size limit."""
         with self._lock:
             if self._db is None:
                 return
@@ -144,7 +145,7 @@ class ResponseCache:
                 self._db.executemany("UPDATE responses SET used = ? WHERE key = ?", [(now, k) for k in self._used])
                 self._db.executemany("INSERT OR REPLACE INTO sounds VALUES (?, ?)", self._new_sounds.items())
                 self._db.execute("COMMIT")
-                self._shrink()
+                self._shrink(self._db)
             except sqlite3.Error as error:
                 self._give_up(error)
             self._new.clear()
@@ -152,7 +153,7 @@ class ResponseCache:
             self._new_sounds.clear()
 
     def close(self) -> None:
-        """Writes what is new and closes the file."""
+        """Writes new entries and closes the file."""
         with self._lock:
             self.flush()
             if self._db is not None:
@@ -160,7 +161,7 @@ class ResponseCache:
                 self._db = None
 
     def _digest(self, clip: Clip) -> str:
-        """The content of a sound; of a file that did not change since, without decoding it again."""
+        """The digest of a sound. A file that has not changed since its last use is not decoded again."""
         if not isinstance(clip.source, str) or not os.path.isfile(clip.source):
             return clip_digest(clip)
         about = os.stat(clip.source)
@@ -181,14 +182,14 @@ class ResponseCache:
             return None
         return row[0] if row else None
 
-    def _shrink(self) -> None:
-        excess = over_bound(self._db, self._max_bytes)
+    def _shrink(self, db: sqlite3.Connection) -> None:
+        excess = over_bound(db, self._max_bytes)
         if excess <= 0:
             return
-        # Digests of files are made again where they are needed; a tenth more than needed, not to trim at every flush.
-        self._db.execute("DELETE FROM sounds")
+        # The digests of files can be computed again. A tenth more than necessary is freed, so that not every flush has to.
+        db.execute("DELETE FROM sounds")
         length = "LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0)"
-        drop_oldest(self._db, "responses", length, excess + self._max_bytes // 10)
+        drop_oldest(db, "responses", length, excess + self._max_bytes // 10)
 
     def _give_up(self, error: Exception) -> None:
         self.trouble = f"the response cache is off: {error}"
@@ -198,11 +199,11 @@ class ResponseCache:
 
 
 def request_key(identity: Mapping[str, Any], request: Request) -> str:
-    """160 bits over a model's identity and all that a request asks (its id is no part of that), as hexadecimal.
+    """Hash (160 bits, hexadecimal) of a model's identity and of a request without its id.
 
     Raises:
         AudioError: a sound cannot be read.
-        UserError: the identity or the request holds what is no JSON value.
+        UserError: the identity or the request holds a value that is not a JSON value.
     """
     return _key(_text(identity, clip_digest), request, clip_digest)
 
@@ -219,23 +220,23 @@ def _key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
 
 
 def _text(value: Any, digest: Callable[[Clip], str]) -> str:
-    """JSON in one form, with sounds by content."""
+    """JSON in a canonical form, in which the digest of its content stands for a sound."""
 
     def special(part: Any) -> Any:
         if isinstance(part, Clip):
             return {"\0sound": digest(part)}
         if isinstance(part, Mapping):
             return dict(part)
-        raise TypeError(f"{type(part).__name__} is no JSON value")
+        raise TypeError(f"{type(part).__name__} is not a JSON value")
 
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=special)
     except (TypeError, ValueError) as error:
-        raise UserError(f"an identity or a request cannot be keyed: {error}") from None
+        raise UserError(f"the identity of a model or a request holds what cannot be written as JSON: {error}") from None
 
 
 def pack(response: Response) -> tuple[str, bytes | None]:
-    """An answer as JSON and, where it has one, its sound."""
+    """An answer as JSON, and its sound as bytes if it has one."""
     head = {name: getattr(response, name) for name in _KEPT}
     head |= {"usage": dict(response.usage), "notes": list(response.notes)}
     audio = None
@@ -246,7 +247,7 @@ def pack(response: Response) -> tuple[str, bytes | None]:
 
 
 def unpack(head: str, audio: bytes | None) -> Response:
-    """Undoes `pack`."""
+    """The answer that `pack` was given."""
     kept = json.loads(head)
     sound = None
     if audio is not None:
@@ -266,7 +267,7 @@ def _pack_sound(audio: Audio) -> tuple[str, bytes]:
         exact = fits and np.array_equal(whole, np.round(whole))
         if exact and whole.size and audio.channels <= 8 and audio.sample_rate_hz <= 655_350:
             file = io.BytesIO()
-            # Samples of 24 bits travel as those of 32, left-aligned.
+            # soundfile takes samples of 24 bits as left-aligned samples of 32 bits.
             values = whole.astype(np.int16) if bits == 16 else (whole * 256).astype(np.int32)
             soundfile.write(file, values.T, audio.sample_rate_hz, format="FLAC", subtype=f"PCM_{bits}")
             return "flac", file.getvalue()

@@ -1,4 +1,4 @@
-"""A recogniser and a language model in a row: what is heard is written down, and the text alone is asked about."""
+"""A recogniser followed by a language model, which gets transcripts in place of the sounds."""
 
 from __future__ import annotations
 
@@ -15,29 +15,31 @@ from codec_bench.models import is_own_file, load_model, model_names
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.recogniser import Recogniser
 from codec_bench.registry import is_own_code
-from codec_bench.types import Message, Request, Response
+from codec_bench.types import Message, Request, Response, Sound
 
 TEMPLATE = "<transcript {number}>\n{transcript}\n</transcript {number}>"
 
 
 class Cascade(Model):
-    """The baseline of the papers: a recogniser's transcripts stand where the sounds stood, and a text model answers.
+    """The baseline of several papers: transcripts of a recogniser replace the sounds, and a language model answers.
 
-    What is not speech, and how something was said, is lost on the way. The transcripts are in the response's notes, and
-    sounds that the recogniser cannot take fail the request with its reason.
+    Sounds that are not speech, and the manner of speaking, are lost. The notes of the response hold the transcripts. If the
+    recogniser does not take a sound, the response has the recogniser's status and reason.
 
     Papers: Whisper + GPT-4 in Q. Yang et al., "AIR-Bench", ACL 2024; Whisper + Llama 3 in B. Wang et al., "AudioBench",
     NAACL 2025.
 
     Args:
-        info: the facts.
+        info: the facts of the cascade.
         recogniser: a recogniser of `codec_bench.features` (`whisper-large-v3`, `pocketsphinx`), or a model that transcribes.
         llm: a model that answers text.
-        template: what stands for a sound: `{transcript}` and, counted from 1 in the conversation, `{number}`.
-        recogniser_options, llm_options: of those two, in place of their own.
+        template: the text that replaces a sound, with `{transcript}` and, if wanted, `{number}` (the sounds of a
+            conversation are counted from 1).
+        recogniser_options, llm_options: options of the recogniser and of the language model.
 
     Raises:
-        UserError: there is no such recogniser or model, or it cannot take that part.
+        UserError: there is no such recogniser or model, the recogniser does not transcribe, the language model does not
+            answer text, or the template has no `{transcript}`.
     """
 
     def __init__(
@@ -51,18 +53,23 @@ class Cascade(Model):
         llm_options: Mapping[str, Any] | None = None,
     ) -> None:
         if "{transcript}" not in template:
-            raise UserError(f"the template of the cascade '{info.name}' has no {{transcript}}: {template!r}")
+            raise UserError(
+                f"the template of the cascade '{info.name}' is {template!r}; expected a text with {{transcript}}"
+            )
         self.info, self.template = info, template
         self.hears = _recogniser(info, recogniser, dict(recogniser_options or {}))
         self.answers = load_model(llm, dict(llm_options or {}))
         if self.answers.info.reads != "messages" or "text" not in self.answers.info.outputs:
-            raise UserError(f"the model '{llm}' is not asked in words, and cannot be the language model of a cascade")
-        # Either may be busy while the other waits.
+            raise UserError(
+                f"the model '{llm}' does not take a conversation and answer in text, so it cannot be the language model of "
+                f"the cascade '{info.name}'"
+            )
+        # The recogniser and the language model work at the same time, on different requests.
         self.concurrency = self.hears.concurrency + self.answers.concurrency
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """Both models and the template."""
+        """The identities of both models, and the template."""
         return {
             "kind": type(self).__name__,
             "recogniser": dict(self.hears.identity),
@@ -71,10 +78,10 @@ class Cascade(Model):
         }
 
     async def start(self) -> None:
-        """Starts both.
+        """Starts both models.
 
         Raises:
-            UserError: as one of them does.
+            UserError: one of them cannot be started.
         """
         await self.hears.start()
         try:
@@ -84,16 +91,18 @@ class Cascade(Model):
             raise
 
     async def close(self) -> None:
-        """Closes both."""
+        """Closes both models."""
         try:
             await self.hears.close()
         finally:
             await self.answers.close()
 
     async def ask(self, request: Request) -> Response:
-        """One answer to a text in which transcripts stand for sounds."""
+        """One answer to the request with transcripts in place of its sounds."""
         if not request.messages:
-            return Response.refused(f"the model '{self.info.name}' is asked in words, and the prompt has no messages")
+            return Response.refused(
+                f"the model '{self.info.name}' takes a conversation, and the prompt has no messages"
+            )
         if request.wants != "text":
             return Response.refused(f"the model '{self.info.name}' gives text, and the benchmark needs {request.wants}")
         clips = [part for message in request.messages for part in message.content if isinstance(part, Clip)]
@@ -124,14 +133,14 @@ class Cascade(Model):
         )
 
     def written(self, request: Request, transcripts: list[str]) -> Request:
-        """The request with transcripts in place of its sounds; every turn is one text, its parts on lines of their own."""
+        """The request with transcripts in place of its sounds. Each turn becomes one text with a line for each part."""
         numbers = count(1)
 
-        def text(part: str | Clip) -> str:
+        def text(part: str | Sound) -> str:
             if isinstance(part, str):
                 return part
             number = next(numbers)
-            # One pass over the template's own marks: a transcript may hold braces of its own.
+            # The transcript is inserted last, because it may contain braces.
             head, _, tail = self.template.partition("{transcript}")
             marked = (piece.replace("{number}", str(number)) for piece in (head, tail))
             return transcripts[number - 1].join(marked)
@@ -147,7 +156,10 @@ def _recogniser(info: ModelInfo, name: str, options: dict[str, Any]) -> Model:
     if is_model:
         model = load_model(name, options)
         if model.info.reads != "fields" or "audio" not in model.info.inputs or "text" not in model.info.outputs:
-            raise UserError(f"the model '{name}' does not transcribe what it is given, and cannot hear for a cascade")
+            raise UserError(
+                f"the model '{name}' does not transcribe recordings, so it cannot be the recogniser of the cascade "
+                f"'{info.name}'"
+            )
         return model
     return Recogniser(ModelInfo(f"{info.name}/{name}", inputs=("audio",), reads="fields"), feature=name, **options)
 

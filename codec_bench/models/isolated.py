@@ -1,10 +1,11 @@
-"""A model in an environment of its own: one file of worker code with two functions, run by `codec_bench.workers`.
+"""A model that runs in its own Python environment: a file of worker code with two functions.
 
 Conventions
-    `load(**options) -> state` is called once in each worker, `answer(state, batch) -> list` for every batch. An item of
-    the batch is a dictionary with `id`, `messages` (`role`, `content`), `fields`, `wants` and `parameters`; a sound in it is
-    `{"samples": float32 (channels, samples), "sample_rate_hz": int}`. An answer is a dictionary with `text`, `audio` (such a
-    sound), and where there is something to say `usage`, `finish` and `notes`; or with `error` or `refused`, a sentence.
+    `load(**options) -> state` is called once in each worker, and `answer(state, batch) -> list` for every batch.
+    An item of the batch is a dictionary with `id`, `messages` (each with `role` and `content`), `fields`, `wants` and
+    `parameters`. A sound in it is `{"samples": float32 (channels, samples), "sample_rate_hz": int}`.
+    An answer is a dictionary with `text` or `audio` (a sound of the same form), and optionally `usage`, `finish` and
+    `notes`; or with `error` or `refused`, which is a sentence.
 """
 
 from __future__ import annotations
@@ -25,37 +26,38 @@ from codec_bench.audio.decode import check_samples
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join
+from codec_bench.models.workers import wire
+from codec_bench.models.workers.environment import make_environment
+from codec_bench.models.workers.host import WorkerEnded, WorkerSettings
+from codec_bench.models.workers.pool import Reply, WorkerPool, device_variables
+from codec_bench.models.workers.spec import read_env
 from codec_bench.types import Audio, Request, Response
-from codec_bench.workers import wire
-from codec_bench.workers.environment import make_environment
-from codec_bench.workers.host import WorkerEnded, WorkerSettings
-from codec_bench.workers.pool import Reply, WorkerPool, device_variables
-from codec_bench.workers.spec import read_env
 
 _Answer: TypeAlias = "asyncio.Future[tuple[Reply, float]]"
 _Asked: TypeAlias = "tuple[wire.Packed, _Answer]"
 _CLOSED = Reply(None, "the model was closed before it answered", 1)
-_AHEAD = 2  # batches per worker in flight: one answered, one whose sound is read meanwhile
+_AHEAD = 2  # batches per worker in flight: one is answered while the sounds of the next are read
 
 
 class Isolated(Model):
-    """Answers from worker processes that have packages of their own.
+    """A model that answers in worker processes with their own packages.
 
     Args:
-        info: the facts.
-        env: an environment of `configs/env`, or the path of a YAML file of one's own.
+        info: the facts of the model.
+        env: an environment of `configs/env`, or the path of your own YAML file.
         code: the file with `load` and `answer`; None takes the one that the environment names.
         load: keyword arguments of `load`, as JSON values.
-        batch_items: most requests in one batch.
-        batch_limit_s: how long one batch may take, or None. start_limit_s: how long starting and loading may take.
-        workers: how many processes; None is one per device.
-        devices: GPUs of the workers, in turn (`cuda:0`, or `cpu`); None leaves the choice to the worker code.
-        rate_hz: sounds are given to the worker code as one channel at this rate.
-        folder: what relative paths are relative to; None is the working folder.
+        batch_items: the most requests in one batch.
+        batch_limit_s: time limit of one batch in seconds; None for no limit.
+        start_limit_s: time limit of starting and loading, in seconds.
+        workers: number of processes; None for one per device.
+        devices: the devices of the workers, in turn (`cuda:0`, or `cpu`); None leaves the choice to the worker code.
+        rate_hz: the worker code gets sounds as one channel at this sample rate.
+        folder: the folder that relative paths start from; None is the working folder.
         tell: called with a sentence when making the environment takes long.
 
     Raises:
-        UserError: the environment or the code is not there, or an option does not fit.
+        UserError: the environment or the code does not exist, or an option has a wrong value.
     """
 
     def __init__(
@@ -85,12 +87,13 @@ class Isolated(Model):
         self.info = info
         self.concurrency = _AHEAD * count * batch_items
         self._spec = read_env(env, base)
-        self._code = self._spec.code if code is None else (base or Path()) / Path(code).expanduser()
-        if self._code is None or not self._code.is_file():
+        file = self._spec.code if code is None else (base or Path()) / Path(code).expanduser()
+        if file is None or not file.is_file():
             raise UserError(
-                f"there is no worker code for '{info.name}'" + (f" at '{self._code}'" if self._code else ""),
+                f"there is no worker code for '{info.name}'" + (f" at '{file}'" if file else ""),
                 hint="name a file with the functions 'load' and 'answer' as the option 'code'",
             )
+        self._code = file
         try:
             json.dumps(load or {}, allow_nan=False)
         except (TypeError, ValueError) as error:
@@ -105,7 +108,7 @@ class Isolated(Model):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """What the environment holds, the worker code, its options and variables, and how sound is given to it."""
+        """The packages of the environment, the worker code with its options and variables, and the form of its sounds."""
         python = self._spec.python or f"{sys.version_info.major}.{sys.version_info.minor}"
         return {
             "kind": "isolated", "env": self._spec.digest, "python": python, "variables": dict(self._spec.variables),
@@ -115,11 +118,11 @@ class Isolated(Model):
 
     @property
     def versions(self) -> Mapping[str, str]:
-        """Of Python and of every package in the environment, once started."""
+        """The version of Python and of every package in the environment, by name; empty before `start`."""
         return {} if self._pool is None else self._pool.versions
 
     async def start(self) -> None:
-        """Makes the environment where it is not there, starts the workers and loads the model in each.
+        """Makes the environment if it does not exist, starts the workers and loads the model in each of them.
 
         Raises:
             UserError: the environment cannot be made, or the worker code cannot be loaded.
@@ -136,7 +139,7 @@ class Isolated(Model):
             raise UserError(f"'{self.info.name}' cannot be loaded: {error}") from error
 
     async def ask(self, request: Request) -> Response:
-        """One answer; requests that wait for a worker at the same time go to it as one batch."""
+        """One answer. Requests that wait for a worker at the same time are sent to it as one batch."""
         try:
             heard = await asyncio.to_thread(hear, request, self.info, self._rate_hz)
             items = [wire.pack(_plain(part)) for part in heard.requests]
@@ -157,31 +160,35 @@ class Isolated(Model):
         return _response(reply, wants, {"latency_s": latency_s, "attempts": reply.attempts})
 
     async def _work(self) -> None:
-        """Gives batches to a worker until nothing waits."""
+        """Sends batches to a worker until no request waits."""
         try:
             while self._waiting:
-                await asyncio.sleep(0)  # whoever is about to ask joins the batch
+                await asyncio.sleep(0)  # callers that are about to ask can join the batch
                 taken, self._waiting = self._waiting[: self._batch_items], self._waiting[self._batch_items :]
                 taken = [(packed, answer) for packed, answer in taken if not answer.done()]
                 if taken:
                     await self._give(taken)
         finally:
-            # At once and not when the event loop comes to it: who asks in between would wait for nobody.
-            self._running.discard(asyncio.current_task())
+            # Immediately, not in a callback: a request that is asked in between would otherwise never be sent.
+            work = asyncio.current_task()
+            if work is not None:
+                self._running.discard(work)
 
     async def _give(self, asked: Sequence[_Asked]) -> None:
         began = asyncio.get_running_loop().time()
         try:
+            if self._pool is None:
+                raise RuntimeError("the model was not started")
             replies = await self._pool.ask([packed for packed, _ in asked])
         except asyncio.CancelledError:
             _tell(asked, [_CLOSED] * len(asked), 0.0)
             raise
-        except Exception as error:  # whatever it is, these requests get an answer and the next ones a try
+        except Exception as error:  # these requests get a failed response, and the next batch is tried
             replies = [Reply(None, f"{type(error).__name__}: {error}", 1)] * len(asked)
         _tell(asked, replies, (asyncio.get_running_loop().time() - began) / len(asked))
 
     async def close(self) -> None:
-        """Ends the workers; what still waits is answered as failed."""
+        """Ends the workers. Requests that still wait get a failed response."""
         works = list(self._running)
         for work in works:
             work.cancel()
@@ -194,12 +201,12 @@ class Isolated(Model):
 
 def _tell(asked: Sequence[_Asked], replies: Sequence[Reply], took_s: float) -> None:
     for (_, answer), reply in zip(asked, replies, strict=True):
-        if not answer.done():  # whoever asked may have gone
+        if not answer.done():  # the caller may have been cancelled
             answer.set_result((reply, took_s))
 
 
 def _plain(request: Request) -> dict[str, Any]:
-    """A request as worker code sees it."""
+    """A request in the form that worker code gets."""
 
     def sound(value: Any) -> Any:
         if not isinstance(value, Clip):
@@ -234,7 +241,7 @@ def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
     text, audio = answer.get("text"), answer.get("audio")
     notes = [str(note) for note in answer.get("notes") or ()]
     if text is not None and not isinstance(text, str):
-        raise TypeError(f"its text is {type(text).__name__}, not str")
+        raise TypeError(f"its text is {type(text).__name__}; expected str")
     if text is not None:
         kept = text.encode("utf-8", "replace").decode("utf-8")
         if kept != text:
@@ -246,7 +253,7 @@ def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
         check_samples(audio, "the answer's audio")
     usage = {str(name): float(value) for name, value in (answer.get("usage") or {}).items()}
     if not all(math.isfinite(value) for value in usage.values()):
-        raise ValueError(f"its usage is {usage}")
+        raise ValueError(f"its usage is {usage}; expected finite numbers")
     finish = answer.get("finish")
     return Response(
         text=text, audio=audio, usage=usage, finish=None if finish is None else str(finish), notes=tuple(notes), **more

@@ -1,4 +1,4 @@
-"""A recogniser of `codec_bench.features` as a model: it answers every request with what it hears."""
+"""A recogniser of `codec_bench.features` as a model, which answers every request with a transcript."""
 
 from __future__ import annotations
 
@@ -11,28 +11,27 @@ from typing import Any
 from codec_bench.errors import UserError
 from codec_bench.features import Feature, load_feature
 from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
-from codec_bench.models.base import BatchModel, ModelInfo
-from codec_bench.models.remote import EMPTY
+from codec_bench.models.base import EMPTY, BatchModel, ModelInfo
 from codec_bench.models.sound import clips_of
 from codec_bench.text.language import base_language
 from codec_bench.types import Request, Response
 
 
 class Recogniser(BatchModel):
-    """Transcribes the one recording of a request, in the language of its field `language`; what it is told is not read.
+    """Transcribes the recording of a request in the language of the field `language`. Texts of the request are ignored.
 
-    The same transcripts as in `wer[NAME]`, whatever shares the batch. Recordings of any length: each recogniser cuts
-    them by its own protocol.
+    The transcripts are those of `wer[NAME]`, and do not depend on the batch. Recordings may have any length: each recogniser
+    splits them by its own protocol.
 
     Args:
-        info: the facts.
+        info: the facts of the model.
         feature: a recogniser such as `pocketsphinx` or `whisper-large-v3@28s`, or a choice by language such as `seed-tts`.
-        device: `auto` (the first GPU, else the CPU), `cpu` or `cuda:N`.
-        weights: a folder in place of the published weights.
-        batch_s: padded seconds per batch to begin with; by default the recogniser's own.
+        device: `auto` (the first GPU, or the CPU if there is none), `cpu` or `cuda:N`.
+        weights: a folder to load in place of the published weights.
+        batch_s: padded seconds in the first batches; None takes the recogniser's own number.
 
     Raises:
-        UserError: there is no such recogniser.
+        UserError: there is no such recogniser, or `weights` is given for several recognisers.
     """
 
     def __init__(
@@ -48,14 +47,17 @@ class Recogniser(BatchModel):
         self._by_language, self._otherwise = recognisers("recogniser", feature)
         self._names = list(dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])]))
         if weights is not None and len(self._names) > 1:
-            raise UserError(f"the model '{info.name}' is several recognisers, and has one weights={weights!r}")
+            raise UserError(
+                f"the model '{info.name}' has weights={weights!r} for several recognisers ({', '.join(self._names)})",
+                hint="leave out weights, or name one recogniser",
+            )
         self.batch_s = float(batch_s) if batch_s is not None else 60.0
         self._given_batch_s = batch_s is not None
         self._loaded: dict[str, Feature] = {}
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The recogniser's protocol."""
+        """The protocols of the recognisers, and which one each language uses."""
         protocols = {name: protocol_of_recogniser(name) for name in self._names}
         return {
             "kind": type(self).__name__,
@@ -66,9 +68,8 @@ class Recogniser(BatchModel):
             "window_s": self.info.window_s,
         }
 
-    @property
-    def device(self) -> str:
-        """What it computes on."""
+    def choose_device(self) -> str:
+        """The device of the option; for `auto` the first GPU, or the CPU if there is none."""
         if self._asked_device != "auto":
             return self._asked_device
         import torch
@@ -76,15 +77,15 @@ class Recogniser(BatchModel):
         return "cuda:0" if torch.cuda.is_available() else "cpu"
 
     async def start(self) -> None:
-        """Loads the recogniser.
+        """Loads the recognisers.
 
         Raises:
-            UserError: its weights or its package are missing.
+            UserError: weights or a package are missing.
         """
         await asyncio.to_thread(self.load)
 
     def load(self) -> None:
-        """As `start`, for callers that do not wait for anything else meanwhile."""
+        """As `start`, but blocks."""
         for name in self._names:
             if name not in self._loaded:
                 feature = load_feature(name, device=self.device, weights=self.weights)
@@ -98,30 +99,32 @@ class Recogniser(BatchModel):
             self.batch_s = min(feature.batch_s for feature in self._loaded.values())
 
     async def close(self) -> None:
-        """Gives the recogniser's memory back."""
+        """Frees the memory of the recognisers."""
         await super().close()
         self._loaded.clear()
 
     def answer(self, batch: Sequence[Request]) -> list[Response]:
         """One transcript per request, in order."""
         self.load()
-        answers: list[Response | None] = [None] * len(batch)
+        answers: dict[int, Response] = {}
         groups: defaultdict[str, list[int]] = defaultdict(list)
         for place, request in enumerate(batch):
             clips, name = list(clips_of(request)), self._name(request)
             if len(clips) != 1:
                 answers[place] = Response.refused(
-                    f"'{self.info.name}' transcribes one recording at a time, and the request has {len(clips)}"
+                    f"the model '{self.info.name}' transcribes one recording per request, and the request has {len(clips)}"
                 )
             elif name is None:
                 known = ", ".join(self._by_language)
-                answers[place] = Response.refused(f"'{self.info.name}' needs a language that it knows ({known})")
+                answers[place] = Response.refused(
+                    f"the model '{self.info.name}' needs the field 'language' with one of: {known}"
+                )
             else:
                 groups[name].append(place)
         for name, places in groups.items():
             for place, response in zip(places, self._heard(name, [batch[place] for place in places]), strict=True):
                 answers[place] = response
-        return answers
+        return [answers[place] for place in range(len(batch))]
 
     def _name(self, request: Request) -> str | None:
         spoken = _language(request)
@@ -140,11 +143,11 @@ def _language(request: Request) -> str | None:
 
 
 def _response(result: Any) -> Response:
-    if isinstance(result, Exception):  # there is nothing to hear, or not in this language
+    if isinstance(result, Exception):  # the recording is empty, or not in a language that the recogniser knows
         return Response.refused(str(result))
     text = result.get("transcript")
     if not isinstance(text, str):
         return Response.failed("the recogniser gave no transcript")
     response = Response(text=text, finish="stop", notes=() if text else (EMPTY,))
-    fault = result.get("fault")  # what was decoded before it went wrong is a transcript of something else
+    fault = result.get("fault")  # text that was decoded before a fault is not a transcript
     return replace(response, status="failed", reason=str(fault), finish=None) if fault else response

@@ -1,4 +1,4 @@
-"""Sound on its way to and from a service: as base64, as bytes of a file, as bare samples."""
+"""Converts sounds to and from the forms in which services take and give them: base64, files, samples without a header."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.audio.decode import read_audio
+from codec_bench.audio.read import read_audio
 from codec_bench.errors import AudioError
-from codec_bench.types import Audio, Request
+from codec_bench.types import Audio, Request, Sound
 
 
 class Base64(str):
-    """Text of letters, digits and `+/=:;,` only, which no format of text has to escape."""
+    """Text that consists only of letters, digits and `+/=:;,`, so that JSON does not have to escape it."""
 
     __slots__ = ()
 
@@ -30,27 +30,27 @@ def clips_of(request: Request) -> Iterator[Clip]:
     yield from (value for value in request.fields.values() if isinstance(value, Clip))
 
 
-def wav_base64(clip: Clip) -> Base64:
-    """A clip as a WAV file of 16 bits in base64."""
+def wav_base64(clip: Sound) -> Base64:
+    """A sound as a 16-bit WAV file in base64."""
     return Base64(base64.b64encode(wav_bytes(clip.read())), "ascii")
 
 
-def data_uri(clip: Clip) -> Base64:
-    """A clip as a WAV file in a `data:` address (RFC 2397)."""
+def data_uri(clip: Sound) -> Base64:
+    """A sound as a 16-bit WAV file in a `data:` URL (RFC 2397)."""
     return Base64(f"data:audio/wav;base64,{wav_base64(clip)}")
 
 
-def pcm16_base64(clip: Clip) -> str:
-    """A clip as bare samples in base64: 16 bits, little-endian, at the clip's rate."""
+def pcm16_base64(clip: Sound) -> str:
+    """The first channel of a sound as 16-bit little-endian samples in base64, without a header, at the sound's rate."""
     samples = np.clip(np.round(clip.read().samples[0] * 32768.0), -32768, 32767).astype("<i2")
     return base64.b64encode(samples.tobytes()).decode("ascii")
 
 
 def from_base64(text: Any) -> bytes:
-    """What base64 says; a `data:` address loses its head.
+    """Decodes base64, with or without the head of a `data:` URL.
 
     Raises:
-        AudioError: it is not base64.
+        AudioError: the text is not base64.
     """
     if not isinstance(text, str):
         raise AudioError(f"the answer's audio is {type(text).__name__}; expected base64")
@@ -63,10 +63,10 @@ def from_base64(text: Any) -> bytes:
 
 
 def from_pieces(parts: Sequence[Any]) -> bytes:
-    """What base64 in pieces says, whether each was coded by itself or one text was cut anywhere.
+    """Decodes base64 that came in pieces. Either each piece was coded separately, or one text was cut anywhere.
 
     Raises:
-        AudioError: it is not base64.
+        AudioError: the pieces are not base64.
     """
     if any(isinstance(part, str) and len(part) % 4 for part in parts):
         return from_base64("".join(map(str, parts)))
@@ -77,16 +77,16 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
     """The sound in an answer.
 
     Args:
-        data: a file of any kind that `read_audio` knows, or bare samples.
-        kind: `wav`, `mp3`, `flac`, ...; `pcm` for bare samples of 16 bits, little-endian, one channel.
-        rate_hz: rate of bare samples; a file says its own.
+        data: a file of any kind that `read_audio` knows, or samples without a header.
+        kind: `wav`, `mp3`, `flac`, ...; `pcm` for 16-bit little-endian samples of one channel without a header.
+        rate_hz: sample rate of `pcm`; a file states its own.
 
     Raises:
-        AudioError: it is not such a sound, or holds no samples.
+        AudioError: the data is not a sound of this kind, or holds no samples.
     """
     if not data:
         raise AudioError("the answer's audio is empty (0 bytes)")
-    # Some services send a file where bare samples were asked for.
+    # Some services send a WAV file when `pcm` was asked for.
     if kind.startswith("pcm") and data[:4] != b"RIFF":
         return Audio(np.frombuffer(data[: len(data) // 2 * 2], "<i2").astype(np.float32) / 32768.0, rate_hz)
     with tempfile.TemporaryDirectory(prefix="codec-bench-") as folder:
@@ -99,10 +99,10 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
 
 
 def joined(parts: list[Audio]) -> Audio:
-    """One sound after the other.
+    """Joins sounds end to end.
 
     Raises:
-        AudioError: they differ in rate or channels.
+        AudioError: the sounds differ in sample rate or channels.
     """
     if len({(part.sample_rate_hz, part.channels) for part in parts}) != 1:
         raise AudioError("the parts of the answer's audio differ in rate or channels")

@@ -1,10 +1,12 @@
-"""Audio longer than a model takes: cut with what was cut reported, or heard in windows whose answers are joined.
+"""Audio that is longer than a model takes.
+
+The audio is either cut, and the answer says how much was cut, or split into windows, and the answers to the windows are joined.
 
 Conventions
-    Sounds are brought to one channel at the rate that the model's adapter sends. Voices to imitate (`prompt_audio`) are
-    never cut or split.
-    A window ends where the sound is quietest in its last fifth, so that few words are cut through; windows do not overlap.
-    Only a request with one sound is split; where there are more, each is cut.
+    Every sound is converted to one channel at the rate that the model's adapter sends. The voice to imitate
+    (`prompt_audio`) is never cut or split.
+    A window ends at the quietest place in its last fifth, so that few words are split. Windows do not overlap.
+    Only a request with one sound is split. If a request has several sounds, each of them is cut.
 """
 
 from __future__ import annotations
@@ -15,23 +17,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.models.base import ModelInfo
+from codec_bench.models.info import ModelInfo
 from codec_bench.models.sound import joined
 from codec_bench.types import Audio, Message, Request, Response
 
 KEPT_WHOLE = "prompt_audio"
 FRAME_S = 0.1
-# Scripts that put no space between words: Thai, Lao, Khmer, Myanmar, kana, CJK and full-width forms.
+# Code points of scripts that put no space between words: Thai, Lao, Khmer, Myanmar, kana, CJK and full-width forms.
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF))
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What of a request a model is given.
+    """The requests that a model is given in place of one request.
 
     Args:
-        requests: one, or one a window; their sounds are in memory, one channel at the adapter's rate.
-        cut_s: seconds of sound that none of them holds.
+        requests: one request, or one per window. Their sounds are in memory: one channel at the adapter's rate.
+        cut_s: seconds of sound that were cut off and are in none of them.
     """
 
     requests: tuple[Request, ...]
@@ -39,38 +41,49 @@ class Heard:
 
 
 def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
-    """Reads the sounds of a request, and fits them to what the model takes.
+    """Reads the sounds of a request, and cuts or splits them to the length that the model takes.
 
     Args:
-        rate_hz: rate that the adapter sends.
+        request: the request, with sounds of any length and rate.
+        info: the facts of the model; `limit_s` and `window_s` say what it takes.
+        rate_hz: the sample rate that the adapter sends.
 
     Raises:
         AudioError: a sound cannot be read.
     """
-    limit, cut = info.limit_s if info.limit_s is not None else info.window_s, 0.0
-    split = info.window_s is not None and len(list(_cuttable(request))) == 1
+    limit_s = info.limit_s if info.limit_s is not None else info.window_s
+    window_s = info.window_s if len(list(_cuttable(request))) == 1 else None  # None: nothing is split
+    cut = 0.0
 
     def fit(clip: Clip, whole: bool) -> Clip:
         nonlocal cut
-        audio, seconds = clip.signal(rate_hz, None if whole or split else limit)
+        audio, seconds = clip.signal(rate_hz, limit_s if window_s is None and not whole else None)
         cut += seconds
         return Clip(audio)
 
     ready = replace_sounds(request, fit)
-    if not split:
+    if window_s is None or limit_s is None:
         return Heard((ready,), cut)
     audio = next(_cuttable(ready)).read()
-    if audio.duration_s <= limit:
+    if audio.duration_s <= limit_s:
         return Heard((ready,))
-    pieces = [Clip(Audio(audio.samples[:, a:b], rate_hz)) for a, b in windows(audio, info.window_s)]
-    return Heard(tuple(replace_sounds(ready, lambda clip, whole, p=p: clip if whole else p) for p in pieces))
+    pieces = [Clip(Audio(audio.samples[:, a:b], rate_hz)) for a, b in windows(audio, window_s)]
+
+    def window(piece: Clip) -> Request:
+        return replace_sounds(ready, lambda clip, whole: clip if whole else piece)
+
+    return Heard(tuple(map(window, pieces)))
 
 
 def windows(audio: Audio, window_s: float) -> list[tuple[int, int]]:
-    """Where to split one channel of sound: (first, last + 1) samples of windows that follow each other.
+    """Where to split one channel of sound.
 
     Args:
-        window_s: longest window; each but the last is at least four fifths of it.
+        audio: the sound `(1, samples)`.
+        window_s: length of the longest window. Every window except the last has at least four fifths of it.
+
+    Returns:
+        (first sample, last sample + 1) of each window. Each window begins where the one before it ends.
     """
     rate, signal = audio.sample_rate_hz, audio.samples[0]
     longest, frame = max(1, int(window_s * rate)), max(1, round(FRAME_S * rate))
@@ -79,7 +92,7 @@ def windows(audio: Audio, window_s: float) -> list[tuple[int, int]]:
         first = start + int(longest * 0.8)
         last = signal[first : start + longest]
         frames = last[: len(last) // frame * frame].reshape(-1, frame)
-        # Of equally quiet frames the last: silence throughout gives the longest windows.
+        # Of equally quiet frames the last one is taken, so that a silent recording gives the longest windows.
         quiet = (
             len(frames) - 1 - int(np.argmin((frames[::-1].astype(np.float64) ** 2).sum(axis=1))) if len(frames) else 0
         )
@@ -90,13 +103,17 @@ def windows(audio: Audio, window_s: float) -> list[tuple[int, int]]:
 
 
 def join(answers: Sequence[Response], heard: Heard) -> Response:
-    """One answer of those to each window; a window that failed fails the whole, and its reason says which.
+    """Joins the answers to the windows of one request. If a window failed, the answer is failed and names the window.
 
-    Texts are joined with a space, or with nothing between scripts that have none; sounds follow each other; usage and
-    latency add up.
+    Texts are joined with a space, or without one in scripts that put no space between words. Sounds are joined end to
+    end. Usage, latency and attempts are added.
+
+    Args:
+        answers: one answer per window, in order, up to the first that is not ok.
+        heard: the windows.
 
     Raises:
-        AudioError: windows answered with sounds of different rates.
+        AudioError: the windows' spoken answers differ in sample rate or channels.
     """
     last, count = answers[-1], len(heard.requests)
     cut, notes = heard.cut_s, list(dict.fromkeys(note for answer in answers for note in answer.notes))
@@ -104,27 +121,26 @@ def join(answers: Sequence[Response], heard: Heard) -> Response:
         return replace(last, cut_s=last.cut_s + cut)
     usage = {k: sum(a.usage.get(k, 0.0) for a in answers) for a in answers for k in a.usage}
     times = [a.latency_s for a in answers if a.latency_s is not None]
-    shared = dict(usage=usage, latency_s=sum(times) if times else None, attempts=sum(a.attempts for a in answers))  # fmt: skip
+    latency_s, attempts = sum(times) if times else None, sum(a.attempts for a in answers)
+    whole = replace(last, usage=usage, latency_s=latency_s, attempts=attempts, cut_s=cut)
     if last.status != "ok":
         reason = f"window {len(answers)} of {count}: {last.reason}"
-        return replace(last, reason=reason, cut_s=cut, notes=tuple(notes), **shared)
+        return replace(whole, reason=reason, notes=tuple(notes))
     texts = [a.text for a in answers if a.text is not None]
     sounds = [a.audio for a in answers if a.audio is not None]
     finishes = [a.finish for a in answers if a.finish is not None]
     return replace(
-        last,
+        whole,
         text=join_texts(texts) if texts else None,
         audio=joined(sounds) if sounds else None,
         first_s=answers[0].first_s,
         finish="length" if "length" in finishes else last.finish,
-        cut_s=cut,
         notes=(f"heard in {count} windows", *notes),
-        **shared,
     )
 
 
 def join_texts(texts: Sequence[str]) -> str:
-    """Texts one after the other, with a space where words have one."""
+    """Joins texts in order, with a space between them unless both sides are in a script without spaces."""
     out = ""
     for text in filter(None, (text.strip() for text in texts)):
         glue = "" if not out or (_is_unspaced(out[-1]) and _is_unspaced(text[0])) else " "
@@ -133,7 +149,12 @@ def join_texts(texts: Sequence[str]) -> str:
 
 
 def replace_sounds(request: Request, change: Callable[[Clip, bool], Clip]) -> Request:
-    """The request with other sounds; `change` is told whether a sound must stay whole."""
+    """The request with every sound replaced.
+
+    Args:
+        request: the request.
+        change: gives the new sound from the old one and whether it must stay whole (the voice to imitate).
+    """
     turns = tuple(
         Message(m.role, tuple(change(c, False) if isinstance(c, Clip) else c for c in m.content))
         for m in request.messages

@@ -1,8 +1,8 @@
-"""The process of one codec: does the steps it is asked for, tells of every one, and ends when its parent does.
+"""The process of one codec: runs the steps that it is asked for, reports each, and ends when its parent ends.
 
-It is started as `python -P -m codec_bench.profiling.child HANDLE`, so that the caller's main module is never run again. Messages to
-the parent are `("begin", step)`, `("alive",)`, `("end", step, sections)` and `("done",)`. Standard output belongs to nobody:
-codecs may print.
+It is started as `python -P -m codec_bench.profiling.child HANDLE`, so that the caller's main module is not run again. It sends
+its parent the messages `("begin", step)`, `("alive",)`, `("end", step, sections)` and `("done",)`. No message goes over
+standard output, so that codecs may print.
 """
 
 from __future__ import annotations
@@ -14,19 +14,23 @@ import sys
 import threading
 from multiprocessing.connection import Connection
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.codecs.adapt import CodecFault
 from codec_bench.engine.stage import describe
 from codec_bench.errors import UserError
 from codec_bench.profiling.settings import NotApplicable
 
+if TYPE_CHECKING:
+    from codec_bench.engine.running import Running
+    from codec_bench.store.record import Run
+
 _LONGEST = 500  # characters of a reason; torch writes pages about weights that do not fit
-_ALIVE_S = 0.5  # a sign of life is sent at most this often: a stream calls its codec many times a second
+_ALIVE_S = 0.5  # seconds between two `alive` messages, at least: a stream calls its codec many times a second
 
 
 def serve(pipe: Connection) -> None:
-    """Does what the first message asks for, then tells its parent that it is done."""
+    """Runs what the first message asks for, then tells the parent that it is done."""
     kind, request = pipe.recv()
     threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
     (_quality if kind == "quality" else _codec)(pipe, request)
@@ -51,7 +55,7 @@ def _codec(pipe: Connection, request: Any) -> None:
             sections = {name: {"state": "ok", **found} for name, found in measuring.step(step).items()}
         except NotApplicable as reason:
             sections = _all(STEPS[step], "not applicable", str(reason))
-        except Exception as error:  # a codec of the caller's own may raise anything; it is told, not raised
+        except Exception as error:  # own code may raise anything: its section has failed, and the other steps go on
             sections = _all(STEPS[step], "failed", sentence(error))
         pipe.send(("end", step, json.loads(json.dumps(sections, default=_plain))))
         if step in NEEDED and any(s["state"] == "failed" for s in sections.values()):
@@ -63,12 +67,12 @@ def _all(names: tuple[str, ...], state: str, reason: str) -> dict[str, dict[str,
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not know: NumPy's numbers as Python's, and whatever else a codec of the caller's own declares as text."""
+    """Values that JSON does not know: NumPy's numbers become Python's, anything else becomes text."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
 def sentence(error: BaseException) -> str:
-    """An error as one sentence: what is written for people as it is, anything else with its kind."""
+    """An error as one sentence: the message of our own errors as it is, any other with the name of the exception."""
     text = " ".join(str(error).split()) if isinstance(error, UserError | CodecFault) else describe(error)
     return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
@@ -85,10 +89,11 @@ class _Alive:
 
 
 def _quality(pipe: Connection, request: dict[str, Any]) -> None:
-    """The engine's own run over codecs and metrics. Whoever ends this process ends its workers with it."""
-    from codec_bench.api import Running, evaluate
+    """Runs the engine over codecs and metrics. When this process is ended, its workers end too."""
+    from codec_bench.engine.running import Running
+    from codec_bench.report.results import write_results
 
-    # The engine closes its workers on its way out, which a signal that just kills would not let it do.
+    # As an exception, the signal lets the engine close its workers before the process ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
     def progress(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
@@ -97,11 +102,24 @@ def _quality(pipe: Connection, request: dict[str, Any]) -> None:
     running = Running(**request.pop("running"), progress=progress)
     pipe.send(("begin", "quality"))
     try:
-        evaluate(**request, running=running)
+        run = _evaluate(request, running)
+        write_results(run, page=running.page)
     except UserError as error:
         pipe.send(("error", error))
         return
     pipe.send(("end", "quality", {}))
+
+
+def _evaluate(request: dict[str, Any], running: Running) -> Run:
+    from codec_bench.data import data_name, open_source
+    from codec_bench.engine.evaluation import Evaluation, execute
+    from codec_bench.registry import names
+
+    data, seed, limit = request["data"], request["seed"], request["limit"]
+    source = open_source(data, limit=limit, seed=seed if limit is not None else None)
+    asked = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
+    evaluation = Evaluation(request["codec"], names(request["metrics"]), source, asked, dict(request["options"]))
+    return execute(evaluation, request["out"], running)
 
 
 def main() -> None:

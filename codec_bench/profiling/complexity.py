@@ -1,13 +1,13 @@
-"""Parameters and multiply-accumulates per second of audio, encoder and decoder apart.
+"""Parameters, and multiply-accumulates per second of audio, of encoder and decoder separately.
 
-Parameters belong to the side whose operations read them; those that both read (codebooks, mostly) are counted for both, and
-once in the total. Numbers that were learnt but are no parameters in torch's sense (codebooks kept as buffers) stand beside them.
+A parameter counts for the side whose operations read it. One that both sides read, such as a codebook, counts for both,
+and once in the total. Learnt numbers that torch does not call parameters (codebooks kept as buffers) are given separately.
 
-Multiply-accumulates are those of torch's matrix products, convolutions, attention and recurrent layers, half of what
-`torch.utils.flop_counter` calls floating-point operations; recurrent layers and attention that torch runs as one fused operation,
-which it does not count, are added here. Not counted: additions and products element by element, normalisation, activations, lookups, sums,
-sorting and Fourier transforms; their operators are listed with the elements they wrote. Nothing outside of torch (NumPy,
-numba, Triton, ONNX, other programs) is seen at all.
+Multiply-accumulates are those of torch's matrix products, convolutions, attention and recurrent layers: half of what
+`torch.utils.flop_counter` calls floating-point operations. That counter leaves out recurrent layers and attention that
+torch runs as one fused operation; they are added here. Not counted are element-wise additions and products, normalisation,
+activations, lookups, sums, sorting and Fourier transforms; their operators are listed with the elements that they wrote.
+Computation outside of torch (NumPy, numba, Triton, ONNX, other programs) is not seen at all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codec_bench.profiling.settings import NotApplicable, Settings
 
 _LISTED = 8
 _DEPTH = 4
-# What moves or names numbers, and computes nothing.
+# Operators that move or select numbers and compute nothing.
 _FREE = (
     "view", "reshape", "permute", "transpose", "t.", "expand", "slice", "select", "squeeze", "unsqueeze", "alias", "detach", "clone",
     "copy", "empty", "zeros", "ones", "full", "arange", "as_strided", "cat", "stack", "split", "chunk", "_to_copy", "lift", "item",
@@ -34,11 +34,11 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     """Counts one pass of one clip through encoder and decoder.
 
     Raises:
-        NotApplicable: nothing of torch is in the codec.
+        NotApplicable: the codec has no torch module.
     """
     modules = _modules(codec)
     if not modules:
-        raise NotApplicable("no torch module was found in it, and nothing else can be counted")
+        raise NotApplicable("it has no torch module, and only torch's operations can be counted")
     clip = material.exactly(min(settings.clip_s, 4.0))
     counter = _counting()
     with counter(modules) as of_encoder:
@@ -57,7 +57,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
 
 
 def _modules(codec: Any) -> list[Any]:
-    """The outermost torch modules among the attributes of an object, and of what it holds."""
+    """The torch modules in the attributes of an object, and in the objects there; without modules inside others."""
     if "torch" not in sys.modules:
         return []
     from torch import nn
@@ -101,19 +101,19 @@ def _state(modules: list[Any]) -> dict[str, int]:
 
 
 def len_of(used: set[int], modules: list[Any]) -> int:
-    """Numbers in the parameters whose storage is among `used`."""
+    """How many numbers the parameters hold whose storage is in `used`."""
     sizes = {p.untyped_storage().data_ptr(): p.numel() for m in modules for p in m.parameters()}
     return sum(n for key, n in sizes.items() if key in used)
 
 
 def _counting() -> Any:
-    """The class that watches torch's operations; made here because torch is only imported where it is used."""
+    """The class that watches torch's operations. It is made in a function because torch is imported only where it is used."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
     from torch.utils.flop_counter import flop_registry
 
-    # What torch.utils.flop_counter has no formula for: fused layers, and products that write in place or take a vector.
+    # Operators without a formula in torch.utils.flop_counter: fused layers, products in place or with a vector.
     fused = {
         torch.ops.aten.addmm_: _of_product,
         torch.ops.aten.baddbmm_: _of_product,
@@ -140,7 +140,7 @@ def _counting() -> Any:
             kwargs = kwargs or {}
             packet = func._overloadpacket
             if packet not in flop_registry and packet not in fused and func is not torch.ops.prim.device.default:
-                with self:  # under inference mode an operation made of others arrives whole
+                with self:  # in inference mode a composite operation is not split into its parts before
                     parts = func.decompose(*args, **kwargs)
                 if parts is not NotImplemented:
                     return parts
@@ -175,19 +175,19 @@ def _counting() -> Any:
 
 
 def _of_product(args: Any) -> int:
-    """A sum and the product of a matrix (or a batch of them) with another or with a vector."""
+    """A product of matrices, or of a matrix and a vector, that is added to something."""
     _, left, right = args[:3]
     return left.numel() * (right.shape[-1] if right.ndim > 1 else 1)
 
 
 def _of_mkldnn(args: Any) -> int:
-    """One direction of one recurrent layer over `(time, batch, features)`: two weights for every step."""
+    """One direction of one recurrent layer over `(time, batch, features)`: two weight matrices in every step."""
     steps, batch = args[0].shape[:2]
     return steps * batch * (args[1].numel() + args[2].numel())
 
 
 def _of_attention(args: Any) -> int:
-    """The two products of attention over `(batch, heads, time, features)`, as if nothing were masked."""
+    """The two matrix products of attention over `(batch, heads, time, features)`, without regard to masks."""
     query, key, value = args[:3]
     return query.shape[0] * query.shape[1] * query.shape[2] * key.shape[2] * (query.shape[3] + value.shape[3])
 

@@ -1,7 +1,7 @@
-"""Quality against bitrate: points from the engine's run, curves per family, delta rates against an anchor, and their order.
+"""Quality against bitrate: a curve per family of codecs, delta rates against an anchor, and checks of the order of points.
 
-A family is the codecs that differ in their operating point alone: `opus-12k` and `opus@24` are `opus`. Own code is grouped by the
-name in its `info`. The rate of a point is the one measured in the same run as its quality.
+A family is the codecs that differ only in their operating point: `opus-12k` and `opus@24` belong to `opus`. Own code is
+grouped by the name in its `info`. The bitrate of a point was measured in the same run as its quality.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
     """Codecs by family.
 
     Args:
-        labels: what each codec is called: its name, or for own code the name that it gives itself.
+        labels: what each codec is called: its registered name, or for own code the name in its `info`.
     """
     found: dict[str, list[str]] = {}
     for name, label in labels.items():
@@ -29,14 +29,14 @@ def families(labels: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Per metric and family, the points by rising bitrate.
+    """The points of each family, for each metric, in order of rising bitrate.
 
     Args:
         groups: as `families` gives them.
-        quality: per codec its metrics' summary entries; codecs without any are left out.
+        quality: for each codec the summary entries of its metrics; codecs without any are left out.
 
     Returns:
-        Metric to {"unit", "higher_is_better", "protocol", "families": {family: [{"codec", "bitrate_bps", "value", "ci95", "n"}]}}.
+        By metric {"unit", "higher_is_better", "protocol", "families": {family: [{"codec", "bitrate_bps", "value", "ci95", "n"}]}}.
     """
     out: dict[str, dict[str, Any]] = {}
     metrics = dict.fromkeys(m for entries in quality.values() for m in entries if m != "bitrate")
@@ -71,7 +71,7 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
 
 
 def delta_rates(found: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str, dict[str, dict[str, Any]]]:
-    """Bjøntegaard's delta rate of every other family, per metric: `value` as a fraction, or None and the `reason`.
+    """Bjøntegaard's delta rate of every other family, by metric: `value` as a fraction, or None with the `reason`.
 
     Args:
         found: as `curves` gives them.
@@ -88,7 +88,7 @@ def delta_rates(found: Mapping[str, Mapping[str, Any]], anchor: str) -> dict[str
                 if anchor not in points:
                     raise UserError(f"the anchor '{anchor}' has no value")
                 if facts["higher_is_better"] is None:
-                    raise UserError("neither direction of this metric is better")
+                    raise UserError("for this metric neither higher nor lower is better")
                 value = bd_rate(anchor=points[anchor], test=test, higher_is_better=facts["higher_is_better"])
                 out[metric][name] = {"value": value, "reason": None}
             except UserError as error:
@@ -109,9 +109,9 @@ def anchor_family(anchor: str, groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def order(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Per codec, where its quality is worse than that of a point of its family with fewer bits.
+    """Findings, by codec, for points whose quality is worse than that of the next lower bitrate of their family.
 
-    Within the two intervals it is noise and said to be so; beyond them it is suspect.
+    If the two intervals overlap, the difference may be chance and the finding is `ok`; otherwise it is `suspect`.
     """
     out: dict[str, list[dict[str, Any]]] = {}
     for metric, facts in found.items():
@@ -141,7 +141,7 @@ def order(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, An
 
 
 def _apart(before: Mapping[str, Any], after: Mapping[str, Any], higher: bool) -> bool:
-    """Whether the worse point's interval lies wholly beyond the better one's."""
+    """Whether the intervals of the two points do not overlap."""
     if not before["ci95"] or not after["ci95"]:
         return True
     return after["ci95"][1] < before["ci95"][0] if higher else after["ci95"][0] > before["ci95"][1]

@@ -1,4 +1,4 @@
-"""Runs each codec in a process of its own, and ends it when it does not answer."""
+"""Runs each codec in a process of its own, and ends that process when it does not answer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from codec_bench.profiling.steps import NEEDED, STEPS, Request
 
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 _ENDING_S = 20.0
-_HANGS_UP_TO = 2  # a codec that hangs twice is not asked for anything further
+_HANGS_UP_TO = 2  # after so many processes that hung or ended, nothing further is measured
 
 
 class Hangs(Exception):
-    """The process did not answer in time and was ended. `step` is what it was doing."""
+    """The process did not answer in time and was ended; `step` is the step that it was in."""
 
     def __init__(self, step: str, seconds: float) -> None:
         super().__init__(f"it did not answer for {seconds:g} s and was ended")
@@ -29,7 +29,7 @@ class Hangs(Exception):
 
 
 class Ended(Exception):
-    """The process ended by itself. `step` is what it was doing."""
+    """The process ended by itself; `step` is the step that it was in."""
 
     def __init__(self, step: str, how: str) -> None:
         super().__init__(f"its process ended ({how})")
@@ -39,17 +39,17 @@ class Ended(Exception):
 def converse(
     message: tuple[str, Any], *, limit_s: float, log: Path, threads: int | None = None
 ) -> Iterator[tuple[Any, ...]]:
-    """Starts a process, sends it one message, and gives what it says until it is done.
+    """Starts a process, sends it one message, and yields the messages that it sends until it is done.
 
     Args:
         message: as `child.serve` takes it.
-        limit_s: how long it may say nothing.
-        log: the file that its output is added to.
-        threads: of its libraries.
+        limit_s: seconds that it may take from one message to the next.
+        log: the file that its standard output and errors are added to.
+        threads: how many threads its libraries may use; None for their own choice.
 
     Raises:
-        Hangs: it said nothing for too long.
-        Ended: it ended without being done.
+        Hangs: it sent nothing for too long.
+        Ended: it ended before it was done.
     """
     environment = dict(os.environ)
     if threads is not None:
@@ -94,10 +94,10 @@ def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
 
 
 def measure(request: Request, log: Path, tell: Callable[[str], None]) -> dict[str, dict[str, Any]]:
-    """Every section of one codec's profile. What failed says so in one sentence; nothing is raised for a codec's faults.
+    """Every section of one codec's profile. A section that failed says why in one sentence; a codec's fault is not raised.
 
     Args:
-        request: what to measure; the steps that a fault takes down are followed by the others in a new process.
+        request: what to measure. After a fault the remaining steps run in a new process.
         log: the file that the codec's output goes to.
         tell: called with the name of every step that begins.
     """
@@ -114,7 +114,9 @@ def measure(request: Request, log: Path, tell: Callable[[str], None]) -> dict[st
                     tell(said[1])
                 elif said[0] == "end":
                     _, step, found = said
-                    if step != "load" or "load" not in sections:  # the first time is the one from an empty machine
+                    if (
+                        step != "load" or "load" not in sections
+                    ):  # later loads are quicker: the files are in memory by then
                         sections.update(found)
                     if step in left:
                         left.remove(step)
@@ -134,7 +136,7 @@ def measure(request: Request, log: Path, tell: Callable[[str], None]) -> dict[st
 def _skipped(
     sections: dict[str, dict[str, Any]], left: list[str], because: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """The sections that were never begun, as what they are."""
+    """Adds the sections of the steps that were never begun, as not measured."""
     reasons = [s["reason"] for s in because.values() if s.get("reason")]
     for step in left:
         for name in STEPS[step]:

@@ -1,17 +1,17 @@
-"""How far a codec looks ahead, found by changing its input from a time on and looking where its output begins to move.
+"""How far a codec looks ahead, found by changing its input from a time on and seeing from where its output changes.
 
-For a change at input sample t, the earliest output sample that moves is t - L: to give that sample, the codec has to have
-heard L samples more than up to its place. L depends on where t falls within a frame, so several places are tried:
-    algorithmic_samples   one frame and what it looks beyond it (largest L + 1 where there are no frames): the delay that no
-                          faster machine takes away.
+If the input changes at sample t, and the earliest output sample that changes is t - L, then the codec needs L input samples
+after the place of that output sample. L depends on where t lies within a frame, so several places are tried:
+    algorithmic_samples   one frame, and the look-ahead beyond it (the largest L + 1 if there are no frames). This delay
+                          remains on a machine of any speed.
     lookahead_samples     the largest L. A codec that waits for frames of F samples and looks no further has F - 1.
-    beyond_frame_samples  the smallest, at the best place within a frame: 0 for a causal codec, whatever its frame.
-All are what was seen for the changes that were tried, so they bound from below what there may be. Negative ones say that the
-output comes late: the codec delays without making up for it, or holds something back.
+    beyond_frame_samples  the smallest L, at the best place within a frame: 0 for a causal codec, whatever its frame.
+All three are lower bounds, since only some changes are tried. A negative value says that the output is late: the codec
+delays its output and does not compensate for the delay.
 
-A sample has moved when it differs by more than 1e-4 of the output's peak, and by more than four times what the codec
-differs by when it is given the same input twice. From t on the input is another sound altogether (once noise, once the same
-sound with half of full scale added or taken away), since a small change may leave all codes as they are.
+An output sample has changed if it differs by more than 1e-4 of the output's peak, and by more than four times the
+difference of two outputs for the same input. The input after t is replaced by another sound (once by noise, once by the
+same sound with half of full scale added or subtracted), since a small change may leave all codes as they are.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from codec_bench.profiling.settings import NotApplicable, Settings
 from codec_bench.types import Audio
 
 _TOLERANCE = 1e-4
-_PLACES = (0.45, 0.7)  # of the signal, where it is changed
+_PLACES = (0.45, 0.7)  # where the signal is changed, as shares of its length
 _WHOLE_SHARE = 0.05
 
 
@@ -33,7 +33,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     """Look-ahead of a codec.
 
     Raises:
-        NotApplicable: the same input does not give the same output, or nothing that is changed moves any output.
+        NotApplicable: the same input does not give the same output, or no change of the input changes the output.
     """
     rng = np.random.default_rng(settings.seed)
     clip = material.exactly(settings.latency_s)
@@ -52,7 +52,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     tolerance = max(_TOLERANCE * peak, 4 * noise)
     if noise > 0.01 * peak:
         raise NotApplicable(
-            f"the same input twice gives outputs that differ by {noise:.2g}, so no change can be traced"
+            f"two outputs for the same input differ by {noise:.2g}, so the effect of a change cannot be seen"
         )
     hop = _hop(codec.info.frame_rate_hz, rate)
     tried = []
@@ -64,9 +64,9 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         if first:
             tried.append((change, min(first)))
     if not tried:
-        raise NotApplicable("no change of the input moved any output")
+        raise NotApplicable("no change of the input changed the output")
     ahead = [change - earliest for change, earliest in tried]
-    # A change of a frame's last sample alone may leave its codes as they are, so that the next frame is the first to move.
+    # A change of only the last sample of a frame may leave its codes as they are; the next frame is then the first to change.
     of_place: dict[int, int] = {}
     for (change, _), samples_ahead in zip(tried, ahead):
         place = change % (hop or 1)
@@ -96,7 +96,7 @@ def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:
 
 
 def _changes(num_samples: int, hop: int | None) -> list[int]:
-    """Where to change the input: at five places within a frame, and once more at its two ends elsewhere in the signal."""
+    """Where to change the input: at five places within a frame, and at the two ends of another frame."""
     step = hop or num_samples // 41
     inside = sorted({0, step // 4, step // 2, 3 * step // 4, step - 1})
     first, second = (int(share * num_samples) // step * step for share in _PLACES)

@@ -13,16 +13,16 @@ from codec_bench.codecs.adapt import CodecFault, check_decoded, check_encoded, c
 from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Audio, Codes
 
-_LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of like lengths
+_LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of similar lengths
 
 
 class Material:
-    """The clips of one profile, read when they are needed.
+    """The clips of one profile, which are read when they are needed.
 
     Args:
         files: (id, path) of every clip.
-        codec: whose `info` says what it takes.
-        limit: no more clips than this are held in memory for the measurements that need a few.
+        codec: its `info` says which rates and channels it takes.
+        limit: how many clips are held in memory, at most, for the measurements that need a few.
     """
 
     def __init__(self, files: Sequence[tuple[str, str]], codec: Any, limit: int = 8) -> None:
@@ -30,12 +30,12 @@ class Material:
         self.unreadable: dict[str, str] = {}
 
     def ready(self, audio: Audio) -> list[Audio]:
-        """The pieces that the codec is given for a piece of audio, as the engine would give them."""
+        """What the codec is given for a clip, as the engine would give it: one piece, or one for each channel."""
         info = self._codec.info
         return split_channels(to_rate(audio, choose_rate(info.sample_rates_hz, audio.sample_rate_hz)), info.channels)
 
     def read(self) -> Iterator[tuple[str, Audio]]:
-        """Every clip that can be read, by its id; the others are noted."""
+        """Every clip that can be read, with its id. The others are put into `unreadable`."""
         for name, path in self.files:
             try:
                 audio = Audio.read(path)
@@ -45,7 +45,7 @@ class Material:
             yield name, audio
 
     def batches(self, batch_s: float) -> Iterator[list[tuple[str, Audio]]]:
-        """Clips of like lengths together, at most `batch_s` padded seconds at a time (or one clip)."""
+        """Batches of clips of similar lengths, each of at most `batch_s` padded seconds, or of one clip."""
         window: list[tuple[str, Audio]] = []
         for entry in self.read():
             window.append(entry)
@@ -56,7 +56,7 @@ class Material:
 
     @cached_property
     def few(self) -> list[Audio]:
-        """The first pieces, as the codec takes them; one of each clip.
+        """The first clips as the codec takes them, one piece of each.
 
         Raises:
             UserError: no clip can be read.
@@ -72,13 +72,15 @@ class Material:
         return out
 
     def cut(self, count: int, seconds: float) -> list[Audio]:
-        """The first few pieces, each cut to so many seconds."""
+        """The first `count` pieces, each cut to at most this many seconds."""
         clips = self.few[:count]
         return [Audio(c.samples[:, : max(1, round(seconds * c.sample_rate_hz))], c.sample_rate_hz) for c in clips]
 
     def exactly(self, seconds: float) -> Audio:
-        """One piece of exactly this length: clips of one rate and channel count after each other, again from the first
-        where they do not suffice."""
+        """One piece of exactly this length, made of clips of one rate and channel count one after another.
+
+        The clips are repeated if they are too short.
+        """
         first = self.few[0]
         fitting = [c for c in self.few if (c.sample_rate_hz, c.channels) == (first.sample_rate_hz, first.channels)]
         samples = np.concatenate([c.samples for c in fitting], axis=1)
@@ -99,10 +101,10 @@ def _fill(window: list[tuple[str, Audio]], batch_s: float) -> Iterator[list[tupl
 
 
 def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
-    """Codes of a batch.
+    """The codes of a batch.
 
     Raises:
-        CodecFault: another number of items, or codes out of range.
+        CodecFault: the codec gave another number of items, or codes out of range.
     """
     codes = codec.encode(list(pieces))
     check_encoded(codec.info.name, codes, len(pieces))
@@ -110,10 +112,10 @@ def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
 
 
 def decode(codec: Any, codes: Sequence[Codes], pieces: Sequence[Audio]) -> list[Audio]:
-    """Audio of a batch of codes, which must be as long as the pieces that they came from.
+    """The audio of a batch of codes, which must be as long as the pieces that were encoded.
 
     Raises:
-        CodecFault: another number of items, another length or rate, or samples that are not finite.
+        CodecFault: the codec gave another number of items, another length or rate, or samples that are not finite.
     """
     decoded = codec.decode(list(codes))
     check_decoded(codec.info.name, decoded, pieces)
@@ -121,7 +123,7 @@ def decode(codec: Any, codes: Sequence[Codes], pieces: Sequence[Audio]) -> list[
 
 
 def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Codes], list[Audio]]:
-    """Codes of a batch, and what they decode to."""
+    """The codes of a batch, and the audio that they decode to."""
     codes = encode(codec, pieces)
     return codes, decode(codec, codes, pieces)
 

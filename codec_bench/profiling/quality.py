@@ -1,4 +1,4 @@
-"""The engine's run over the profiled codecs, in a process that can be ended, with the hanging ones found out."""
+"""Runs the engine over the profiled codecs, in a process that is ended if it hangs, and finds the codec that hangs."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def measure(
     log: Path,
     tell: Callable[[str, int, int, int, float], None],
 ) -> dict[str, dict[str, Any]]:
-    """Per codec `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and the `run` they are in.
+    """The quality of each codec: `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and `run`.
 
-    All codecs are one run, which computes the reference's side once. Where that run says nothing for too long, the codecs
-    that it had not finished are run by themselves, and those that hang again are told apart.
+    All codecs are one run, so that features of the references are computed once. If that run does not answer for too long,
+    or ends, each codec is run by itself, which shows which of them is at fault. `run` is the folder of the run.
 
     Args:
         codecs: names.
-        request: arguments of `evaluate` beside codecs and folder.
-        folder: where run folders are made: `quality`, or `quality-2` where that is another run's.
-        limit_s: how long the engine may say nothing.
+        request: the other arguments of `evaluate`, except the run folder.
+        folder: where the run folder is made: `quality`, or `quality-2` and so on if that holds another run.
+        limit_s: seconds that the engine may take from one report to the next.
         log: the file that its output goes to.
         tell: called as `Running.progress` is.
 
     Raises:
-        UserError: an unknown metric and the like, which concerns all codecs.
+        UserError: an argument that concerns all codecs is wrong, such as the name of a metric.
     """
     try:
         run_folder = _evaluate(codecs, request, folder, limit_s, log, tell)

@@ -1,14 +1,14 @@
-"""Bitrates, and how much of its codebooks a codec uses, over a corpus.
+"""The bitrates of a codec over a corpus, and how much of its codebooks it uses.
 
-What each bitrate says
-    declared       what the codec's `info` says it spends.
-    nominal        what its codes take when packed, codebook by codebook at full size, from their number and cardinality.
-    measured       all bits that were sent (codes, packets, side information) over the seconds that were coded. It exceeds
-                   the nominal rate by the last, incomplete frame of every clip.
-    entropy-coded  what the codes would take if every codebook were coded by itself with an ideal code for their
+Bitrates
+    declared       the bitrate in the codec's `info`.
+    nominal        the bits of its codes, from their number and the number of entries of each codebook.
+    measured       all bits that were sent (codes, packets, side information) over the seconds that were coded. It is above
+                   the nominal bitrate because the last frame of a clip may be incomplete.
+    entropy-coded  the bits that the codes would take if each codebook were coded separately with an ideal code for its
                    frequencies, corrected for the bias of few tokens (Miller and Madow), plus packets and side bits.
-    joint          the same when each codebook is coded knowing the one before it; an upper bound of the true joint rate,
-                   and None where there are too few tokens to tell (see `stats/codebook.py`).
+    joint          the same if each codebook is coded with knowledge of the one before it. It is an upper bound of the true
+                   joint rate, and None if there are too few tokens (see `stats/codebook.py`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BUFFERED_CODES = 4_000_000
 
 
 class RateCounter:
-    """Counts the codes and packets of a corpus, batch by batch, and says what they take.
+    """Counts the codes and packets of a corpus, item by item.
 
     Args:
         info: the codec's declared facts.
@@ -66,7 +66,7 @@ class RateCounter:
         self._packet_bytes += map(len, codes.packets)
 
     def result(self) -> dict[str, Any]:
-        """Everything that was counted, as JSON values."""
+        """The bitrates, and the use of codebooks, as JSON values."""
         seconds = self._seconds
         streams = [stream.result(seconds) for stream in self._streams or []]
         other_bps = self._other_bits / seconds
@@ -84,7 +84,7 @@ class RateCounter:
             "streams": streams,
             "packets": self._packets(),
         }
-        reason = "its output is packets of bits, which have no codebooks"
+        reason = "it sends packets of bits, which have no codebooks"
         for key in ("entropy_coded_bps", "joint_bps"):
             parts = [s[key] for s in streams]
             known = bool(streams) and all(p is not None for p in parts)
@@ -120,7 +120,7 @@ class _Stream:
             self._count()
 
     def _count(self) -> None:
-        # Pairs are counted within a frame, so that items may be joined in time before they are.
+        # Items may be joined in time before counting, since pairs are counted within a frame only.
         if self._waiting and self.facts[0]:
             values = np.ascontiguousarray(np.concatenate(self._waiting, axis=1)).astype(np.int64)
             self._counts = self._counts + CodebookCounts.of(values, self.facts[1])
@@ -130,7 +130,7 @@ class _Stream:
         self._count()
         codebooks, cardinality, frame_rate_hz, name = self.facts
         use: CodebookSummary = summarise(self._counts)
-        # Codes sent once per utterance have no frame rate: what they cost is spread over the seconds.
+        # Codes that are sent once per utterance have no frame rate; their bits are divided by the seconds coded.
         per_s = frame_rate_hz or self._counts.frames / seconds
         books = []
         for book, row in zip(use.codebooks, self._counts.counts):
@@ -161,7 +161,7 @@ def _mean(values: list[float | None]) -> float | None:
 
 
 def _binned(row: np.ndarray) -> list[int]:
-    """Counts per entry, neighbouring entries together where there are more than `HISTOGRAM_BINS`."""
+    """Counts per entry; if there are more than `HISTOGRAM_BINS` entries, neighbours are counted together."""
     if len(row) <= HISTOGRAM_BINS:
         return row.tolist()
     edges = np.linspace(0, len(row), HISTOGRAM_BINS + 1).astype(int)[:-1]

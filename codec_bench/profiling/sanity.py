@@ -1,13 +1,14 @@
-"""Mistakes that real leaderboards have shown: delay, clipping, silence, wrong level, length, and wrong labels.
+"""Checks for mistakes that have been seen in real leaderboards: delay, clipping, silence, wrong level, length or labels.
 
-A finding is a dictionary: `check` (its name), `state` (`ok`, `suspect`, `failed` or `not applicable`), `found` (one
-sentence with the numbers), and `value` where there is one number. `suspect` says that somebody should look; it may be meant.
+A finding is a dictionary: `check` (the name of the check), `state` (`ok`, `suspect`, `failed` or `not applicable`),
+`found` (one sentence with the numbers), and `value` if there is one number. `suspect` says that somebody should look at
+it; it may be intended.
 
 Conventions
-    Delay in samples at the codec's rate, positive where the estimate is late. It is the peak of the cross-correlation of
-    the waveforms; where a codec does not keep the waveform (its peak is below `CORRELATED`), that of the envelopes,
-    which is good to about 5 ms.
-    Clipped is a sample of at least 0.999 that the reference does not have.
+    Delays are in samples at the codec's rate, positive if the estimate is late. The delay is where the cross-correlation
+    of the waveforms is largest. If a codec does not keep the waveform (the correlation is below `CORRELATED`), the
+    envelopes are correlated instead, which is accurate to about 5 ms.
+    A sample is clipped if its size is at least 0.999 and that of the reference is not.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from codec_bench.profiling.material import Material, recode
 from codec_bench.types import Audio
 
 CORRELATED = 0.3
-ENVELOPES_CORRELATED = 0.6  # envelopes of any two clips of speech have something in common
+ENVELOPES_CORRELATED = 0.6  # higher, since the envelopes of any two clips of speech correlate somewhat
 SHORT = (1, 7, 160, 801)  # samples
 _FULL_SCALE = 0.999
-_DELAY_SAMPLES = 2  # the smallest that is suspect; resamplers inside a codec move a sound by a fraction of a sample
+_DELAY_SAMPLES = 2  # the smallest suspect delay; resampling inside a codec delays by a fraction of a sample
 _ENVELOPE_DELAY_S = 0.01
 _ENVELOPE_HZ = 1000
 _LONGEST_DELAY_S = 0.5
@@ -34,16 +35,16 @@ _LEVEL_DB = 3.0
 _CLIPPED_SHARE = 1e-4
 _RATE_SHARE = 0.02
 _WAVE_TOLERANCE = 1e-4
-_LOOKAHEAD_SLACK_S = 0.003  # resamplers inside a codec, which nobody counts
+_LOOKAHEAD_SLACK_S = 0.003  # for resampling inside a codec, which its label does not include
 
 
 def finding(check: str, state: str, found: str, value: float | None = None) -> dict[str, Any]:
-    """One finding, see the module."""
+    """One finding; its keys are explained at the top of this module."""
     return {"check": check, "state": state, "found": found, "value": value}
 
 
 class SanityCounter:
-    """Looks at every estimate of a corpus beside its reference, both as the codec took and gave them."""
+    """Compares every estimate of a corpus with its reference, both at the codec's own rate."""
 
     def __init__(self) -> None:
         self._delays: list[tuple[int, float]] = []
@@ -54,7 +55,7 @@ class SanityCounter:
         self._worst_clip = ("", 0)
 
     def add(self, name: str, reference: Audio, estimate: Audio) -> None:
-        """Looks at one item."""
+        """Compares one item."""
         a, b = reference.samples, estimate.samples
         self._samples += b.size
         clipped = int(((np.abs(b) >= _FULL_SCALE) & (np.abs(a) < _FULL_SCALE)).sum())
@@ -78,7 +79,7 @@ class SanityCounter:
         self._envelope_delays.append((lag * hop / rate, peak))
 
     def findings(self, sample_rate_hz: int) -> list[dict[str, Any]]:
-        """What the whole corpus showed."""
+        """The findings over the whole corpus: delay, clipping, silence and level."""
         return [self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
 
     def _delay(self, rate: int) -> dict[str, Any]:
@@ -95,14 +96,16 @@ class SanityCounter:
             state = "suspect" if abs(lag_s) >= _ENVELOPE_DELAY_S else "ok"
             return finding("hidden delay", state, text, lag_s * rate)
         return finding(
-            "hidden delay", "not applicable", "neither waveforms nor envelopes of estimate and reference correlate"
+            "hidden delay",
+            "not applicable",
+            "neither the waveforms nor the envelopes of estimate and reference are similar enough",
         )
 
     def _clipping(self) -> dict[str, Any]:
         share = self._clipped / max(1, self._samples)
         text = f"{self._clipped} of {self._samples} samples reach full scale where the reference does not"
         if self._beyond:
-            text += f"; {self._beyond} lie beyond it and would be cut by any file of integers"
+            text += f"; {self._beyond} lie beyond full scale and would be cut in a file of integer samples"
         if self._clipped:
             text += f"; most in '{self._worst_clip[0]}'"
         return finding("clipping", "suspect" if share > _CLIPPED_SHARE else "ok", text, share)
@@ -120,16 +123,19 @@ class SanityCounter:
         level = float(np.median(self._levels))
         state = "suspect" if abs(level) > _LEVEL_DB else "ok"
         return finding(
-            "level", state, f"the estimates are {level:+.1f} dB against their references, in the median", level
+            "level",
+            state,
+            f"the level of the estimates is {level:+.1f} dB from that of their references (median)",
+            level,
         )
 
 
 def delay_of(reference: np.ndarray, estimate: np.ndarray, longest: int) -> tuple[int, float]:
-    """How much later `estimate` is, in samples, and the normalised cross-correlation there (its size, 0 to 1).
+    """By how many samples `estimate` is late, and the size of the normalised cross-correlation at that delay (0 to 1).
 
     Args:
         reference, estimate: `(samples,)` of equal length.
-        longest: the largest delay that is looked for, in both directions.
+        longest: the largest delay that is tried, in both directions.
     """
     from scipy.signal import correlate
 
@@ -158,7 +164,7 @@ def _rms(samples: np.ndarray) -> float:
 
 
 def probe(codec: Any, material: Material) -> list[dict[str, Any]]:
-    """What a codec does with very short and with silent input, with the same input twice, and with a batch."""
+    """Findings for very short input, for silence, for the same input twice, and for a batch."""
     clip = material.cut(1, 2.0)[0]
     return [_short(codec, clip), _silent(codec, clip), _repeatable(codec, clip), _batch(codec, material)]
 
@@ -210,15 +216,15 @@ def _batch(codec: Any, material: Material) -> dict[str, Any]:
 
 
 def labels(info: CodecInfo, rate: dict[str, Any], latency: dict[str, Any]) -> list[dict[str, Any]]:
-    """Whether the codec is what its label says: its bitrate, its frame rate, its look-ahead.
+    """Compares the declared bitrate, frame rate and look-ahead of a codec with the measured ones.
 
     Args:
-        rate, latency: what was measured; `latency` may be without numbers.
+        info: what the codec declares. rate, latency: what was measured; `latency` may hold no numbers.
     """
     out = [_bitrate_label(info, rate)]
     frame = rate["streams"][0]["frame_rate_hz"] if rate["streams"] else None
     if frame and info.frame_rate_hz and abs(frame - info.frame_rate_hz) > 1e-3 * info.frame_rate_hz:
-        out.append(finding("frame rate", "suspect", f"declared {info.frame_rate_hz:g} Hz, its codes say {frame:g} Hz"))
+        out.append(finding("frame rate", "suspect", f"declared {info.frame_rate_hz:g} Hz, its codes have {frame:g} Hz"))
     if "lookahead_samples" in latency:
         out.append(_latency_label(info, latency))
     return out

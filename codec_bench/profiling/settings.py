@@ -1,4 +1,4 @@
-"""What a profile is asked for, and what a measurement says when it does not apply."""
+"""How thoroughly a profile is measured, and the exception of a measurement that does not apply to a codec."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How thoroughly each measurement is made. None of it changes what a number means.
+    """How thoroughly each measurement is made. These settings do not change what a number means.
 
     Args:
         clip_s: seconds of speech for the real-time factor at batch 1, and for counting operations.
-        repeats: how often that clip is coded; the median counts.
-        latency_s: seconds of the signals that are perturbed; a codec that looks further ahead is said to need it all.
+        repeats: how often that clip is coded; the median is reported.
+        latency_s: seconds of the signal that is changed to find the look-ahead; a codec that looks further ahead than
+            that is reported to need the whole signal.
         stream_s: seconds that are streamed.
-        robust_clips, robust_s: how many clips are re-encoded, amplified and shifted, each cut to so many seconds.
+        robust_clips: how many clips are re-encoded, amplified and shifted. robust_s: seconds that each is cut to.
         reencodings: how often decoded audio is encoded again.
-        gains_db: changes of level.
-        shift_samples: samples put in front of a clip.
-        players: how many clips' audio is kept for the page.
+        gains_db: the changes of level that are tried, in dB.
+        shift_samples: how many samples a clip is moved by.
+        players: of how many clips the decoded audio is kept, to be played on the page.
         time_limit_s: how long one call of a codec may take before it counts as hanging.
-        threads: of the codec's process; None for as many as the libraries take.
-        seed: of noise and of the part of the data that is taken.
+        threads: how many threads the codec's process may use; None for as many as its libraries take.
+        seed: decides the noise and which samples `limit` takes.
     """
 
     clip_s: float = 10.0
@@ -45,4 +46,4 @@ class Settings:
 
 
 class NotApplicable(Exception):
-    """A measurement that this codec has no answer to; the message is the reason, one sentence."""
+    """A measurement does not apply to this codec; the message says why, in one sentence."""

@@ -1,14 +1,16 @@
-"""How fast a codec is and how much memory it takes, in a process that did nothing else before.
+"""How fast a codec is and how much memory it needs, measured in a process that has done nothing else before.
 
-What each number says
-    load_s               from the start of loading to a codec that can be used, libraries included. Whether its files were
-                         in the machine's memory already is not known.
-    real_time_factor     seconds of computing per second of audio, one clip at a time, the median of several; lower is
-                         better, below 1 keeps up. Encoder and decoder apart. The first, warming call does not count.
-    audio_hours_per_hour how much audio goes through encoder and decoder in batches of like lengths; higher is better.
-    memory               the highest resident size of the process (CPU), and of tensors on the GPU where there is one.
+Measurements
+    load_s               seconds of loading the codec, its libraries included. They depend on whether its files were in the
+                         machine's memory already, which is not known.
+    real_time_factor     seconds of computing per second of audio, one clip at a time, as the median of several runs. Lower
+                         is better, and below 1 the codec is faster than real time. Encoder and decoder are also given
+                         separately. A first call to warm up does not count.
+    audio_hours_per_hour hours of audio that pass through encoder and decoder in one hour, in batches of similar lengths.
+                         Higher is better.
+    memory               the largest resident size of the process, and the largest size of tensors on the GPU if it has one.
 
-Timings compare only on one machine, with one number of threads: both stand beside them.
+Timings can be compared only on the same machine with the same number of threads. Both are recorded with them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 class PeakMemory:
-    """The highest memory use since it was made, of this process and of a GPU.
+    """The highest memory use of this process, and of its tensors on a GPU, since this object was made.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -44,14 +46,14 @@ class PeakMemory:
             _CLEAR.write_text("5")  # forget the highest resident size so far
             self.since_start = False
         except OSError:
-            pass  # then it is that of the whole process so far
+            pass  # then the peak is that since the start of the process
         if self._gpu:
             import torch
 
             torch.cuda.reset_peak_memory_stats(self._gpu)
 
     def result(self) -> dict[str, Any]:
-        """Bytes; `resident_since_start` says that an earlier peak could not be forgotten."""
+        """The peaks in bytes; `resident_since_start` says that the peak is that since the start of the process."""
         out: dict[str, Any] = {"resident_bytes": _peak_resident(), "resident_since_start": self.since_start}
         if self._gpu:
             import torch
@@ -72,7 +74,7 @@ def _peak_resident() -> int:
 
 
 def threads() -> dict[str, Any]:
-    """How many threads the libraries that are loaded use, and how many cores this process may run on."""
+    """How many threads the loaded libraries use, and how many cores this process may run on."""
     out: dict[str, Any] = {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     }
@@ -86,7 +88,7 @@ def threads() -> dict[str, Any]:
 
 
 def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
-    """Builds a codec; returns it with the seconds and the memory that it took."""
+    """Builds a codec; returns it, and the seconds and the memory that this took."""
     memory = PeakMemory(device)
     start = perf_counter()
     codec = build()
@@ -120,7 +122,7 @@ def single(codec: Any, material: Material, settings: Settings, device: str) -> d
 
 
 class BatchClock:
-    """Adds up what batches of a corpus took.
+    """Adds up the time and the memory of the batches of a corpus.
 
     Args:
         device: as for `PeakMemory`.
@@ -135,7 +137,7 @@ class BatchClock:
         self._items = self._batches = 0
 
     def begin(self) -> None:
-        """Looks at memory from here on, up to the next `add`."""
+        """Starts watching the memory of a batch; `add` ends it."""
         self._memory = PeakMemory(self._device)
 
     def add(self, audio_s: float, items: int, encode_s: float, decode_s: float) -> None:
@@ -149,7 +151,7 @@ class BatchClock:
             self._peak[key] = max(self._peak.get(key, 0), value)
 
     def result(self) -> dict[str, Any]:
-        """Audio-hours per hour, and what they rest on."""
+        """Hours of audio per hour, and what they were measured on."""
         wall_s = self._encode_s + self._decode_s
         per_hour = lambda seconds: self._audio_s / seconds if seconds > 0 else None  # noqa: E731
         return {

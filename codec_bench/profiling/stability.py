@@ -1,12 +1,12 @@
-"""Do the tokens stay what they are: when decoded audio is encoded again, louder, quieter, or a sample later?
+"""Whether the codes stay the same when decoded audio is encoded again, or a clip is louder, quieter or a sample later.
 
-Agreement is the share of codes that are the same in the same place, per codebook, 1 is best. It is given
-    for re-encoding  after every round, against the codes of the original (`with_first`) and of the round before
-                     (`with_previous`): the first falls where codecs drift, the second rises to 1 where they settle.
-    for a gain       against the codes of the clip as it is. The clip is attenuated first so that nothing clips.
-    for a shift      against the codes of the clip without the samples in front: the frame grid stays, the sound moves.
-`wave_snr_db` compares what the changed clip decodes to, the change undone, with what the plain one decodes to: it is the one
-number that codecs without tokens have.
+Agreement is the share of codes that are equal in the same place, for each codebook; 1 is best. It is given
+    for re-encoding  after every round, with the codes of the original (`with_first`) and with those of the round before
+                     (`with_previous`). The first falls if a codec drifts; the second rises to 1 if it settles.
+    for a gain       with the codes of the unchanged clip. The clip is attenuated first, so that it does not clip.
+    for a shift      with the codes of the unshifted clip: the frames stay where they are, and the sound moves.
+`wave_snr_db` compares the decoded changed clip, after the change was undone, with the decoded unchanged clip. It is the
+only number for codecs without codes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     return {
         "clips": len(clips),
         "tokens": sum(np.asarray(s.values).size for c in codes for s in c.streams),
-        "tokens_reason": None if codes[0].streams else "its output is packets of bits, which have no codes to compare",
+        "tokens_reason": None if codes[0].streams else "it sends packets of bits, which have no codes to compare",
         "reencoding": _reencoding(codec, codes, waves, settings.reencodings),
         "gain": _gain(codec, quiet, settings.gains_db),
         "shift": _shift(codec, clips, codes, waves, settings.shift_samples),
@@ -73,7 +73,7 @@ def _shift(
 
 
 def agreement(codes: Sequence[Codes], others: Sequence[Codes]) -> list[float] | None:
-    """Per codebook (of all streams after each other) the share of equal codes; None where there are no codes."""
+    """The share of equal codes of each codebook, of all streams in turn; None if there are no codes."""
     if not codes[0].streams:
         return None
     same: list[float] = []

@@ -1,7 +1,7 @@
-"""The measurements of one codec in their order, and what each step gives.
+"""The measurements of one codec, in steps.
 
-A step gives one or more sections of the profile. A section is a dictionary with `state` (`ok`, `not applicable`, `failed`) and a
-`reason` for every state but ok; its numbers stand beside them.
+A step gives one or more sections of the profile. A section is a dictionary with its numbers, its `state` (`ok`,
+`not applicable` or `failed`), and a `reason` unless the state is `ok`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "stability": ("stability",),
     "probe": ("probe",),
 }
-"""Every step with the sections it gives. Speed comes before the corpus: its memory is that of one clip."""
+"""Every step with the sections that it gives. Speed comes before the corpus, so that its memory is that of one clip."""
 
 NEEDED = ("load", "contract")
-"""Without these nothing else is measured."""
+"""Steps that must succeed; if one fails, nothing else is measured."""
 
 _CONTRACT_S = 2.0
 _LEAST_BATCH_S = 1.0
@@ -40,15 +40,15 @@ _LEAST_BATCH_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the process of one codec is asked for.
+    """What the process of one codec is asked to measure.
 
     Args:
         codec: its name. options: further arguments of its class.
         files: (id, path) of every clip.
         device: `cpu` or `cuda:N`.
         settings: as for `profile`.
-        steps: those to do, in order. `load` is always done.
-        players: where to write what comes out of some clips, by their ids; empty for none.
+        steps: the steps to do, in order. `load` is always done.
+        players: files to write the decoded audio of some clips to, by the id of the clip.
     """
 
     codec: str
@@ -61,7 +61,7 @@ class Request:
 
 
 class Watched:
-    """A codec whose every call is announced, so that somebody notices when one does not return."""
+    """A codec that announces each of its calls, so that the parent notices a call that does not return."""
 
     def __init__(self, codec: Any, announce: Callable[[], None]) -> None:
         self._codec, self._announce = codec, announce
@@ -93,13 +93,14 @@ class Measuring:
         self._request, self._announce = request, announce
         self._codec: Any = None
         self._device = request.device
-        self._material: Material | None = None
+        self._material: Material  # set by the step `load`, which is always the first
 
     def step(self, name: str) -> dict[str, dict[str, Any]]:
-        """The sections that a step gives.
+        """Runs a step and gives its sections.
 
         Raises:
-            Exception: whatever the codec raises; `NotApplicable` where the step has no answer.
+            NotApplicable: the step does not apply to this codec.
+            Exception: the codec raised it.
         """
         return getattr(self, f"_{name}")()
 
@@ -111,7 +112,7 @@ class Measuring:
             lambda: load_codec(request.codec, device=request.device, **request.options), request.device
         )
         self._codec = Watched(codec, self._announce)
-        if getattr(codec, "where", "device") == "cpu":  # it always runs there, whatever was asked for
+        if getattr(codec, "where", "device") == "cpu":  # it runs on the CPU, whatever device was asked for
             self._device = "cpu"
         self._material = Material(request.files, codec)
         return {"info": asdict(codec.info), "load": {**took, "threads": speed.threads()}}
@@ -137,7 +138,8 @@ class Measuring:
         split = 0
         sample_rate_hz = material.few[0].sample_rate_hz
         for batch in material.batches(clock.batch_s):
-            pieces, owners = [], []
+            pieces: list[Any] = []
+            owners: list[str] = []
             for name, audio in batch:
                 ready = material.ready(audio)
                 split += len(ready) > 1
@@ -157,7 +159,7 @@ class Measuring:
         }
 
     def _coded(self, pieces: list[Any], clock: speed.BatchClock) -> tuple[list[Any], list[Any]]:
-        """A batch, in halves where memory does not suffice."""
+        """Codes and decoded audio of a batch. If memory does not suffice, the batch is split into halves."""
         from codec_bench.engine.worker import out_of_memory
 
         clock.begin()

@@ -1,10 +1,10 @@
-"""A codec piece by piece: what one step costs, and whether the whole signal comes out as it does offline.
+"""A codec that is fed piece by piece: the cost of a step, and whether the result equals that of coding the whole signal.
 
-step_ms                how much sound one step holds.
-encode_ms, decode_ms   computing per step, median (p50) and 95th percentile (p95). The first steps, which warm up, do not
-                       count. `keeps_up` says that the two p95 together stay below the step.
-wave_difference        largest difference of a sample from offline decoding of the whole signal; at most 1e-4 is equal.
-codes_equal            share of codes that are the same as offline, at least 0.9999 is equal.
+step_ms                length of the audio in one step.
+encode_ms, decode_ms   computing time of a step, median (p50) and 95th percentile (p95). The first steps do not count, as
+                       they warm up. `keeps_up` says that the sum of the two p95 is below the length of the step.
+wave_difference        largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.
+codes_equal            share of codes that are equal to those of the whole signal; from 0.9999 on it counts as equal.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _WARM_STEPS = 3
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Streams one clip and compares with coding it whole.
+    """Streams one clip and compares the result with that of coding it as a whole.
 
     Raises:
-        NotApplicable: the codec has no streaming way of coding.
+        NotApplicable: the codec cannot stream.
     """
     if not callable(getattr(codec, "streaming", None)):
-        raise NotApplicable("it has no streaming way of coding")
+        raise NotApplicable("it cannot stream: it has no method `streaming`")
     try:
         stream = codec.streaming()
     except (UserError, NotImplementedError) as error:
-        raise NotApplicable(getattr(error, "message", None) or "it has no streaming way of coding") from error
+        raise NotApplicable(getattr(error, "message", None) or "it cannot stream") from error
     clip = material.exactly(settings.stream_s)
     (offline_codes,), (offline,) = recode(codec, [clip])
     encode_s, decode_s = [], []
@@ -81,7 +81,7 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
 
 
 def _equal_codes(pieces: list[Codes], whole: Codes) -> float | None:
-    """Share of the codes of the whole signal that the pieces have in the same place; None for a bitstream."""
+    """The share of equal codes between the pieces and the whole signal; None for a codec without codes."""
     if not whole.streams:
         return None
     same = total = 0

@@ -1,4 +1,4 @@
-"""What people look at: tables for the terminal, and one self-contained HTML page with sound and plots.
+"""What people look at: tables for the terminal, and HTML pages with sound and plots, each in one file.
 
-This room reads the store's records and the statistics made from them, nothing else.
+This room reads only the records of the store and the statistics that are made from them.
 """

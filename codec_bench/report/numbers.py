@@ -1,9 +1,9 @@
-"""How numbers and names are written, the same in the terminal and on the page.
+"""How numbers and names are written in the terminal and on the page.
 
 Conventions
-    A number is written with as many decimals as its interval deserves (up to the first digit of the half width that is
-    not zero, one more where that is a 1), at least with three digits, since tables are copied into papers, and at most
-    with four decimals. One column has one number of decimals.
+    The decimals of a number follow from its interval: they end at the first digit of the half width that is not zero, or
+    one digit later if that digit is a 1. A number has at least three digits, since tables are copied into papers, and at
+    most four decimals. All numbers of a column have the same number of decimals.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u206
 def split_name(metric: str) -> tuple[str, str]:
     """The metric's name and what follows it: `wer[pocketsphinx]` is `("wer", "pocketsphinx")`, `sim@tf32` `("sim", "@tf32")`."""
     match = _METRIC.match(metric)
-    if match is None:  # code of one's own, or a name of somebody else's making
+    if match is None:  # own code, or a name from another package
         return metric, ""
     return match["name"], " ".join(filter(None, (match["argument"], match["point"])))
 
 
 def family(system: str) -> str:
-    """The codec without its operating point: `opus-12k` is `opus`, `encodec-24khz@6` is `encodec-24khz`."""
+    """The name of a codec without its operating point: `opus-12k` is `opus`, `encodec-24khz@6` is `encodec-24khz`."""
     return _OPERATING_POINT.sub("", system) or system
 
 
 def shown_unit(unit: str) -> tuple[float, str]:
-    """Factor and unit in which values of this unit are shown: bits per second as kbps."""
+    """The unit in which values are shown, and the factor to it: bits per second are shown as kbps."""
     return (1e-3, "kbps") if unit in ("bps", "bit/s") else (1.0, unit)
 
 
 def entries(summary: Mapping[str, Any], metric: str) -> list[dict[str, Any]]:
-    """One metric's entries of all systems that have it."""
+    """The entries of one metric, of all systems that have it."""
     found = (system["metrics"].get(metric) for system in summary["systems"].values())
     return [entry for entry in found if entry]
 
 
 def without_estimate(system: Mapping[str, Any]) -> int:
-    """How many of a system's items gave nothing to score: they are missing from every metric."""
+    """How many items of a system have no estimate, and so no value of any metric."""
     counts = [entry["missing"].get("no_estimate", 0) for entry in system["metrics"].values()]
     return min(counts, default=0)
 
 
 def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The summary's reasons with those of several systems as one: `systems` in their place, counts added."""
+    """The reasons of a summary, with equal reasons of several systems as one: it has `systems`, and counts are added."""
     groups: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in reasons:
         key = (row["metric"], row["status"], row["reason"])
@@ -62,19 +62,19 @@ def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def decimals(column: Iterable[Mapping[str, Any]], factor: float = 1.0) -> int:
-    """Decimals for a column of summary entries: what the median interval deserves, and at least three digits."""
+    """How many decimals a column of summary entries gets: by its median interval, and at least three digits."""
     column = [entry for entry in column if entry["value"] is not None]
     halves = sorted(factor * (e["ci95"][1] - e["ci95"][0]) / 2 for e in column if e["ci95"])
     halves = [half for half in halves if half > 0]
     least = three_digits([e["value"] for e in column], factor)
     if not halves:
         return least
-    # Typical, not narrowest: a system at the metric's ceiling would give all others decimals that say nothing.
+    # The median and not the narrowest: a system at the ceiling of a metric would give all others meaningless decimals.
     return max(least, _clamp(-math.floor(math.log10(halves[len(halves) // 2] / 2))))
 
 
 def three_digits(values: Iterable[float | None], factor: float = 1.0) -> int:
-    """Decimals that show three digits of a typical (the median) value."""
+    """How many decimals show three digits of the median value."""
     sizes = sorted(abs(factor * value) for value in values if value)
     return _clamp(2 - math.floor(math.log10(sizes[len(sizes) // 2]))) if sizes else 3
 
@@ -84,22 +84,81 @@ def _clamp(count: int) -> int:
 
 
 def number(value: float | None, places: int, *, sign: bool = False) -> str:
-    """The number with a true minus sign, and a plus sign where asked; `–` where there is none."""
+    """The number with a true minus sign, and with a plus sign if `sign`; `–` if there is no number."""
     if value is None:
         return "–"
     text = f"{value:{'+' if sign else ''}.{places}f}"
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
-def half_width(entry: Mapping[str, Any], places: int, factor: float = 1.0) -> str:
-    """`±0.02`: half the interval, or nothing where there is none."""
+def spread(entry: Mapping[str, Any], places: int, factor: float = 1.0) -> str:
+    """The interval: `±0.02` if its two sides are equal within a tenth, else `[0.88, 0.97]`; empty if there is none.
+
+    An interval that carries a note ends with an asterisk.
+    """
     if not entry["ci95"]:
         return ""
-    return f"±{factor * (entry['ci95'][1] - entry['ci95'][0]) / 2:.{places}f}"
+    low, high = entry["ci95"]
+    below, above = entry["value"] - low, high - entry["value"]
+    mark = "*" if entry.get("note") else ""
+    if abs(above - below) <= 0.1 * (above + below) / 2:
+        return f"±{factor * (high - low) / 2:.{places}f}{mark}"
+    return f"[{number(factor * low, places)}, {number(factor * high, places)}]{mark}"
+
+
+def interval_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """Why values have no interval, and what to know of those that have one: one sentence each, with what it is about.
+
+    Args:
+        entries: (system, metric, entry of the summary), of all systems.
+    """
+    told: dict[tuple[bool, str], list[tuple[str, str]]] = {}
+    every = []
+    for system, metric, entry in entries:
+        if entry["value"] is None:
+            continue
+        every.append((plain(system), plain(metric)))
+        if entry.get("note"):
+            told.setdefault((entry["ci95"] is None, entry["note"]), []).append(every[-1])
+    sentences = []
+    for (without, note), where in told.items():
+        metrics, systems = ({pair[k] for pair in where} for k in (1, 0))
+        about = []
+        if metrics != {metric for _, metric in every}:
+            about.append(", ".join(dict.fromkeys(metric for _, metric in where)))
+        if systems != {system for system, metric in every if metric in metrics}:
+            about.append("of " + ", ".join(dict.fromkeys(system for system, _ in where)))
+        of = f" ({' '.join(about)})" if about else ""
+        sentences.append(f"no interval{of}: {note}" if without else f"* interval{of}: {note}")
+    return sentences
+
+
+def compared(entry: Mapping[str, Any]) -> float | None:
+    """The value by which a system is compared with others: over the samples for which all of them have one."""
+    common = entry.get("common")
+    return entry["value"] if common is None else common["value"]
+
+
+def common_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """Over how many samples the best values are found, if that is fewer than some system has; one sentence for each number.
+
+    Args:
+        entries: (system, metric, entry of the summary), of all systems.
+    """
+    told: dict[int, dict[str, None]] = {}
+    for _, metric, entry in entries:
+        if entry.get("common") is not None and entry["higher_is_better"] is not None:
+            told.setdefault(entry["common"]["n"], {})[plain(metric)] = None
+    return [
+        f"no best is marked ({', '.join(metrics)}): there is no sample for which all systems have a value"
+        if n == 0
+        else f"the best is found over the {n:,} samples for which all systems have a value ({', '.join(metrics)})"
+        for n, metrics in told.items()
+    ]
 
 
 def best(values: Mapping[Any, float | None], higher_is_better: bool | None) -> set[Any]:
-    """The keys with the best value; none where fewer than two have one, or where no direction is better."""
+    """The keys with the best value; empty if fewer than two have a value, or if neither direction is better."""
     known = {key: value for key, value in values.items() if value is not None}
     if len(known) < 2 or higher_is_better is None:
         return set()
@@ -108,7 +167,7 @@ def best(values: Mapping[Any, float | None], higher_is_better: bool | None) -> s
 
 
 def duration(seconds: float | None) -> str:
-    """`1.4 s`, `2 min 05 s`, `3 h 20 min`; `–` where it is not known."""
+    """A duration such as `1.4 s`, `2 min 05 s` or `3 h 20 min`; `–` if it is not known."""
     if seconds is None:
         return "–"
     if seconds < 59.95:
@@ -121,5 +180,5 @@ def duration(seconds: float | None) -> str:
 
 
 def plain(text: str) -> str:
-    """Text from data, safe to print: what steers a terminal or turns the direction of writing is replaced by `�`."""
+    """Text from data, safe to print: characters that control the terminal or the direction of writing become `�`."""
     return _CONTROLS.sub("�", text)

@@ -1,14 +1,15 @@
-"""What the terminal and the page say of a profile, in the same words: sections of rows, one cell per codec.
+"""The rows of a profile, in the words that terminal and page share: sections of rows, with one cell per codec.
 
 Conventions
-    The input is what `profile.json` holds. A cell is text; what does not apply, failed or was not measured is `–` with its
-    reason beside it, never a number.
+    The input is the content of `profile.json`. A cell is text. If a measurement does not apply, failed or was not made,
+    the cell is `–` and holds the reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from codec_bench.report import numbers
@@ -18,7 +19,11 @@ _MIB = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One codec's value of one row; `reason` says why there is none, `flag` that somebody should look at it."""
+    """The value of one codec in one row.
+
+    Args:
+        reason: why there is no value, or None. flag: whether somebody should look at the value.
+    """
 
     text: str
     reason: str | None = None
@@ -37,7 +42,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Rows that belong together; `note` says how they were measured, `without` are those that no codec has a number of."""
+    """Rows that belong together.
+
+    Args:
+        note: how they were measured. without: the rows in which no codec has a value.
+    """
 
     title: str
     note: str
@@ -46,70 +55,14 @@ class Section:
 
 
 def sections(profile: Mapping[str, Any]) -> list[Section]:
-    """Everything that is said of the codecs."""
+    """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    made = [
-        Section(
-            "Rate", "Counted over the data. Entropy-coded and joint rates are corrected for the bias of few tokens.",
-            [
-                _row(codecs, "declared bitrate", "kbps", "What its label says.", "rate", _declared),
-                _row(codecs, "nominal bitrate", "kbps", "What its codes take when packed.", "rate", lambda r: _kbps(r["nominal_bps"])),
-                _row(codecs, "measured bitrate", "kbps", "All bits that were sent, over the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
-                _row(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook by itself.", "rate", _entropy),
-                _row(codecs, "joint bitrate", "kbps", "With each codebook coded knowing the one before it: an upper bound.", "rate", _joint),
-                _row(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: _or(r["frame_rate_hz"], "{:g}", "it has no fixed frames")),
-                _row(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
-                _row(codecs, "tokens counted", "", "What the numbers of codes rest on.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
-            ],
-        ),
-        Section(
-            "Codebooks", "Over all codebooks; the page shows each. Entries that did not occur may just not have had a chance: see the tokens counted.",
-            [
-                _row(codecs, "codebooks × entries", "", "Codebooks of each stream, and their entries.", "rate", lambda r: _codes(r, lambda: _shape(r))),
-                _row(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
-                _row(codecs, "perplexity", "", "As many equally frequent entries would have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
-                _row(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
-            ],
-        ),
-        Section(
-            "Size", "Multiply-accumulates of torch's products, convolutions, attention and recurrent layers; nothing else is counted.",
-            [
-                _row(codecs, "parameters", "M", "Learnt numbers, each counted once.", "complexity", lambda c: _millions(c["parameters"])),
-                _row(codecs, "of the encoder", "M", "Those that encoding reads.", "complexity", lambda c: _millions(c["encoder"]["parameters"])),
-                _row(codecs, "of the decoder", "M", "Those that decoding reads.", "complexity", lambda c: _millions(c["decoder"]["parameters"])),
-                _row(codecs, "buffers", "M", "Other numbers that it keeps, codebooks among them.", "complexity", lambda c: _millions(c["buffers"])),
-                _row(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["encoder"]["macs_per_s"])),
-                _row(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["decoder"]["macs_per_s"])),
-            ],
-        ),
-        Section(
-            "Speed", speed_note(profile),
-            [
-                _row(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is better.", "speed", lambda s: _three(s["real_time_factor"])),
-                _row(codecs, "encoder", "", "Of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
-                _row(codecs, "decoder", "", "Of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
-                _row(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
-                _row(codecs, "peak memory, one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
-                _row(codecs, "peak memory, batched", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
-                _row(codecs, "peak GPU memory, batched", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
-                _row(codecs, "load time", "s", "From an empty process to a codec that can be used, libraries included.", "load", lambda s: f"{s['load_s']:.2f}"),
-            ],
-        ),
-        Section(
-            "Latency", "Look-ahead is found by changing the input from a time on; it bounds from below what there may be.",
-            [
-                _row(codecs, "algorithmic latency", "ms", "One frame and what it looks beyond it: the delay that no faster machine takes away; lower is better.", "latency", lambda c: _ahead(c, "algorithmic_ms")),
-                _row(codecs, "look-ahead", "ms", "How much later input an output sample needs at most, the wait for a whole frame included; lower is better.", "latency", lambda c: _ahead(c, "lookahead_ms")),
-                _row(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
-                _row(codecs, "beyond the frame", "samples", "At the best place within a frame: 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
-                _row(codecs, "streaming step", "ms", "How much sound one step of a stream holds.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
-                _row(codecs, "step, p50", "ms", "Computing per step, encoder and decoder, median.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
-                _row(codecs, "step, p95", "ms", "Computing per step, 95th percentiles of encoder and decoder added.", "streaming", _p95),
-                _row(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; at most 1e-4 is equal.", "streaming", _offline),
-            ],
-        ),
-        Section("Stability", "Share of codes that stay the same, the mean of all codebooks; higher is better.", _stability(codecs)),
-    ]  # fmt: skip
+    stability = Section(
+        "Stability",
+        "Share of codes that stay the same, the mean of all codebooks; higher is better.",
+        _stability(codecs),
+    )
+    made = [_rate(codecs), _codebooks(codecs), _size(codecs), _speed(profile), _latency(codecs), stability]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
         Section(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
@@ -119,7 +72,7 @@ def sections(profile: Mapping[str, Any]) -> list[Section]:
 
 
 def reasons(found: Sequence[Section], labels: Sequence[str]) -> list[tuple[str, str, str]]:
-    """Why cells have no number: (codecs, rows, reason), every reason once."""
+    """Why cells have no value: (codecs, rows, reason), with each reason once."""
     said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for section in found:
         for row in (*section.rows, *section.without):
@@ -139,7 +92,7 @@ def _some(names: list[str]) -> str:
 
 
 def speed_note(profile: Mapping[str, Any]) -> str:
-    """What the timings were measured on."""
+    """The device, the cores and the threads that the timings were measured with."""
     facts, how = profile["machine"], profile["how"]
     threads = sorted(
         {
@@ -152,11 +105,11 @@ def speed_note(profile: Mapping[str, Any]) -> str:
     parts = [f"{how['device']}: {device}", f"{facts.get('cores')} cores", f"torch threads: {', '.join(threads) or '–'}"]
     torch = profile["versions"].get("torch")
     parts.append(f"torch {torch}" if torch else "")
-    return "; ".join(filter(None, parts)) + ". Timings compare only on the same machine and threads."
+    return "; ".join(filter(None, parts)) + ". Timings can be compared only on the same machine with the same threads."
 
 
 def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Every finding that is not ok, with its codec's label: what failed first, then what is suspect."""
+    """Every finding that is not ok, with the label of its codec: failed ones first, then suspect ones."""
     rows = [
         (label(profile, name), finding)
         for name, codec in profile["codecs"].items()
@@ -167,7 +120,7 @@ def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
-    """(metrics, family, value, reason) of every delta rate; metrics that are refused for one reason share a row."""
+    """(metrics, family, value, reason) of every delta rate. Metrics without a value for the same reason share a row."""
     rows: dict[tuple[str, str], list[str]] = {}
     for metric, families in profile["bd_rate"].items():
         for family, entry in families.items():
@@ -184,8 +137,87 @@ def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
 
 
 def label(profile: Mapping[str, Any], name: str) -> str:
-    """What a codec is called in tables."""
+    """The name of a codec in tables."""
     return numbers.plain(profile["labels"].get(name, name))
+
+
+def _rate(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        _row(codecs, "declared bitrate", "kbps", "The bitrate that the codec declares.", "rate", _declared),
+        _row(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: _kbps(r["nominal_bps"])),
+        _row(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
+        _row(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", _entropy),
+        _row(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", _joint),
+        _row(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: _or(r["frame_rate_hz"], "{:g}", "it has no fixed frames")),
+        _row(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
+        _row(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
+    ]  # fmt: skip
+    return Section(
+        "Rate", "Counted over the data. Entropy-coded and joint rates are corrected for the bias of few tokens.", rows
+    )
+
+
+def _codebooks(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        _row(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: _shape(r))),
+        _row(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
+        _row(codecs, "perplexity", "", "How many equally frequent entries have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
+        _row(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
+    ]  # fmt: skip
+    return Section(
+        "Codebooks",
+        "Over all codebooks; the page shows each. With few tokens, entries may be missing by chance: see the tokens counted.",
+        rows,
+    )
+
+
+def _size(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        _row(codecs, "parameters", "M", "Learnt numbers; each counts once.", "complexity", lambda c: _millions(c["parameters"])),
+        _row(codecs, "of the encoder", "M", "Parameters that encoding reads.", "complexity", lambda c: _millions(c["encoder"]["parameters"])),
+        _row(codecs, "of the decoder", "M", "Parameters that decoding reads.", "complexity", lambda c: _millions(c["decoder"]["parameters"])),
+        _row(codecs, "buffers", "M", "Other stored numbers, for example codebooks that are kept as buffers.", "complexity", lambda c: _millions(c["buffers"])),
+        _row(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["encoder"]["macs_per_s"])),
+        _row(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["decoder"]["macs_per_s"])),
+    ]  # fmt: skip
+    return Section(
+        "Size",
+        "Multiply-accumulates of torch's products, convolutions, attention and recurrent layers; nothing else is counted.",
+        rows,
+    )
+
+
+def _speed(profile: Mapping[str, Any]) -> Section:
+    codecs = profile["codecs"]
+    rows = [
+        _row(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is better.", "speed", lambda s: _three(s["real_time_factor"])),
+        _row(codecs, "encoder", "", "The real-time factor of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
+        _row(codecs, "decoder", "", "The real-time factor of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
+        _row(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
+        _row(codecs, "peak memory, one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
+        _row(codecs, "peak memory, batched", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
+        _row(codecs, "peak GPU memory, batched", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
+        _row(codecs, "load time", "s", "Time to load the codec in a new process, its libraries included.", "load", lambda s: f"{s['load_s']:.2f}"),
+    ]  # fmt: skip
+    return Section("Speed", speed_note(profile), rows)
+
+
+def _latency(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        _row(codecs, "algorithmic latency", "ms", "One frame and the look-ahead beyond it. This delay remains on a machine of any speed; lower is better.", "latency", lambda c: _ahead(c, "algorithmic_ms")),
+        _row(codecs, "look-ahead", "ms", "How far the input after an output sample is needed, at most, with the wait for a whole frame; lower is better.", "latency", lambda c: _ahead(c, "lookahead_ms")),
+        _row(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
+        _row(codecs, "beyond the frame", "samples", "The look-ahead at the best place within a frame; 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
+        _row(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
+        _row(codecs, "step, p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
+        _row(codecs, "step, p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", _p95),
+        _row(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.", "streaming", _offline),
+    ]  # fmt: skip
+    return Section(
+        "Latency",
+        "Found by changing the input from a time on and seeing from where the output changes. All values are lower bounds.",
+        rows,
+    )
 
 
 def _row(
@@ -207,7 +239,7 @@ def _kbps(bps: float | None) -> str:
 
 
 def _three(value: float | None) -> str:
-    """Three digits, however small."""
+    """The number with three digits."""
     if value is None:
         return "–"
     return (
@@ -278,7 +310,7 @@ def _ahead(latency: Mapping[str, Any], key: str) -> Cell:
     value = latency[key]
     text = f"{value:.1f}" if key.endswith("ms") else f"{value:,}"
     if latency["whole_signal"]:
-        return Cell(f"≥ {text}", f"it looks at the whole signal, of which {latency['signal_s']:g} s were tried")
+        return Cell(f"≥ {text}", f"it looks at the whole signal; signals of {latency['signal_s']:g} s were tried")
     return Cell(text.replace("-", "−"))
 
 
@@ -312,18 +344,12 @@ def _stability(codecs: Mapping[str, Any]) -> list[Row]:
     rounds = max((len(s["reencoding"]) for s in measured), default=0)
     rows = []
     for number in range(rounds):
-        rows.append(
-            _row(
-                codecs, f"re-encoded {number + 1}×", "%", "Codes of decoded audio against the codes of the original.", "stability",
-                lambda s, n=number: _share(s["reencoding"][n]["with_first"] if n < len(s["reencoding"]) else None, s["tokens_reason"]),
-            )
-        )  # fmt: skip
+        what = "Codes of decoded audio compared with those of the original."
+        rows.append(_row(codecs, f"re-encoded {number + 1}×", "%", what, "stability", partial(_reencoded, number)))
     for place, entry in enumerate(measured[0]["gain"]):
-        for what, say in (
-            ("%", lambda s, p=place: _share(s["gain"][p]["agreement"], s["tokens_reason"])),
-            ("dB", lambda s, p=place: Cell(_snr(s["gain"][p]["wave_snr_db"]))),
-        ):
-            rows.append(_row(codecs, f"at {entry['gain_db']:+g} dB", what, _AGAINST[what], "stability", say))
+        name = f"at {entry['gain_db']:+g} dB"
+        rows.append(_row(codecs, name, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
+        rows.append(_row(codecs, name, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
     shift = measured[0]["shift"]["samples"]
     name = f"{shift} sample{'s' if shift != 1 else ''} later"
     rows.append(
@@ -335,9 +361,22 @@ def _stability(codecs: Mapping[str, Any]) -> list[Row]:
     return rows
 
 
+def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
+    rounds = stability["reencoding"]
+    return _share(rounds[number]["with_first"] if number < len(rounds) else None, stability["tokens_reason"])
+
+
+def _agreement_at_gain(place: int, stability: Mapping[str, Any]) -> Cell:
+    return _share(stability["gain"][place]["agreement"], stability["tokens_reason"])
+
+
+def _snr_at_gain(place: int, stability: Mapping[str, Any]) -> Cell:
+    return Cell(_snr(stability["gain"][place]["wave_snr_db"]))
+
+
 _AGAINST = {
-    "%": "Codes of the changed clip against those of the plain one.",
-    "dB": "What the changed clip decodes to, the change undone, against what the plain one decodes to: signal to noise.",
+    "%": "Codes of the changed clip compared with those of the unchanged clip.",
+    "dB": "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.",
 }
 
 

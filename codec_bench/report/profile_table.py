@@ -1,7 +1,7 @@
-"""The terminal's tables of a profile.
+"""Tables of a profile for the terminal.
 
 Conventions
-    Functions return rich renderables and print nothing. Text from data goes in as text, never as markup.
+    Functions return rich renderables and print nothing. Text from data is added as text, never as markup.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _LEAST_COLUMNS = 14
 
 
 def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
-    """Everything that the terminal says of a profile.
+    """All tables of a profile.
 
     Args:
-        profile: what `profile.json` holds.
-        width: columns of the terminal; the codecs are spread over as many blocks as it takes.
+        profile: the content of `profile.json`.
+        width: columns of the terminal; the codecs are spread over as many blocks as are needed.
     """
     names = list(profile["codecs"])
     labels = [label(profile, name) for name in names]
@@ -44,7 +44,7 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
         for texts in missing:
             table.add_row(*(Text(numbers.plain(text)) for text in texts))
-        parts += [Text("no number, because", style="bold"), table]
+        parts += [Text("why there is no number", style="bold"), table]
     quality = _quality(profile)
     if quality["systems"]:
         parts += [Text("quality", style="bold"), summary_table(quality, width=width)]
@@ -90,7 +90,7 @@ def _text(cell: Cell) -> Text:
 
 
 def _quality(profile: Mapping[str, Any]) -> dict[str, Any]:
-    """The metrics of all codecs as a run's summary, which has a table already."""
+    """The metrics of all codecs in the form of a run's summary, for `summary_table`."""
     return {
         "schema": 1,
         "systems": {
@@ -103,8 +103,8 @@ def _quality(profile: Mapping[str, Any]) -> dict[str, Any]:
 
 def _delta_rates(profile: Mapping[str, Any]) -> Group:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column, justify in (("metric", "left"), ("codec", "left"), ("BD-rate", "right"), ("", "left")):
-        table.add_column(column, justify=justify)
+    for column in ("metric", "codec", "BD-rate", ""):
+        table.add_column(column, justify="right" if column == "BD-rate" else "left")
     for texts in delta_rates(profile):
         table.add_row(*map(Text, texts))
     head = Text(f"bitrate at equal quality against {numbers.plain(profile['anchor'])}; lower is better", style="bold")

@@ -1,7 +1,7 @@
-"""The terminal's tables: a summary of systems and metrics, the failures, the comparison of two runs.
+"""Tables for the terminal: a summary of systems and metrics, the failures, and the comparison of two systems.
 
 Conventions
-    Functions return rich renderables and print nothing. Text from data goes in as text, never as markup.
+    Functions return rich renderables and print nothing. Text from data is added as text, never as markup.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ class _Column:
 
 
 def summary_table(summary: Mapping[str, Any], *, width: int | None = None) -> Table:
-    """Systems and metrics, each value with half the width of its 95 % interval.
+    """Systems and metrics, each value with its 95 % interval: half its width, or its two ends if it is not symmetric.
 
-    Systems are rows; where that is too wide and there are few systems, they become columns; else the metrics are
-    spread over several blocks. Under a system's name stands how many of its items failed, and so are missing from all
-    its numbers; where a metric lacks further values, a second line says on how many of how many a number rests. The
-    arrow says which way is better, bold is the best of the column; the unprocessed audio does not compete, and bitrates do not either: they are the price.
+    Systems are rows. If that is too wide and there are few systems, they become columns; otherwise the metrics are spread
+    over several blocks. Below the name of a system is the number of its items that failed and are missing from all its
+    numbers. If a metric lacks further values, a second line says on how many of how many items the number rests. An arrow
+    says which direction is better. The best value of a column is bold, except of bitrates and the unprocessed
+    audio. The best is found over the samples for which all systems have a value.
 
     Args:
         summary: as `codec_bench.stats.summary.summarise` gives it.
@@ -53,7 +54,7 @@ def summary_table(summary: Mapping[str, Any], *, width: int | None = None) -> Ta
         if sum(column.width + _GAP for column in turned) - 1 <= width:
             return _table(turned)
     blocks = _blocks(columns, room)
-    # As many blocks as it takes, and no last one with a single column where the others have many.
+    # The columns are spread evenly over the blocks, so that the last one is not much narrower than the others.
     even = next(narrow for narrow in range(room + 1) if len(_blocks(columns, narrow)) == len(blocks))
     blocks = _blocks(columns, even)
     if len(blocks) == 1:
@@ -65,7 +66,7 @@ def summary_table(summary: Mapping[str, Any], *, width: int | None = None) -> Ta
 
 
 def _blocks(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
-    """The columns in as few blocks as fit the room, at least one in each."""
+    """The columns in as few blocks as fit the room, with at least one column in each."""
     blocks: list[list[_Column]] = [[]]
     used = 0
     for column in columns:
@@ -78,11 +79,11 @@ def _blocks(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
 
 
 def _system_cell(name: str, entry: Mapping[str, Any]) -> Text:
-    """The system's name, and under it how many items gave no estimate: those are missing from every column."""
+    """The name of a system; below it how many items have no estimate and so no value at all, and how many are silent."""
     cell = Text(numbers.plain(name))
-    lost = numbers.without_estimate(entry)
-    if lost:
-        cell.append(f"\n{lost:,} failed", style="yellow not bold")
+    for count, what in ((numbers.without_estimate(entry), "failed"), (entry.get("silent", 0), "silent")):
+        if count:
+            cell.append(f"\n{count:,} {what}", style="yellow not bold")
     return cell
 
 
@@ -91,7 +92,7 @@ def _metric_column(summary: Mapping[str, Any], metric: str) -> _Column:
     factor, unit = numbers.shown_unit(next((e["unit"] for e in found), ""))
     places = numbers.decimals(found, factor)
     values = {
-        name: system["metrics"][metric]["value"]
+        name: numbers.compared(system["metrics"][metric])
         for name, system in summary["systems"].items()
         if metric in system["metrics"] and name != numbers.UNPROCESSED and metric != "bitrate"
     }
@@ -120,9 +121,9 @@ def _cell(entry: Mapping[str, Any], places: int, factor: float, best: bool, lost
         numbers.number(None if value is None else factor * value, places),
         style="bold" if best else "" if value is not None else "dim",
     )
-    half = numbers.half_width(entry, places, factor)
-    if half:
-        cell.append(f" {half}", style="dim not bold")
+    spread = numbers.spread(entry, places, factor)
+    if spread:
+        cell.append(f" {spread}", style="dim not bold")
     if entry["failed"] > lost and entry["n"]:
         cell.append(f"\n{entry['n']:,} of {entry['n'] + entry['failed']:,}", style="yellow not bold")
     elif entry["failed"] > lost:
@@ -131,7 +132,7 @@ def _cell(entry: Mapping[str, Any], places: int, factor: float, best: bool, lost
 
 
 def _turned(summary: Mapping[str, Any], names: Sequence[str]) -> list[_Column]:
-    """The same with a row per metric and a column per system."""
+    """The same table with a row for each metric and a column for each system."""
     heads = []
     for metric in names:
         found = numbers.entries(summary, metric)
@@ -159,7 +160,7 @@ def _table(columns: Sequence[_Column]) -> Table:
 
 
 def failures_table(summary: Mapping[str, Any]) -> Table:
-    """What has no value and why, and what was flagged: one row per reason, whole items first."""
+    """What has no value and why, and what was flagged: one row for each reason, with whole items first."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in ("metric", "status"):
         table.add_column(name, no_wrap=True)
@@ -188,38 +189,65 @@ def failures_table(summary: Mapping[str, Any]) -> Table:
     return table
 
 
-def comparison_table(comparisons: Sequence[Comparison], *, name_a: str = "A", name_b: str = "B") -> Table:
-    """Two systems metric by metric, over the samples that both have a number for.
+def comparison_table(
+    comparisons: Sequence[Comparison], *, name_a: str = "A", name_b: str = "B", adjusted: bool = False
+) -> Table:
+    """Two systems compared metric by metric, over the samples for which both have a number.
 
-    The difference is A minus B with its interval, bold where that leaves out 0; wins are samples on which A is better.
+    The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
+    samples on which A is better. `could show` is the smallest difference that such data show in four of five studies.
 
     Args:
-        comparisons: as `codec_bench.stats.paired.compare_scores` gives them.
+        comparisons: as `codec_bench.stats.paired.compare_items` gives them.
         name_a, name_b: what to call the two.
+        adjusted: whether to show p adjusted for all comparisons of the call (Holm).
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     table.add_column("metric", no_wrap=True)
     for name in (name_a, name_b):
         table.add_column(Text(numbers.plain(name)), justify="right", overflow="fold")
-    for name in ("difference", "95 % interval", "p", "better : worse : same", "p (sign)", "pairs"):
+    heads = ["difference", "95 % interval", "p", "p (Holm)", "could show", "better : worse : same", "pairs", "units"]
+    for name in heads if adjusted else [head for head in heads if head != "p (Holm)"]:
         table.add_column(name, justify="right", no_wrap=name not in ("better : worse : same", "95 % interval"))
     for c in comparisons:
-        interval = c.interval
-        ci = [interval.low, interval.high] if interval else None
-        places = numbers.decimals([{"value": c.difference, "ci95": ci}, {"value": c.value_a, "ci95": None}])
-        clear = interval is not None and (interval.low > 0 or interval.high < 0)
-        table.add_row(
-            Text(numbers.plain(c.metric)),
-            numbers.number(c.value_a, places),
-            numbers.number(c.value_b, places),
-            Text(numbers.number(c.difference, places, sign=True), style="bold" if clear else ""),
-            " to ".join(numbers.number(bound, places, sign=True) for bound in ci) if ci else "–",
-            _probability(c.p_bootstrap),
-            f"{c.wins:,} : {c.losses:,} : {c.ties:,}",
-            _probability(c.p_sign),
-            f"{c.pairs:,}" + (f"\n{c.dropped:,} left out" if c.dropped else ""),
-        )
+        table.add_row(*_comparison(c, adjusted))
     return table
+
+
+def _comparison(c: Comparison, adjusted: bool) -> list[str | Text]:
+    test = c.test
+    factor, unit = numbers.shown_unit(c.unit)
+    ci = None if test.low is None or test.high is None else [test.low, test.high]
+    places = numbers.decimals([{"value": test.difference, "ci95": ci}, {"value": c.value_a, "ci95": None}], factor)
+    clear = ci is not None and (ci[0] > 0 or ci[1] < 0)
+    scaled = lambda value: None if value is None else factor * value  # noqa: E731
+    told = [
+        numbers.number(scaled(test.difference), places, sign=True),
+        " to ".join(numbers.number(factor * bound, places, sign=True) for bound in ci) if ci else "–",
+        _probability(test.p) if test.note is None or test.p is None else f"{_probability(test.p)}*",
+        *([_probability(c.p_holm)] if adjusted else []),
+        numbers.number(scaled(test.detectable), places),
+        f"{c.wins:,} : {c.losses:,} : {c.ties:,}",
+        f"{c.pairs:,}" + (f"\n{c.dropped:,} left out" if c.dropped else ""),
+        f"{test.units:,}",
+    ]
+    return [
+        Text(" ".join(filter(None, (numbers.plain(c.metric), unit)))),
+        numbers.number(scaled(c.value_a), places),
+        numbers.number(scaled(c.value_b), places),
+        Text(told[0], style="bold" if clear else ""),
+        *told[1:],
+    ]
+
+
+def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
+    """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about."""
+    told: dict[str, list[str]] = {}
+    for c in comparisons:
+        if c.test.note:
+            told.setdefault(c.test.note, []).append(numbers.plain(c.metric))
+    everyone = len(comparisons)
+    return [note if len(names) == everyone else f"{', '.join(names)}: {note}" for note, names in told.items()]
 
 
 def _probability(p: float | None) -> str:

@@ -1,31 +1,21 @@
-"""What numbers say about the numbers that were not measured: intervals and paired tests.
+"""How certain the numbers of a run are: confidence intervals, paired tests, and the summary of a run.
 
-This room reads numbers only: a caller hands it what the run record holds, sorted by id, so that a result depends on
-the items and the seed and not on the order in which they were computed.
+The callers pass numbers from the run record, sorted by id. So a result depends on the items and the seed, and not on
+the order in which the items were computed.
 """
 
 from __future__ import annotations
 
-from codec_bench.stats.bootstrap import Interval, bootstrap_interval, cluster_codes
-from codec_bench.stats.paired import (
-    Comparison,
-    PairedDifference,
-    ScoreRow,
-    SignTest,
-    compare_scores,
-    paired_bootstrap,
-    sign_test,
-)
+from codec_bench.stats.intervals import Interval, interval
+from codec_bench.stats.paired import Comparison, ItemParts, PairedTest, compare_items, holm, paired_test
 
 __all__ = [
     "Comparison",
     "Interval",
-    "PairedDifference",
-    "ScoreRow",
-    "SignTest",
-    "bootstrap_interval",
-    "cluster_codes",
-    "compare_scores",
-    "paired_bootstrap",
-    "sign_test",
+    "ItemParts",
+    "PairedTest",
+    "compare_items",
+    "holm",
+    "interval",
+    "paired_test",
 ]

@@ -1,9 +1,9 @@
 """Bjøntegaard's delta rate: how much more or less bitrate one codec needs for the same quality as another.
 
 Conventions
-    A curve is bitrate against quality at several operating points. Rates enter as their logarithm, so a difference is a
-    percentage; curves are monotone piecewise cubics (PCHIP), so nothing overshoots between points.
-    Only the stretch of quality that both curves reach is compared: nothing is extrapolated.
+    A curve is bitrate against quality at several operating points. The logarithm of the rate is used, so a difference is a
+    percentage. Curves are monotone piecewise cubics (PCHIP), which do not overshoot between points.
+    Only the range of quality that both curves reach is compared; nothing is extrapolated.
 
 G. Bjøntegaard, "Calculation of average PSNR differences between RD-curves", ITU-T VCEG-M33, 2001; with the monotone
 interpolation that JCT-VC adopted (JCTVC-O1100, 2013). Agrees with the `bjontegaard` package's `pchip` method.
@@ -28,11 +28,11 @@ def bd_rate(
 ) -> float:
     """Mean difference in bitrate of `test` against `anchor` at equal quality, as a fraction. Lower is better.
 
-    -0.25 says that `test` needs a quarter less bitrate, averaged over the quality that both reach.
+    -0.25 means that `test` needs a quarter less bitrate, averaged over the range of quality that both reach.
 
     Args:
         anchor, test: (bitrate in bits per second, quality) of each operating point, in any order.
-        higher_is_better: of the quality.
+        higher_is_better: whether a higher number is a better quality.
 
     Raises:
         UserError: fewer than four points, a rate that is not positive, a curve whose quality does not rise with its
@@ -44,13 +44,16 @@ def bd_rate(
     if not low < high:
         sign = 1 if higher_is_better else -1
         ranges = " and ".join(f"{sign * quality[0]:g} to {sign * quality[-1]:g}" for quality, _ in curves)
-        raise UserError(f"the curves reach no quality in common ({ranges}), and a delta rate would be extrapolated")
+        raise UserError(
+            f"the curves reach no quality in common: they reach {ranges}",
+            hint="choose operating points whose qualities overlap; a delta rate is not extrapolated",
+        )
     means = [_mean_log_rate(quality, log_rate, low, high) for quality, log_rate in curves]
     return float(np.expm1(means[1] - means[0]))
 
 
 def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Rising quality and the logarithm of the rate, `(points,)` each."""
+    """The quality, in rising order, and the logarithm of the rate, `(points,)` each."""
     if len(points) < MIN_POINTS:
         raise UserError(f"the {name} curve has {len(points)} points; a delta rate needs at least {MIN_POINTS}")
     values = np.asarray(sorted(points), np.float64)
@@ -62,7 +65,9 @@ def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: b
     falls = np.flatnonzero(np.diff(quality) <= 0)
     if falls.size:
         first, second = _neighbours(values, falls[0])
-        raise UserError(f"the {name} curve is not better at {second} than at {first}, so quality has no one bitrate")
+        raise UserError(
+            f"the {name} curve is not better at {second} than at {first}; expected a quality that rises with the bitrate"
+        )
     return quality, np.log(values[:, 0])
 
 

@@ -1,45 +1,38 @@
-"""One metric of one system seen closer: by subset, and with failures counted as wrong.
+"""One metric of one system in detail: its value, its interval, by subset, and with failures counted as wrong.
 
 Conventions
-    Scores that are ok add numerators and denominators; a metric of a corpus (BLEU) adds sums that its fold turns into a
-    value. What a failure would add if it counted as wrong was recorded with it.
+    Each score that is ok adds its parts to the corpus value: a numerator and a denominator, or for a metric of a corpus
+    (BLEU) the counts that its fold turns into a value. The record of a failed score holds the parts that count if
+    failures are wrong.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.bootstrap import (
-    Interval,
-    cluster_codes,
-    cluster_sums,
-    percentile_interval,
-    ratios,
-    resampled_parts,
-)
 from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.store.record import Run
 
-RESAMPLES = 1000
-LEVEL = 0.95
 MAX_SUBSETS = 500
-
-Fold = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What the items add to one metric.
+    """The parts that the items add to one metric.
 
     Args:
-        numbers: of the samples with a score, ordered by sample id. sums: float64 `(items, k)`. speakers: "" where unknown.
-        wrong: what items without a score would add, by sample number. fold: sums `(..., k)` to values.
+        numbers: the numbers of the samples with a score, ordered by sample id.
+        sums: their parts, float64 `(items, k)`.
+        speakers: their speakers, "" if unknown.
+        wrong: by sample number, the parts of items without a score if failures count as wrong.
+        fold: turns summed parts `(..., k)` into values.
         missing: how many items have no score, by status.
+        share: whether the metric judges answers, so that values of 0 and 1 are wrong and right ones.
     """
 
     numbers: Sequence[int]
@@ -48,27 +41,43 @@ class Parts:
     wrong: Mapping[int, np.ndarray]
     fold: Fold
     missing: Mapping[str, int]
+    share: bool = False
 
     @property
     def value(self) -> float | None:
-        """The corpus value, or None where nothing entered it."""
+        """The corpus value, or None if no item has a score."""
         return folded(self.fold, self.sums)
 
-    def interval(self, seed: int) -> Interval | None:
-        """Its 95 % interval, over speakers where they are known."""
-        return interval(self.fold, self.sums, self.speakers, seed)
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of the corpus value, over speakers if they are known."""
+        return _interval(self.fold, self.sums, self.speakers, self.share)
+
+    def among(self, numbers: np.ndarray) -> dict[str, Any]:
+        """The result over these samples alone, all of which have a score: `value`, `ci95`, `note` and `n`."""
+        places = np.flatnonzero(np.isin(np.asarray(self.numbers, np.int64), numbers))
+        sums = self.sums[places]
+        within = _interval(self.fold, sums, [self.speakers[p] for p in places.tolist()], self.share)
+        return {"value": folded(self.fold, sums), "ci95": within.ends, "note": within.note, "n": len(places)}
 
     def counting_failures(self) -> dict[str, Any]:
-        """The value where failures count as wrong: `value`, `n` (scores and counted failures), `uncounted` failures."""
+        """The result if failures count as wrong: `value`, `n` (scores and counted failures), and `uncounted` failures.
+
+        Scores that are undefined or refused are no failures, unless the record says what they add.
+        """
         wrong = list(self.wrong.values())
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums
-        missing = sum(self.missing.values())
+        failures = sum(count for status, count in self.missing.items() if status not in ("undefined", "refused"))
         return {
-            "value": folded(self.fold, both), "n": len(both), "uncounted": missing - len(wrong),
+            "value": folded(self.fold, both), "n": len(both), "uncounted": max(0, failures - len(wrong)),
         }  # fmt: skip
 
-    def by_subset(self, subsets: Mapping[str, Mapping[str, Sequence[int]]], seed: int) -> dict[str, dict[str, Any]]:
-        """`{column: {value: {"value", "ci95", "n", "failed"}}}` for sample numbers by column and value."""
+    def by_subset(self, subsets: Mapping[str, Mapping[str, Sequence[int]]]) -> dict[str, dict[str, Any]]:
+        """The results by subset: `{column: {value: {"value", "ci95", "note", "n", "failed"}}}`.
+
+        Args:
+            subsets: sample numbers by column and value.
+        """
         at = {number: place for place, number in enumerate(self.numbers)}
         out: dict[str, dict[str, Any]] = {}
         for column, values in subsets.items():
@@ -76,19 +85,22 @@ class Parts:
             for name, numbers in values.items():
                 places = sorted(at[n] for n in numbers if n in at)
                 sums, speakers = self.sums[places], [self.speakers[p] for p in places]
-                within = interval(self.fold, sums, speakers, seed)
+                within = _interval(self.fold, sums, speakers, self.share)
                 rows[name] = {
-                    "value": folded(self.fold, sums), "ci95": [within.low, within.high] if within else None,
+                    "value": folded(self.fold, sums), "ci95": within.ends, "note": within.note,
                     "n": len(places), "failed": len(numbers) - len(places),
                 }  # fmt: skip
         return out
 
 
-def parts_of(run: Run, system: str, metric: str, aggregate: str) -> Parts:
-    """What the items of a run add to one metric.
+def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool = False) -> Parts:
+    """The parts that the items of a run add to one metric.
 
     Args:
+        run: the run's record.
+        system, metric: their names.
         aggregate: of the metric: `mean`, `ratio`, or the name of a fold.
+        share: whether the metric judges answers.
     """
     numbers, numerators, denominators, speakers, missing = run.columns(system, metric)
     wrong = {number: np.asarray(parts, np.float64) for number, parts in run.wrong_parts(system, metric)}
@@ -98,30 +110,16 @@ def parts_of(run: Run, system: str, metric: str, aggregate: str) -> Parts:
         sums = np.asarray([counted[n] for n in numbers], np.float64).reshape(len(numbers), width)
         return Parts(numbers, sums, speakers, wrong, FOLDS[aggregate], missing)
     sums = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
-    return Parts(numbers, sums, speakers, wrong, ratios, missing)
+    return Parts(numbers, sums, speakers, wrong, ratios, missing, share)
 
 
-def folded(fold: Fold, sums: np.ndarray) -> float | None:
-    """The value of items together; None for none, or where it is not defined."""
-    if not len(sums):
-        return None
-    # Exact sums, so that the order of the items does not matter.
-    value = float(fold(np.asarray([[math.fsum(column) for column in sums.T]]))[0])
-    return value if np.isfinite(value) else None
-
-
-def interval(fold: Fold, sums: np.ndarray, speakers: Sequence[str], seed: int) -> Interval | None:
-    """A bootstrap interval; equal seeds draw equal units for every pair of columns."""
-    if len(sums) < 2:
-        return None
-    units = cluster_sums(sums, cluster_codes([speaker or None for speaker in speakers]))
-    if len(units) < 2:
-        return None
-    return percentile_interval(fold(resampled_parts(units, RESAMPLES, seed)), LEVEL, len(units))
+def _interval(fold: Fold, sums: np.ndarray, speakers: Sequence[str], share: bool) -> Interval:
+    """The interval over speakers, where an item of unknown speaker is a unit of its own."""
+    return interval_of(fold, sums, unit_codes([speaker or None for speaker in speakers], len(sums)), share=share)
 
 
 def subsets_of(run: Run) -> dict[str, dict[str, list[int]]]:
-    """Sample numbers by column and value: the benchmark's subsets, and the language where there are several."""
+    """Sample numbers by column and value: the benchmark's subsets, and the language if there are several."""
     from codec_bench.store.answers import has_answers
 
     if not has_answers(run):
@@ -135,17 +133,18 @@ def subsets_of(run: Run) -> dict[str, dict[str, list[int]]]:
         "SELECT number, language FROM samples WHERE language IS NOT NULL ORDER BY language"
     ):
         columns.setdefault("language", {}).setdefault(language, []).append(number)
-    # One value says nothing that the whole does not, and a column with a value an item is no subset.
+    # A column with one value is the whole set, and a column with a value for every item does not form subsets.
     return {name: values for name, values in columns.items() if 1 < len(values) <= MAX_SUBSETS}
 
 
 def answers_of(run: Run) -> dict[str, Any] | None:
-    """What answering took, or None for a run that asked nothing.
+    """Counts, costs and times of a run's answers, or None for a run that asked nothing.
 
     Returns:
-        `asked`, `failed` (by status), `cached`, `cut` (answers whose audio the model did not hear whole: `n`, `share`, `s`),
-        `usage` (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were not cached; None
-        where the price of any is not known), `latency_s` and `first_s` (`p50`, `p95` of the answers that were not cached).
+        `asked`, `failed` (by status), `cached`, `cut` (answers to questions whose audio was cut for the model: `n`,
+        `share`, `s`), `usage` (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were
+        not cached; None if the price of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the
+        answers that were not cached).
     """
     from codec_bench.store.answers import has_answers
 
@@ -167,7 +166,7 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         "cached": int(cached),
         "cut": {"n": int(cut), "share": cut / asked if asked else 0.0, "s": cut_s},
         "usage": dict(usage),
-        # A sum over some answers is not the cost of all.
+        # If the price of one answer is not known, the sum of the others is not the cost of all.
         "cost_usd": spent if not unpriced else None,
         "latency_s": _spread(run, "latency_s"),
         "first_s": _spread(run, "first_s"),

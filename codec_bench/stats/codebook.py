@@ -5,18 +5,19 @@
     use.entropy_coded_bps(frame_rate_hz=75.0)
 
 What each number says
-    utilisation   share of a codebook's entries that occurred at all; higher is better, 1 is all of them.
-    dead          entries that did not occur in the tokens looked at: with few tokens, many have had no chance.
-    entropy       bits per code. The plug-in estimate takes the frequencies for the probabilities, which is too low by
-                  about (entries seen - 1) / (2 tokens) nats; Miller-Madow's adds that back. Neither may exceed log2 K.
-    perplexity    2 to the plug-in entropy: as many equally frequent entries would have it. Higher is better, K at most.
-    joint         bits per frame when each codebook is coded knowing the code of the one before it. Dependence on others
-                  is not used, so that it bounds the true joint entropy of a frame from above.
+    utilisation   share of a codebook's entries that occurred; higher is better, 1 is all of them.
+    dead          entries that did not occur in the counted tokens. With few tokens, many entries do not occur by chance.
+    entropy       bits per code. The plug-in estimate takes the frequencies as probabilities. It is too low by about
+                  (entries seen - 1) / (2 tokens) nats; Miller and Madow's estimate adds that. Neither exceeds log2 K.
+    perplexity    2 to the power of the plug-in entropy: so many equally frequent entries have the same entropy. Higher is
+                  better, K at most.
+    joint         bits per frame if each codebook is coded with knowledge of the code of the one before it. Dependence on
+                  other codebooks is not used, so it is an upper bound of the true joint entropy of a frame.
 
 How far to trust a joint entropy: a pair of codebooks has K² cells, and a few hours of speech do not visit a million.
-Good and Turing's estimate of the probability of what was seen, 1 - (pairs seen once) / pairs, stands beside it as
-`coverage`; below `ESTIMABLE` the corrected value is None with the reason. Above it, the entropy of a pair is still too
-low by up to 0.2 bit, most for a long tail of rare pairs (simulated for uniform and Zipf distributions over 4096 pairs).
+`coverage` is Good and Turing's estimate of the probability of the pairs that were seen: 1 - (pairs seen once) / pairs.
+Below `ESTIMABLE` the corrected value is None, with the reason. Above it, the entropy of a pair is still too low by up to
+0.2 bit, most for a long tail of rare pairs (simulated for uniform and Zipf distributions over 4096 pairs).
 
 References: Miller 1955, "Note on the bias of information estimates"; Good 1953, Biometrika 40. The plug-in entropies
 equal scipy.stats.entropy's to 1e-12.
@@ -41,10 +42,10 @@ ESTIMABLE = 0.95
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodebookCounts:
-    """How often every code, and every pair of codes of neighbouring codebooks, occurred. Counts of parts add.
+    """How often each code, and each pair of codes of neighbouring codebooks, occurred. Counts can be added with `+`.
 
     Args:
-        counts: int64 `(codebooks, cardinality)`.
+        counts: of the codes, int64 `(codebooks, cardinality)`.
         pair_keys: int64 `(pairs,)` in rising order, `(q * cardinality + code of q) * cardinality + code of q + 1`.
         pair_counts: int64 `(pairs,)`, how often each occurred.
     """
@@ -65,12 +66,12 @@ class CodebookCounts:
         cardinality: int,
         lengths: Sequence[int] | np.ndarray | torch.Tensor | None = None,
     ) -> CodebookCounts:
-        """Counts of a batch; on a GPU, the codes stay there.
+        """The counts of a batch. Codes on a GPU are counted there.
 
         Args:
             codes: integers `(codebooks, frames)`, or `(items, codebooks, frames)` with their `lengths`.
             cardinality: entries per codebook.
-            lengths: frames of each item, `(items,)`; what lies beyond is not counted. None for all.
+            lengths: frames of each item, `(items,)`; frames beyond are not counted. None counts all frames.
 
         Raises:
             UserError: codes outside [0, cardinality).
@@ -87,7 +88,7 @@ class CodebookCounts:
             worst = int(outside.argmax())
             raise UserError(
                 f"codebook {worst} has {int(outside[worst])} codes outside [0, {cardinality})",
-                hint="the codec declares another cardinality than it uses, or writes codes of padding",
+                hint="the codec declares a smaller cardinality than it uses, or gives codes for padding",
             )
         keys, seen = pairs(codes, cardinality, lengths).value
         return cls(counts[:, :cardinality], _host(keys), _host(seen))
@@ -117,7 +118,7 @@ class CodebookCounts:
 
 @dataclass(frozen=True, slots=True)
 class CodebookUse:
-    """One codebook: see the module for what each number says. Those of no tokens are None.
+    """How one codebook is used; the module's text explains each number. Numbers are None if there are no tokens.
 
     Args:
         tokens: codes counted.
@@ -139,15 +140,15 @@ class CodebookUse:
 
 @dataclass(frozen=True, slots=True)
 class JointEntropy:
-    """Bits per frame when each codebook is coded knowing the code of the one before it.
+    """Bits per frame if each codebook is coded with knowledge of the code of the one before it.
 
     Args:
         tokens: frames counted.
         pairs: different pairs seen, of all neighbouring codebooks.
-        coverage: the smallest of all neighbouring codebooks' estimated probability of the pairs seen.
-        bits: plug-in estimate, far too low where `coverage` is.
-        bits_corrected: Miller and Madow's, or None where it could not be trusted.
-        reason: one sentence where `bits_corrected` is None.
+        coverage: the estimated probability of the pairs seen; the smallest over all neighbouring codebooks.
+        bits: plug-in estimate; far too low if `coverage` is low.
+        bits_corrected: Miller and Madow's estimate, or None if it cannot be trusted.
+        reason: why `bits_corrected` is None, one sentence; else None.
     """
 
     tokens: int
@@ -166,8 +167,8 @@ class CodebookSummary:
         codebooks: one by one.
         joint: over all codebooks of a frame.
         nominal_bits: bits per frame when packed.
-        entropy_bits: bits per frame when every codebook is entropy-coded by itself, plug-in; None without tokens.
-        entropy_bits_corrected: the same after Miller and Madow.
+        entropy_bits: bits per frame if every codebook is entropy-coded by itself, plug-in; None without tokens.
+        entropy_bits_corrected: the same by Miller and Madow's estimate.
     """
 
     codebooks: tuple[CodebookUse, ...]
@@ -185,7 +186,7 @@ class CodebookSummary:
         return None if self.entropy_bits_corrected is None else frame_rate_hz * self.entropy_bits_corrected
 
     def joint_bps(self, frame_rate_hz: float) -> float | None:
-        """Bits per second when each codebook is coded knowing the one before it; None where it cannot be estimated."""
+        """Bits per second if each codebook is coded with knowledge of the one before it; None if it cannot be estimated."""
         return None if self.joint.bits_corrected is None else frame_rate_hz * self.joint.bits_corrected
 
 
@@ -218,9 +219,14 @@ def summarise(counts: CodebookCounts) -> CodebookSummary:
     joint = _joint(counts, books)
     if not counts.frames:
         return CodebookSummary(books, joint, nominal, None, None)
-    plain = math.fsum(book.entropy_bits for book in books)
-    corrected = math.fsum(book.entropy_bits_corrected for book in books)
-    return CodebookSummary(books, joint, nominal, plain, corrected)
+    plain, corrected = _entropies(books)
+    return CodebookSummary(books, joint, nominal, math.fsum(plain), math.fsum(corrected))
+
+
+def _entropies(books: Sequence[CodebookUse]) -> tuple[list[float], list[float]]:
+    """The plug-in and the corrected entropy of each codebook that has tokens."""
+    plain = [book.entropy_bits for book in books if book.entropy_bits is not None]
+    return plain, [book.entropy_bits_corrected for book in books if book.entropy_bits_corrected is not None]
 
 
 def _use(row: np.ndarray) -> CodebookUse:
@@ -237,21 +243,22 @@ def _joint(counts: CodebookCounts, books: tuple[CodebookUse, ...]) -> JointEntro
     if not tokens:
         return JointEntropy(0, 0, None, None, None, "no codes were counted")
     # H(1) + H(2 | 1) + H(3 | 2) + ..., where H(b | a) = H(a, b) - H(a) lies between 0 and H(b).
-    plain, corrected = [books[0].entropy_bits], [books[0].entropy_bits_corrected]
+    own, own_corrected = _entropies(books)
+    plain, corrected = own[:1], own_corrected[:1]
     coverage = 1 - float((counts.counts[0] == 1).sum()) / tokens
     edges = np.searchsorted(counts.pair_keys, np.arange(len(books)) * counts.cardinality**2)
     for before in range(len(books) - 1):
         seen = counts.pair_counts[edges[before] : edges[before + 1]]
-        a, b = books[before], books[before + 1]
-        plain.append(min(max(0.0, entropy_bits(seen) - a.entropy_bits), b.entropy_bits))
-        gain = entropy_bits(seen, corrected=True) - a.entropy_bits_corrected
-        corrected.append(min(max(0.0, gain), b.entropy_bits_corrected))
+        gain = entropy_bits(seen) - own[before]
+        plain.append(min(max(0.0, gain), own[before + 1]))
+        gain = entropy_bits(seen, corrected=True) - own_corrected[before]
+        corrected.append(min(max(0.0, gain), own_corrected[before + 1]))
         coverage = min(coverage, 1 - float((seen == 1).sum()) / tokens)
     bits, pairs = math.fsum(plain), len(counts.pair_keys)
     if coverage < ESTIMABLE:
         reason = (
-            f"{tokens} frames show pairs of codes that make up {coverage:.0%} of what would occur, "
-            f"and {ESTIMABLE:.0%} are needed"
+            f"the pairs of codes seen in {tokens} frames have an estimated probability of {coverage:.0%}; "
+            f"{ESTIMABLE:.0%} are needed"
         )
         return JointEntropy(tokens, pairs, coverage, bits, None, reason)
     return JointEntropy(tokens, pairs, coverage, bits, math.fsum(corrected))

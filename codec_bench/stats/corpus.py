@@ -1,8 +1,7 @@
-"""Corpus values that are no ratio of two sums: folds of summed counts, for whole sets and for all resamples at once.
+"""Corpus values that are not a ratio of two sums. A fold turns the summed counts of a set of items into such a value.
 
-A metric of answers names its fold as `aggregate`, and each of its scores holds the counts that it adds as
-`detail["counts"]`. Folds are vectorised over leading axes, so a bootstrap sums the counts of each resample and folds
-all.
+A metric of answers names its fold as `aggregate`, and each of its scores holds its counts as `detail["counts"]`. Folds
+are vectorised over leading axes: an interval leaves each speaker out once, and folds all these sums at once.
 """
 
 from __future__ import annotations
@@ -22,12 +21,13 @@ def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
     Exponential smoothing, all four orders. Equals `sacrebleu.corpus_bleu` (2.6) to rounding.
 
     Args:
-        counts: `(..., 10)`: tokens of the answers, of the closest references, matched n-grams and n-grams for n from
-        1 to 4. smooth_no_match: smooths where nothing matches at all too, as sacreBLEU did before 2.0; else such a
-        set has 0.
+        counts: `(..., 10)`: the tokens of the answers, those of the closest references, the matched n-grams for n from 1
+            to 4, and all n-grams for n from 1 to 4.
+        smooth_no_match: whether a set in which nothing matches is smoothed too, as in sacreBLEU before 2.0. If not, such
+            a set has the value 0.
 
     Returns:
-        float64 `(...)`; 0 where an order has no n-grams, NaN where there is no reference.
+        float64 `(...)`; 0 if there are no n-grams of an order, NaN if there is no reference.
     """
     counts = np.asarray(counts, np.float64)
     said, expected = counts[..., 0], counts[..., 1]

@@ -1,21 +1,25 @@
 """The summary of a run: what `summary.json` holds.
 
 Conventions
-    For every system and metric, `n + failed` is the number of finished items; in a finished run, of samples. Nothing is
-    left out silently: `missing` says per status where the others went.
-    A value is the sum of the numerators over the sum of the denominators of the scores that are ok, so a plain mean and
-    a corpus ratio are the same arithmetic. Its 95 % interval is a bootstrap over speakers where they are known; samples
-    of an unknown speaker stand for themselves, and so do all where there is only one speaker.
+    For every system and metric, `n + failed` is the number of finished items; in a finished run, the number of samples.
+    `missing` says for each status how many items have no value.
+    A value is the sum of the numerators over the sum of the denominators of the scores that are ok. A plain mean and a
+    corpus ratio are computed in the same way. The 95 % interval is that of `stats.intervals`, over speakers if they are
+    known; a sample of unknown speaker is a unit of its own. Where there is no interval, `note` says why.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.stats.breakdown import answers_of, parts_of, subsets_of
+import numpy as np
+
+from codec_bench.stats.breakdown import Parts, answers_of, parts_of, subsets_of
 from codec_bench.store.answers import has_answers
-from codec_bench.store.record import Run
+from codec_bench.store.record import SILENT, Run
 
 SCHEMA = 1
 MAX_REASONS = 500
@@ -26,44 +30,56 @@ _ORDER = {"failed": 0, "unparsed": 1, "no_estimate": 2, "not_scored": 3, "undefi
 
 
 def summarise(run: Run) -> dict[str, Any]:
-    """Folds a run's scores into one number per system and metric.
+    """Turns a run's scores into one number per system and metric.
 
     Args:
-        run: a finished run, or one in progress; then the numbers rest on what is finished.
+        run: a finished run, or one in progress. A run in progress is summarised from its finished items.
 
     Returns:
-        `{"schema", "systems", "failures"}`. A system holds `metrics` (by name: `value` or None, `ci95` as `[low, high]`
-        or None, `n`, `failed`, `missing` by status, `unit`, `higher_is_better`, `protocol`), `bitrate_bps` (the entry of
-        the metric `bitrate` once more, where the run has it) and `timing` (where the run recorded it).
-        In a benchmark's run a metric also holds `counting_failures` (`value` where failures count as wrong, `n`, and how
-        many are `uncounted` because the metric knows no worst) and `subsets` (by column and value: `value`, `ci95`, `n`,
-        `failed`).
+        `{"schema", "systems", "failures"}`, and `answers` for a benchmark's run (see `stats.breakdown.answers_of`).
+
+        A system holds `metrics`, and if the run has them `bitrate_bps` (the entry of the metric `bitrate` once more) and
+        `timing`. A metric holds `value` or None, `ci95` as `[low, high]` or None, `note` (why there is no interval, or what to
+        know of it; or None), `units` (independent units), `n`, `failed`, `missing` by status, `unit`, `higher_is_better` and `protocol`.
+
+        `counting_failures` of a metric holds the `value` if failures count as the worst value, `n`, and how many failures
+        are `uncounted` because the metric has no worst value. `common` holds `value`, `ci95`, `note` and `n` over the
+        samples for which all systems have a value; it is None if that is all that this system has.
+        Systems may be compared over common samples only. `silent` of a system counts its estimates that are digital
+        silence.
+
+        In a benchmark's run a metric also holds `subsets`. It holds by column and value: `value`, `ci95`, `note`, `n`, `failed`.
+
         `missing` may hold, beside the statuses of scores, `no_estimate` (the system gave nothing to score) and
         `not_scored` (the record holds no score).
-        `failures` holds `items` (without an estimate), `scores` (of the other items, that broke or could not be read;
-        one that is undefined or refused did not) and `reasons` of everything without a value: `system`, `metric` (None for a whole item), `status`, `reason`, `count` and an `example` sample.
-        A benchmark's run also holds `answers` (see `stats.breakdown.answers_of`).
-        A reason of status `flagged` is of scores that do have a value, and should be looked at.
-        Reasons that differ in numbers and quoted words only are one reason with `…` in their place.
+
+        `failures` holds `items` (the number of items without an estimate), `scores` (the number of scores of other items
+        that failed or could not be read, without those that are undefined or refused) and `reasons`. A reason holds
+        `system`, `metric` (None for a whole item), `status`, `reason`, `count` and an `example` sample. Reasons that
+        differ only in numbers and quoted words are one reason, with `…` in the place of these. The status `flagged`
+        marks scores that have a value and should be looked at.
     """
     meta, metrics = run.meta, run.metrics
-    seed = int((meta.get("config") or {}).get("seed") or 0)
     timings = (meta.get("timings") or {}).get("systems") or {}
     reasons = _Reasons()
     systems: dict[str, Any] = {}
     failed_items = failed_scores = 0
-    answers, subsets = has_answers(run), subsets_of(run)
+    subsets = subsets_of(run) if has_answers(run) else None
+    common = {metric: _common(run, metric) for metric in metrics}
     for system in run.systems:
-        finished, without = 0, set()
-        for item in run.items(system):
-            finished += 1
-            if item.status != "ok":
-                without.add(item.id)
-                reasons.add(system, None, item.status, item.reason, item.id)
-        failed_items += len(without)
-        entry: dict[str, Any] = {"metrics": {}}
+        items = _items_of(run, system, reasons)
+        failed_items += len(items.without_estimate)
+        entry: dict[str, Any] = {"metrics": {}, "silent": items.silent}
         for metric, facts in metrics.items():
-            folded = _fold(run, system, metric, facts, seed, finished, without, reasons, answers, subsets)
+            share = facts.get("kind") in ("answer", "rating")
+            parts = parts_of(run, system, metric, facts.get("aggregate", "mean"), share=share)
+            missing = _missing(run, metric, parts, items, reasons)
+            folded = _entry(parts, facts, missing, items.finished)
+            folded["counting_failures"] = parts.counting_failures()
+            shared = common[metric]
+            folded["common"] = parts.among(shared) if len(shared) < len(parts.numbers) else None
+            if subsets is not None:
+                folded["subsets"] = parts.by_subset(subsets)
             entry["metrics"][metric] = folded
             failed_scores += sum(folded["missing"].get(status, 0) for status in _BROKEN)
             if metric == "bitrate":
@@ -80,22 +96,42 @@ def summarise(run: Run) -> dict[str, Any]:
     return summary if asked is None else {**summary, "answers": asked}
 
 
-def _fold(
-    run: Run,
-    system: str,
-    metric: str,
-    facts: dict[str, Any],
-    seed: int,
-    finished: int,
-    without: set[str],
-    reasons: _Reasons,
-    answers: bool,
-    subsets: dict[str, dict[str, list[int]]],
-) -> dict[str, Any]:
-    parts = parts_of(run, system, metric, facts.get("aggregate", "mean"))
-    missing = dict(parts.missing)
-    if missing:
-        missing = {}
+def _common(run: Run, metric: str) -> np.ndarray:
+    """The numbers of the samples for which every system with any value of a metric has one, in rising order."""
+    shared: np.ndarray | None = None
+    for system in run.systems:
+        numbers = run.scored_numbers(system, metric)
+        if len(numbers):
+            shared = numbers if shared is None else np.intersect1d(shared, numbers, assume_unique=True)
+    return np.zeros(0, np.int64) if shared is None else shared
+
+
+@dataclass(frozen=True, slots=True)
+class _Items:
+    """The finished items of one system, the ids of those without an estimate, and how many estimates are silent."""
+
+    system: str
+    finished: int
+    without_estimate: set[str]
+    silent: int
+
+
+def _items_of(run: Run, system: str, reasons: _Reasons) -> _Items:
+    finished, silent, without = 0, 0, set()
+    for item in run.items(system):
+        finished += 1
+        silent += SILENT in item.notes
+        if item.status != "ok":
+            without.add(item.id)
+            reasons.add(system, None, item.status, item.reason, item.id)
+    return _Items(system, finished, without, silent)
+
+
+def _missing(run: Run, metric: str, parts: Parts, items: _Items, reasons: _Reasons) -> dict[str, int]:
+    """How many finished items have no value for a metric, by status; adds the reasons, and those of flagged scores."""
+    system, without = items.system, items.without_estimate
+    missing: dict[str, int] = {}
+    if parts.missing:
         for score in run.scores(system, metric, without_value=True):
             status = "no_estimate" if score.id in without else score.status
             missing[status] = missing.get(status, 0) + 1
@@ -103,8 +139,7 @@ def _fold(
                 reasons.add(system, metric, score.status, score.reason, score.id)
     for flag, count, example in run.flags(system, metric):
         reasons.add(system, metric, "flagged", flag, example, count)
-    scored = len(parts.numbers)
-    unrecorded = finished - scored - sum(missing.values())
+    unrecorded = items.finished - len(parts.numbers) - sum(missing.values())
     if unrecorded:
         no_estimate = min(unrecorded, len(without) - missing.get("no_estimate", 0))
         if no_estimate:
@@ -112,26 +147,29 @@ def _fold(
         if unrecorded > no_estimate:
             missing["not_scored"] = unrecorded - no_estimate
             reasons.add(system, metric, "not_scored", "the record holds no score", "", unrecorded - no_estimate)
-    value = parts.value
-    interval = parts.interval(seed) if value is not None else None
-    entry = {
+    return dict(sorted(missing.items(), key=lambda item: _ORDER.get(item[0], 9)))
+
+
+def _entry(parts: Parts, facts: Mapping[str, Any], missing: dict[str, int], finished: int) -> dict[str, Any]:
+    """What the summary says about one metric of one system."""
+    value, scored = parts.value, len(parts.numbers)
+    interval = parts.interval if value is not None else None
+    return {
         "value": value,
-        "ci95": [interval.low, interval.high] if interval else None,
+        "ci95": interval.ends if interval else None,
+        "note": interval.note if interval else None,
+        "units": interval.units if interval else 0,
         "n": scored,
         "failed": finished - scored,
-        "missing": dict(sorted(missing.items(), key=lambda kv: _ORDER.get(kv[0], 9))),
+        "missing": missing,
         "unit": facts.get("unit", ""),
         "higher_is_better": facts.get("higher_is_better"),
         "protocol": facts.get("protocol", ""),
     }
-    if answers:
-        entry["counting_failures"] = parts.counting_failures()
-        entry["subsets"] = parts.by_subset(subsets, seed)
-    return entry
 
 
 class _Reasons:
-    """Groups reasons that say the same about different items."""
+    """Groups equal reasons of different items."""
 
     def __init__(self) -> None:
         self._groups: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -152,8 +190,9 @@ class _Reasons:
     def rows(self) -> list[dict[str, Any]]:
         rows = []
         for (system, metric, status, skeleton), group in self._groups.items():
-            slots = iter(group["slots"])
-            reason = re.sub("\0", lambda _, slots=slots: next(slots), skeleton)
+            # The skeleton has a NUL in the place of each number and quoted word.
+            pieces = skeleton.split("\0")
+            reason = pieces[0] + "".join(slot + piece for slot, piece in zip(group["slots"], pieces[1:]))
             rows.append(
                 {
                     "system": system,
@@ -164,7 +203,7 @@ class _Reasons:
                     "example": group["example"],
                 }
             )
-        # Whole items first, then what broke, then what does not apply; the most frequent first within each.
+        # Reasons of whole items come first, then failures, then undefined and refused scores; frequent ones first.
         rows.sort(key=lambda r: (r["metric"] is not None, _ORDER.get(r["status"], 9), -r["count"]))
         if len(rows) <= MAX_REASONS:
             return rows

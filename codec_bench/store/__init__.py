@@ -1,1 +1,1 @@
-"""The run record: one SQLite file per run, written in transactions, read by statistics and reports."""
+"""The run record: one SQLite file per run. It is written in transactions, and statistics and reports read it."""

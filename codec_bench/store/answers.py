@@ -1,9 +1,9 @@
 """What a model was asked and what it answered: the part of a run record that a benchmark's first phase writes.
 
 Conventions
-    A run of a benchmark holds one system, the model, and one sample per question, numbered in the benchmark's order.
-    A question and its answer are written together in one transaction; an answer that is in the record is not asked for
-    again. Scores are made from these tables alone, so they can be made later, again, and on another machine.
+    A run of a benchmark holds one system, which is the model, and one sample per question, numbered in the benchmark's
+    order. A question and its answer are written in one transaction. A question whose answer is in the record is not asked
+    again. Scores are made from these tables alone, so they can be made later, repeatedly, and on another machine.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ class QuestionRecord:
     """A question as the record keeps it.
 
     Args:
-        number: its place in the benchmark. id: its name there.
-        fields: its columns, as JSON values (sounds are left out). expected: what is right; several where any is.
-        subsets: value by column. language: of the answer, or None.
-        prompt: what the model was given, in words, with sounds as `<audio>`; None where it was not asked.
-        source: the sound's path as the data named it, or None. audio: its copy in the run folder, relative, or None.
-        duration_s, sample_rate_hz, channels: the sound's, where it was decoded.
+        number: its place in the benchmark. id: its name in the benchmark.
+        fields: its columns, as JSON values, without sounds.
+        expected: the right answers; each of them counts as right.
+        subsets: its value in each column by which results are split. language: of the answer, or None.
+        prompt: the text that the model was given, with `<audio>` for a sound; None if it was not asked.
+        source: path of the sound as the data names it, or None.
+        audio: path of the copy of the sound, relative to the run folder, or None.
+        duration_s, sample_rate_hz, channels: of the sound, if it was decoded.
     """
 
     number: int
@@ -59,7 +61,10 @@ class QuestionRecord:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRecord:
-    """An answer as the record keeps it; the fields are those of `types.Response`, the sound a path in the run folder."""
+    """An answer as the record keeps it.
+
+    The fields are those of `types.Response`, except that `audio` is a path relative to the run folder.
+    """
 
     status: str
     reason: str | None = None
@@ -81,7 +86,8 @@ class Reading:
 
     Args:
         transcript: what a recogniser heard in a spoken answer, or None.
-        parsed: the text after post-processing, or None where it could not be parsed; then `reason` says why.
+        parsed: the text after post-processing; None if it could not be parsed.
+        reason: why it could not be parsed, or None.
     """
 
     transcript: str | None = None
@@ -101,19 +107,19 @@ class AnswerWriter(RunWriter):
             raise self._trouble(error) from error
 
     def _check(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
-        # Until the first score is there, nothing rests on the rules of scoring.
+        # Before there is a score, the rules of scoring may still change.
         begun = self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
         super()._check(fingerprint, replacing if begun else (*replacing, "scored"))
         if not begun:
-            # Metrics are known by their place: names of rules that were never used must not stay there.
+            # Metrics are numbered by their order: names that were never used would take the numbers of others.
             self._db.execute("DELETE FROM metrics")
 
     def answered(self) -> dict[int, str]:
-        """Status of every answer that is in the record, by the question's number."""
+        """The status of every recorded answer, by the question's number."""
         return dict(self._db.execute("SELECT number, status FROM answers").fetchall())
 
     def write_answers(self, pairs: Sequence[tuple[QuestionRecord, AnswerRecord]]) -> None:
-        """Writes questions with their answers, in one transaction; an answer that was there is replaced.
+        """Writes questions with their answers in one transaction. An earlier answer to the same question is replaced.
 
         Raises:
             UserError: the record cannot be written.
@@ -132,7 +138,7 @@ class AnswerWriter(RunWriter):
                 )
             )  # fmt: skip
         self._transact(
-            # Not in place of a sample of the same name: a question must not push out another.
+            # By number and not by name, so that a question never replaces another question.
             ("DELETE FROM samples WHERE number = ?", [row[:1] for row in samples]),
             (
                 "INSERT INTO samples (number, id, audio, text, speaker, language, duration_s, sample_rate_hz, "
@@ -144,8 +150,10 @@ class AnswerWriter(RunWriter):
         )
 
     def write_marked(self, items: Sequence[tuple[int, ItemRecord]], readings: Mapping[int, Reading]) -> None:
-        """Writes scored answers, and what was made of them, by the question's number; first the readings, so that an item
-        that is in the record has its own."""
+        """Writes scored answers and their readings, by the question's number.
+
+        The readings are written first, so that every item in the record has its reading.
+        """
         if not items:
             return
         rows = [(n, storable(r.transcript), storable(r.parsed), storable(r.reason)) for n, r in readings.items()]
@@ -153,12 +161,12 @@ class AnswerWriter(RunWriter):
         self.write(items)
 
     def write_scores(self, system: str, metric: str, scores: Mapping[int, Score]) -> None:
-        """Writes one metric's scores by the question's number, in place of those that are there."""
+        """Writes one metric's scores by the question's number, and replaces those that are there."""
         rows = [self._score_row(system, metric, number, score) for number, score in scores.items()]
         self._transact(("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows))
 
     def scored(self, metric: str) -> set[int]:
-        """Numbers of the questions that have a score of a metric, whatever its status."""
+        """The numbers of the questions that have a score of a metric, whatever its status."""
         number = self._metrics[metric]
         return {n for (n,) in self._db.execute("SELECT sample FROM scores WHERE metric = ?", (number,))}
 
@@ -174,16 +182,16 @@ class AnswerWriter(RunWriter):
             raise self._trouble(error) from error
 
     def forget_scores(self) -> None:
-        """Drops everything that was made from the answers, so that it is made again."""
+        """Deletes everything that was made from the answers, so that it is made again."""
         self._transact(*((f"DELETE FROM {table}", [()]) for table in ("readings", "scores", "items", "metrics")))
 
     def forget_failed_scores(self, metric: str) -> None:
-        """Drops one metric's failed scores, so that they are made again."""
+        """Deletes one metric's failed scores, so that they are made again."""
         number = [(self._metrics[metric],)]
         self._transact(("DELETE FROM scores WHERE metric = ? AND status = 'failed'", number))
 
     def forget_failed_answers(self) -> int:
-        """Drops failed answers and what was made from them, so that they are asked again; returns how many."""
+        """Deletes failed answers and what was made from them, so that they are asked again; returns how many."""
         bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
         tables = (("scores", "sample"), ("items", "sample"), ("readings", "number"), ("answers", "number"))
         self._transact(*((f"DELETE FROM {table} WHERE {key} = ?", bad) for table, key in tables))
@@ -192,7 +200,11 @@ class AnswerWriter(RunWriter):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A question, its answer, and what was made of it; `audio_path` and `answer_path` are absolute, or None."""
+    """A question, its answer and its reading.
+
+    Args:
+        audio_path, answer_path: files with the question's and the answer's sound, or None.
+    """
 
     question: QuestionRecord
     answer: AnswerRecord
@@ -202,12 +214,12 @@ class Exchange:
 
 
 def has_answers(run: Run) -> bool:
-    """Whether a run is one of a benchmark, with questions and answers in it."""
+    """Whether a run is of a benchmark that asks a model, so that it holds questions and answers."""
     return run.query("SELECT COUNT(*) FROM sqlite_master WHERE name = 'answers'")[0][0] > 0
 
 
 def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:
-    """Questions and answers of a run in the benchmark's order, all or those of some numbers."""
+    """Questions and answers of a run in the benchmark's order: all of them, or those with the given numbers."""
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for row in run.query_lazily(
         "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
@@ -219,8 +231,10 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         asked = QuestionRecord(
             row[0], row[1], json.loads(row[2]), tuple(json.loads(row[3])), json.loads(row[4]), *row[5:12]
         )
+        status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes = row[12:24]
         answer = AnswerRecord(
-            *row[12:16], json.loads(row[16]), *row[17:22], bool(row[22]), tuple(json.loads(row[23]))
+            status, reason, text, sound, json.loads(usage), latency_s, first_s, finish, cut_s, attempts, bool(cached),
+            tuple(json.loads(notes)),
         )  # fmt: skip
         reading = Reading(*row[25:28]) if row[24] is not None else None
         yield Exchange(asked, answer, reading, _sound(run, asked), run.folder / answer.audio if answer.audio else None)

@@ -1,79 +1,139 @@
-"""The record as a table: one row per system, sample and metric, in the record's order."""
+"""The record as a table in a file: one row per system, metric and sample. docs/export.md explains the columns."""
 
 from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from codec_bench.errors import UserError
-from codec_bench.store.record import Run
+from codec_bench.store.record import NUMBERS, Run, TableRow
 
-COLUMNS = ("system", "id", "metric", "value", "status", "reason", "protocol")
+COLUMNS = TableRow._fields
 FORMATS = ("csv", "jsonl", "parquet")
-_CHUNK = 65536
+_CHUNK = 16384
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def rows(run: Run) -> Iterator[tuple[Any, ...]]:
-    """The scores as tuples in the order of `COLUMNS`."""
-    for s in run.scores():
-        yield s.system, s.id, s.metric, s.value, s.status, s.reason, s.protocol
-
-
-def export_run(run: Run, form: str, out: Path | None) -> None:
-    """Writes the scores to a file, or to standard output.
+def export_run(run: Run, form: str, out: Path | None, *, safe: bool = False) -> None:
+    """Writes the rows of a run to a file, or to standard output.
 
     Args:
         form: `csv`, `jsonl` or `parquet`.
-        out: the file; None is standard output, which parquet does not take.
+        out: the file; None for standard output, to which parquet cannot be written.
+        safe: as of `write_csv`.
 
     Raises:
-        UserError: an unknown format, parquet without a file, or a file that cannot be written.
+        UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
     if form not in FORMATS:
-        raise UserError(f"there is no export format '{form}'", hint=f"there is {', '.join(FORMATS)}")
+        raise UserError(
+            f"there is no export format '{form}'",
+            hint=f"use one of {', '.join(FORMATS)}; with --summary: csv, markdown or latex",
+        )
+    check_safe(form, safe)
     if form == "parquet":
         if out is None:
             raise UserError("parquet cannot be written to standard output", hint="give --out FILE.parquet")
-        _write_parquet(run, out)
+        with opened(out, binary=True) as file:
+            _write_parquet(run, file)
         return
-    write = _write_csv if form == "csv" else _write_jsonl
-    if out is None:
-        write(run, sys.stdout)
-        return
+    with opened(out) as file:
+        if form == "csv":
+            write_csv(file, COLUMNS, run.rows(), safe=safe)
+        else:
+            for row in run.rows():
+                file.write(json.dumps(row._asdict(), ensure_ascii=False) + "\n")
+
+
+def check_safe(form: str, safe: bool) -> None:
+    """Refuses cells that are safe for a spreadsheet in a format that spreadsheets do not read.
+
+    Raises:
+        UserError: `safe` is set, and the format is not `csv`.
+    """
+    if safe and form != "csv":
+        raise UserError(f"--safe-csv changes the cells of a CSV, and the format is '{form}'", hint="leave it out")
+
+
+@contextmanager
+def opened(out: Path | None, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """A file to write a table to, or standard output.
+
+    Raises:
+        UserError: it cannot be written.
+    """
     try:
-        with out.open("w", newline="", encoding="utf-8") as file:
-            write(run, file)
+        if out is None:
+            yield sys.stdout
+            sys.stdout.flush()
+        else:
+            file: IO[Any] = out.open("wb") if binary else out.open("w", newline="", encoding="utf-8")
+            with file:
+                yield file
+    except BrokenPipeError:
+        raise  # whoever reads the pipe has read enough, which is no fault
     except OSError as error:
-        raise UserError(f"'{out}' cannot be written: {error.strerror}") from error
+        hint = None
+        if out is None:
+            _drop_output()
+        elif not out.parent.is_dir():
+            hint = f"there is no folder '{out.parent}'; make it first"
+        name = "standard output" if out is None else f"'{out}'"
+        raise UserError(f"{name} cannot be written: {error.strerror or error}", hint=hint) from error
 
 
-def _write_csv(run: Run, file: Any) -> None:
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(rows(run))
+def _drop_output() -> None:
+    """Sends what is left of the output nowhere: the interpreter would try again to write it at its end, and complain."""
+    with suppress(OSError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
 
 
-def _write_jsonl(run: Run, file: Any) -> None:
-    for row in rows(run):
-        file.write(json.dumps(dict(zip(COLUMNS, row)), ensure_ascii=False) + "\n")
+def write_csv(file: IO[str], head: Sequence[str], rows: Iterable[Sequence[Any]], *, safe: bool = False) -> None:
+    """Writes a CSV whose numbers read back exactly. Lines end with a line feed.
+
+    Args:
+        file: where to.
+        head: the names of the columns.
+        rows: texts, numbers, and None for an empty cell.
+        safe: whether a text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    # Before Python 3.13 a carriage return inside a text is quoted only if lines end with one as well.
+    writer = csv.writer(_Lines(file), lineterminator="\r\n")
+    writer.writerow(head)
+    writer.writerows(map(_harmless, rows) if safe else rows)
 
 
-def _write_parquet(run: Run, out: Path) -> None:
+def _harmless(row: Sequence[Any]) -> list[Any]:
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
+
+
+class _Lines:
+    """Takes the lines of a CSV, each with its two characters at the end, and writes them with a line feed alone."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, line: str) -> None:
+        self._file.write(line[:-2] + "\n")
+
+
+def _write_parquet(run: Run, file: IO[bytes]) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    text = pyarrow.string()
-    schema = pyarrow.schema([(c, pyarrow.float64() if c == "value" else text) for c in COLUMNS])
-    source = rows(run)
-    try:
-        with pyarrow.parquet.ParquetWriter(out, schema) as writer:
-            while chunk := list(islice(source, _CHUNK)):
-                columns = [pyarrow.array(c, f.type) for c, f in zip(zip(*chunk), schema)]
-                writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
-    except OSError as error:
-        raise UserError(f"'{out}' cannot be written: {error}") from error
+    kinds = [(name, pyarrow.float64() if name in NUMBERS else pyarrow.string()) for name in COLUMNS]
+    schema = pyarrow.schema(kinds)
+    source = run.rows()
+    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+        while chunk := list(islice(source, _CHUNK)):
+            columns = [pyarrow.array(c, f.type) for c, f in zip(zip(*chunk), schema)]
+            writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))

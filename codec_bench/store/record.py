@@ -3,9 +3,9 @@
 Conventions
     A run folder holds `run.sqlite` (the record), `run.json` (what was asked and what ran), `summary.json`, `report.html`
     and, where audio was kept, `audio/`.
-    Everything about one item (one sample through one system) is written in one transaction: an item is either wholly
-    in the record or not at all, which is what makes a killed run continue without losing or doubling anything.
-    One process writes a run folder at a time; readers need no lock.
+    An item is one sample through one system. Everything about it is written in one transaction, so that an item is in the
+    record completely or not at all. This is why a run that was killed continues without losing or repeating an item.
+    Only one process writes a run folder at a time. Readers need no lock.
 """
 
 from __future__ import annotations
@@ -13,31 +13,36 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.types import Score
 
 SCHEMA = 1
 DATABASE = "run.sqlite"
+SILENT = "the audio is digital silence"
+"""The note of an item whose estimate holds no sound."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
-    """One sample through one system: everything the record keeps of it.
+    """One sample through one system, with everything that the record keeps of it.
 
     Args:
         system, sample: names as in the record.
-        status, reason: `ok`, or `failed` and why where no estimate came out.
+        status, reason: `ok`, or `failed` and why there is no estimate.
         scores: by metric name.
-        bits: what the codec sent, or None.
+        bits: how many bits the codec sent, or None.
         audio: path of the kept estimate, relative to the run folder, or None.
-        notes: things worth knowing that are not failures (estimate cut to the reference's length, clipped samples).
-        duration_s, sample_rate_hz, channels: the reference audio's, or None where it could not be read.
-        reference_audio: path of the kept reference, relative to the run folder, or None.
+        notes: remarks that are not failures, such as "3 samples beyond full scale were cut".
+        duration_s, sample_rate_hz, channels: of the reference audio, or None if it could not be read.
     """
 
     system: str
@@ -53,9 +58,22 @@ class ItemRecord:
     channels: int | None = None
 
 
+class Results(Protocol):
+    """What takes finished items; `RunWriter` writes them to the record."""
+
+    @property
+    def folder(self) -> Path:
+        """The run folder, where audio is kept."""
+        ...
+
+    def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
+        """Takes finished items, each with the number of its sample."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ScoreRow:
-    """One score as the record holds it; `id` is the sample's."""
+    """One score as the record holds it; `id` is the id of the sample."""
 
     system: str
     id: str
@@ -69,9 +87,45 @@ class ScoreRow:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
+class TableRow(NamedTuple):
+    """One row of the run as a table: one metric of one sample through one system. docs/export.md explains each column.
+
+    Args:
+        system, id, metric: names; `id` is the id of the sample.
+        value: the score; None unless `status` is `ok`.
+        status, reason: as those of a `Score`. `failed` also stands for an item that failed and has no score in the record,
+            and `not_scored` for any other score that the record lacks.
+        protocol: the exact measurement.
+        numerator, denominator: what the row adds to the value of its system and metric.
+        speaker, language, duration_s, text: of the sample; `text` is its reference text.
+        transcript: what a recogniser heard, if the score says so.
+        detail: the further numbers of the score as a JSON object; `{}` if there are none.
+    """
+
+    system: str
+    id: str
+    metric: str
+    value: float | None
+    status: str
+    reason: str | None
+    protocol: str
+    numerator: float | None
+    denominator: float | None
+    speaker: str | None
+    language: str | None
+    duration_s: float | None
+    text: str | None
+    transcript: str | None
+    detail: str
+
+
+NUMBERS = ("value", "numerator", "denominator", "duration_s")
+"""The columns of `TableRow` that hold numbers; the others hold text."""
+
+
 @dataclass(frozen=True, slots=True)
 class ItemRow:
-    """One item as the record holds it; `audio` is the kept estimate's absolute path, or None."""
+    """One item as the record holds it; `audio` is the file with the kept estimate, or None."""
 
     system: str
     id: str
@@ -84,7 +138,7 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """One sample as the record holds it; `audio` is the reference's path as the data named it."""
+    """One sample as the record holds it; `audio` is the path of the reference as the data names it."""
 
     id: str
     audio: str | None
@@ -103,7 +157,7 @@ class Run:
         folder: the run folder.
 
     Raises:
-        UserError: it holds no run record, or one of a newer version.
+        UserError: the folder holds no run record, or one of another version.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -114,32 +168,35 @@ class Run:
             hint = f"it holds {', '.join(inside[:5])}{' and more' if len(inside) > 5 else ''}" if inside else None
             raise UserError(f"'{self.folder}' is not a run folder: it holds no {DATABASE}", hint=hint)
         address = path.resolve().as_posix().replace("?", "%3f").replace("#", "%23")
-        # Read only, so threads may share it: SQLite itself serialises them.
+        # Threads may share the connection: it is read-only, and SQLite runs one query at a time.
         self._db = sqlite3.connect(f"file:{address}?mode=ro", uri=True, check_same_thread=False)
         try:
             schema = self.meta.get("schema")
         except sqlite3.DatabaseError as error:
             raise UserError(f"'{path}' is not a run record ({error})") from error
         if schema != SCHEMA:
-            raise UserError(f"'{path}' has schema {schema}; this version reads schema {SCHEMA}")
+            raise UserError(
+                f"'{path}' has schema {schema}; this version of codec-bench reads schema {SCHEMA}",
+                hint="read it with the version of codec-bench that wrote it",
+            )
 
     @property
     def meta(self) -> dict[str, Any]:
-        """What was asked and what ran: `config`, `fingerprint`, `versions`, `machine`, `timings`, `state`, ..."""
+        """What was asked for and what ran: `config`, `fingerprint`, `versions`, `machine`, `timings`, `state`, ..."""
         return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM meta")}
 
     @property
     def systems(self) -> dict[str, dict[str, Any]]:
-        """The systems in the order asked for, with their facts."""
+        """The systems in the order in which they were asked for, with their facts."""
         return {n: json.loads(f) for n, f in self._db.execute("SELECT name, facts FROM systems ORDER BY number")}
 
     @property
     def metrics(self) -> dict[str, dict[str, Any]]:
-        """The metrics in the order asked for, with unit, higher_is_better, protocol, aggregate, kind, paper, source."""
+        """The metrics in the order in which they were asked for, with protocol, unit, higher_is_better and further facts."""
         return {n: json.loads(f) for n, f in self._db.execute("SELECT name, facts FROM metrics ORDER BY number")}
 
     def samples(self) -> Iterator[SampleRow]:
-        """The samples in the data's order."""
+        """The samples in the order of the data."""
         yield from (
             SampleRow(*row)
             for row in self._db.execute(
@@ -148,7 +205,7 @@ class Run:
         )
 
     def items(self, system: str | None = None) -> Iterator[ItemRow]:
-        """The finished items, all or one system's."""
+        """The finished items of all systems, or of one."""
         for name, sample, status, reason, bits, notes, audio in self._db.execute(
             "SELECT s.name, p.id, i.status, i.reason, i.bits, i.notes, i.audio FROM items i JOIN systems s ON s.number = i.system "
             "JOIN samples p ON p.number = i.sample WHERE (?1 IS NULL OR s.name = ?1) ORDER BY i.system, i.sample",
@@ -165,7 +222,7 @@ class Run:
             )
 
     def reference_audio(self, sample: str) -> Path | None:
-        """The kept copy of a sample's reference audio, else the file the data named, else None."""
+        """A file with a sample's reference audio: the kept copy, or the file that the data names; None if neither exists."""
         row = self._db.execute("SELECT number, audio FROM samples WHERE id = ?", (sample,)).fetchone()
         if row is None:
             raise UnknownName("sample", sample, [])
@@ -178,7 +235,12 @@ class Run:
     def scores(
         self, system: str | None = None, metric: str | None = None, *, without_value: bool = False
     ) -> Iterator[ScoreRow]:
-        """Every score, or those of one system or metric, or only those that are not ok; by system, metric and sample."""
+        """Scores, ordered by system, metric and sample.
+
+        Args:
+            system, metric: only the scores of this one; None for all.
+            without_value: only the scores that are not ok.
+        """
         protocols = {name: facts["protocol"] for name, facts in self.metrics.items()}
         for name, sample, of, value, status, reason, num, den, detail in self._db.execute(
             "SELECT s.name, p.id, m.name, c.value, c.status, c.reason, c.numerator, c.denominator, c.detail FROM scores c "
@@ -190,14 +252,69 @@ class Run:
                 name, sample, of, value, status, reason, protocols[of], num, den, json.loads(detail) if detail else {}
             )
 
+    def rows(self) -> Iterator[TableRow]:
+        """The run as a table: a row for every system, metric and finished sample, in this order.
+
+        A score that the record lacks has a row too, so that a count of the rows is the count of the summary.
+        """
+        protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
+        # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
+        for system, sample, metric, item, why, *score, speaker, language, duration_s, text, detail in self._db.execute(
+            "SELECT s.name, p.id, m.name, i.status, i.reason, c.value, c.status, c.reason, c.numerator, c.denominator, "
+            "p.speaker, p.language, p.duration_s, p.text, c.detail FROM systems s CROSS JOIN metrics m "
+            "CROSS JOIN items i ON i.system = s.number CROSS JOIN samples p ON p.number = i.sample "
+            "LEFT JOIN scores c ON c.system = s.number AND c.metric = m.number AND c.sample = i.sample "
+            "ORDER BY s.number, m.number, i.sample"
+        ):
+            value, status, reason, numerator, denominator = score
+            if status is None and item == "ok":
+                status, reason = "not_scored", "the record holds no score"
+            elif status is None:
+                status, reason = item, why
+            detail, transcript = _detail(detail)
+            yield TableRow(
+                system, sample, metric, value, status, reason, protocols[metric], numerator, denominator, speaker, language,
+                duration_s, text, transcript, detail,
+            )  # fmt: skip
+
+    def to_pandas(self) -> Any:
+        """The rows of `rows` as a `pandas.DataFrame`.
+
+        Raises:
+            UserError: pandas is not installed.
+        """
+        frame = _package("pandas").DataFrame.from_records(list(self.rows()), columns=list(TableRow._fields))
+        return frame.astype(dict.fromkeys(NUMBERS, "float64"))
+
+    def to_polars(self) -> Any:
+        """The rows of `rows` as a `polars.DataFrame`.
+
+        Raises:
+            UserError: polars is not installed.
+        """
+        polars = _package("polars")
+        kinds = {name: polars.Float64 if name in NUMBERS else polars.String for name in TableRow._fields}
+        return polars.DataFrame(list(self.rows()), schema=kinds, orient="row")
+
+    def summary(self) -> dict[str, Any]:
+        """One number per system and metric with its interval: what `summary.json` holds, made from the record."""
+        # The package's face knows the rooms above this one, and imports them when it is asked.
+        found: dict[str, Any] = sys.modules["codec_bench"].summarise(self)
+        return found
+
+    def _repr_html_(self) -> str:
+        """The summary as a table, for notebooks."""
+        table: str = sys.modules["codec_bench"].summary_html(self.summary())
+        return table
+
     def columns(
         self, system: str, metric: str
     ) -> tuple[list[int], list[float], list[float], list[str], dict[str, int]]:
-        """One system's scores of one metric as columns, for statistics over many samples.
+        """One system's scores of one metric, as columns.
 
         Returns:
-            (sample numbers, numerators, denominators, speakers ("" where unknown)) of the scores that are ok, ordered by
-            sample id, and a count per status of the others.
+            Of the scores that are ok, ordered by sample id: sample numbers, numerators, denominators, speakers ("" if
+            unknown). Then, of the other scores, a count per status.
         """
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
         rows = self._db.execute(
@@ -214,12 +331,20 @@ class Run:
         columns = list(zip(*rows)) or [(), (), (), ()]
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
 
+    def scored_numbers(self, system: str, metric: str) -> np.ndarray:
+        """The numbers of the samples that a system has a value of a metric for, int64, in rising order."""
+        key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
+        rows = self._db.execute(
+            "SELECT sample FROM scores WHERE system = ? AND metric = ? AND status = 'ok' ORDER BY sample", key
+        )
+        return np.fromiter((number for (number,) in rows), np.int64)
+
     def counted_parts(self, system: str, metric: str) -> Iterator[tuple[int, list[float]]]:
-        """What each score that is ok adds to a corpus metric, by sample number (`detail["counts"]`)."""
+        """What each score that is ok adds to a corpus metric (`detail["counts"]`), with its sample number."""
         yield from self._parts(system, metric, "c.status = 'ok'", "counts")
 
     def wrong_parts(self, system: str, metric: str) -> Iterator[tuple[int, list[float]]]:
-        """What each item without a score would add if failures counted as wrong, by sample number (`detail["wrong"]`)."""
+        """What each item without a score would add if failures counted as wrong (`detail["wrong"]`), with its number."""
         yield from self._parts(system, metric, "c.status != 'ok'", "wrong")
 
     def _parts(self, system: str, metric: str, which: str, name: str) -> Iterator[tuple[int, list[float]]]:
@@ -232,7 +357,7 @@ class Run:
             yield number, json.loads(parts)
 
     def flags(self, system: str, metric: str) -> list[tuple[str, int, str]]:
-        """What was noted beside one system's scores that are ok: (flag, how many, the id of one such sample)."""
+        """The flags of one system's scores that are ok: (flag, how many scores have it, the id of one of the samples)."""
         return self._db.execute(
             "SELECT json_extract(c.detail, '$.flag') AS flag, COUNT(*), MIN(p.id) FROM scores c JOIN samples p ON p.number = c.sample "
             "WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' AND c.detail LIKE '%\"flag\"%' AND flag IS NOT NULL GROUP BY flag",
@@ -240,15 +365,15 @@ class Run:
         ).fetchall()
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Rows of a question to the record, for the other modules of the store."""
+        """The rows that an SQL query gives, for other modules of the package."""
         return self._db.execute(sql, values).fetchall()
 
     def query_lazily(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """As `query`, row by row, for tables that need not fit into memory."""
+        """As `query`, row by row, for tables that may not fit into memory."""
         yield from self._db.execute(sql, values)
 
     def counts(self) -> dict[str, int]:
-        """Samples, items asked for, items finished, items that failed, and scores that failed."""
+        """How many samples there are, items in all, items finished, items that failed, and scores that failed."""
         one = lambda sql: self._db.execute(sql).fetchone()[0]  # noqa: E731
         samples, systems = one("SELECT COUNT(*) FROM samples"), one("SELECT COUNT(*) FROM systems")
         return {
@@ -270,11 +395,33 @@ class Run:
         self._db.close()
 
 
+def _detail(text: str | None) -> tuple[str, str | None]:
+    """The detail of a score as strict JSON, and the transcript in it, if there is one."""
+    if text is None:
+        return "{}", None
+    held = json.loads(text, parse_constant=lambda _: None)
+    if "NaN" in text or "Infinity" in text:  # Python writes these numbers, and JSON does not have them
+        text = json.dumps(held, ensure_ascii=False)
+    # An error rate holds both texts as compared, and a transcript alone is held as it was heard.
+    heard = held.get("transcript", held.get("hypothesis"))
+    return text, heard if isinstance(heard, str) else None
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        message = f"a table for {name} needs the package '{name}', which is not installed"
+        raise UserError(message, hint=f"pip install {name}") from error
+
+
 def open_run(folder: str | os.PathLike[str]) -> Run:
     """Opens a run folder for reading.
 
     Raises:
-        UserError: it holds no run record.
+        UserError: the folder holds no run record.
     """
     return Run(folder)
 
@@ -283,11 +430,11 @@ def run_folders(folder: str | os.PathLike[str]) -> list[Path]:
     """The run folders at or under a folder.
 
     Raises:
-        UserError: there is none.
+        UserError: there are none.
     """
     found = sorted(path.parent for path in Path(folder).rglob(DATABASE))
     if not found:
         raise UserError(
-            f"'{folder}' is not a run folder and holds none", hint="name the folder that a command was given as --out"
+            f"'{folder}' is not a run folder and holds none", hint="name the folder that the run was given as --out"
         )
     return found

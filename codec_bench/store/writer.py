@@ -1,4 +1,4 @@
-"""Writing a run record: one process at a time, everything about one item in one transaction."""
+"""Writes a run record: by one process at a time, and everything about one item in one transaction."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class RunWriter:
     """A run folder, opened for writing by this process alone.
 
     Args:
-        folder: made where it is not there.
-        fingerprint: everything that a continued run must share, by name; values are JSON.
-        replacing: names in the fingerprint that may differ from what the record was begun with and take its place; the
-            caller drops what rested on them.
+        folder: the run folder; it is made if it does not exist.
+        fingerprint: everything that must be the same when a run is continued, by name; values are JSON.
+        replacing: names in the fingerprint whose values may differ from those in the record. The new values replace them,
+            and the caller deletes what rested on the old ones.
 
     Raises:
-        RunLocked: another process is writing it.
-        RunMismatch: it was begun under another fingerprint; the message says what differs.
+        RunLocked: another process is writing the folder.
+        RunMismatch: the record was begun with another fingerprint; the message says what differs.
         UserError: the folder cannot be written.
     """
 
@@ -81,7 +81,7 @@ class RunWriter:
         if begun != fingerprint:
             raise RunMismatch(
                 f"'{self.folder}' was begun differently: {'; '.join(_differences(begun, fingerprint))}",
-                hint="give another --out, or the settings it was begun with",
+                hint="give another --out, or the settings that it was begun with",
             )
         if begun != before:
             self.set_meta(fingerprint=begun)
@@ -89,10 +89,10 @@ class RunWriter:
     def begin(
         self, systems: Mapping[str, Any], metrics: Mapping[str, Any], samples: Iterable[Sample]
     ) -> set[tuple[int, int]]:
-        """Writes what will run, where it is not there yet.
+        """Writes the systems, metrics and samples of the run, if they are not in the record yet.
 
         Returns:
-            (system number, sample number) of the items already finished; numbers are positions in the arguments.
+            (system number, sample number) of the items that are finished; numbers are positions in the arguments.
         """
         try:
             self._db.execute("BEGIN IMMEDIATE")
@@ -113,7 +113,7 @@ class RunWriter:
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
 
     def forget_failures(self) -> int:
-        """Drops the items that failed, or that hold a failed score, so that they run again; returns how many."""
+        """Deletes the items that failed or hold a failed score, so that they run again; returns how many."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             bad = self._db.execute(
@@ -177,23 +177,23 @@ class RunWriter:
 
     def _trouble(self, error: sqlite3.Error) -> UserError:
         if isinstance(error, sqlite3.IntegrityError):
-            raise error  # a doubled item is a defect of ours, not of the caller's disk
+            raise error  # the same item twice is a defect of this program, not of the disk
         return UserError(
             f"the run record '{self.folder / DATABASE}' cannot be written: {error}",
-            hint="everything finished so far is kept; make room and run the same command again",
+            hint="finished items are kept; make room on the disk and run the same command again",
         )
 
     def close(self) -> None:
-        """Closes the record and lets others write it."""
+        """Closes the record. Other processes may then write it."""
         if getattr(self, "_db", None) is not None:
-            with suppress(sqlite3.Error):  # a reader holds it, or the disk is full: the two side files just stay
+            with suppress(sqlite3.Error):  # if a reader holds it, or the disk is full, the two side files stay
                 self._db.execute("PRAGMA journal_mode = DELETE")
             self._db.close()
         os.close(self._lock)
 
 
 def storable(text: str | None) -> str | None:
-    """A text as the record can hold it: half a character, as an answer that was cut within one ends in, becomes U+FFFD."""
+    """A text as the record can hold it: halves of surrogate pairs, as in an answer that was cut, become U+FFFD."""
     return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
 
 

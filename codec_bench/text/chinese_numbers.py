@@ -1,13 +1,14 @@
-"""Chinese numbers written out as the published error rates write them out, quirks included.
+"""Chinese numbers written out as the published error rates write them, including their errors.
 
-UltraEval-Audio's error rates of Chinese and Cantonese pass texts through a text normalisation of SpeechIO with every
-option off: what is not a plain word is spoken out, punctuation becomes spaces, and nothing else changes. Its readings are
-not always right ones (007 loses a zero, 1000 is four digits, a date with slashes is a fraction, a minus is silent), so
-this is only the compatible form; the project's own rule for Chinese reads numbers with `wetext`.
+UltraEval-Audio's error rates of Chinese and Cantonese use a text normalisation of SpeechIO with every option off: numbers
+are written as they are spoken, punctuation becomes spaces, and nothing else changes. Some of its readings are wrong: 007
+loses a zero, 1000 is read as four digits, a date with slashes is read as a fraction, and a minus is not read. So this
+module is only for compatibility; the project's own rule for Chinese reads numbers with `wetext`.
 
-Reference: UltraEval-Audio 9b69da6, `lib/text_normalization/cn_tn.py` with every option off; equal on 46 texts written for
-the purpose and on those of two error-rate fixtures. Which units and currencies make a number a quantity is not published
-as a list; `UNITS` holds the customary ones. It matters from four digits on: without a unit they are read one by one.
+Reference: UltraEval-Audio 9b69da6, `lib/text_normalization/cn_tn.py` with every option off. The results are equal on 46
+texts written for this purpose and on the texts of two error-rate fixtures. There is no published list of the units and
+currencies that make a number a quantity; `UNITS` holds the usual ones. They matter for numbers of four and more digits:
+without a unit, the digits are read one by one.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CURRENCIES = (
     "人民币 美元 日元 英镑 欧元 马克 法郎 加拿大元 澳元 港币 先令 芬兰马克 爱尔兰镑 里拉 荷兰盾 埃斯库多 比塞塔 印尼盾 林吉特 新西兰元 "
     "比索 卢布 新加坡元 韩元 泰铢 亿 千万 百万 万 千 百 元 块 角 毛 分"
 ).split()
-"""What makes a number an amount of money: read as one number."""
+"""Words after a number that make it an amount of money, which is read as one number."""
 
 UNITS = (
     # People, animals, plants and things.
@@ -40,7 +41,7 @@ UNITS = (
     # Events.
     *"场回遍趟顿番",
 )
-"""What makes a number a quantity: read as one number."""
+"""Words after a number that make it a quantity, which is read as one number."""
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _MORE = "[多余几]?"
@@ -49,8 +50,8 @@ _MORE = "[多余几]?"
 def spoken(text: str) -> str:
     """The text with its numbers written out; punctuation stays.
 
-    In this order: dates, money, telephone numbers, fractions, percentages, quantities, strings of four and more digits,
-    what is left.
+    The order is: dates, money, telephone numbers, fractions, percentages, quantities, strings of four and more digits, and
+    then all other numbers.
     """
     for pattern, say in _READINGS:
         text = pattern.sub(say, text)
@@ -58,16 +59,17 @@ def spoken(text: str) -> str:
 
 
 def cardinal(number: str) -> str:
-    """A number of digits, with a point or without, as one number: 225 is 两百二十五.
+    """Digits, with or without a decimal point, as one number: 225 is 两百二十五.
 
-    More than one zero says nothing, and zeros in front say one at most, before a last digit.
+    A number of several zeros gives an empty text. Zeros in front of a single other digit give one zero; zeros in front of
+    longer numbers are not read.
     """
     whole, point, decimals = number.partition(".")
     parts = list(_parts(whole)) if len(whole) > 1 else [DIGITS[int(whole)]]
     if parts[:2] == ["一", "十"]:
         del parts[0]
     for place, part in enumerate(parts[:-1]):
-        # Two is 两 before hundreds and more, but not in the tens of a larger unit.
+        # Two is 两 before hundreds and larger units, but not in the tens of a larger unit.
         before, after = parts[place - 1] if place else "", parts[place + 1]
         if part == "二" and after not in f"{DIGITS}十" and (not before or before not in f"{DIGITS}十"):
             parts[place] = "两"

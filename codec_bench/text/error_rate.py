@@ -1,8 +1,8 @@
-"""Word and character error rates as sums: parts that are counted apart add up to the whole.
+"""Word and character error rates as counts, which can be added: the counts of the parts sum to those of the whole.
 
-Counts of hits, substitutions, deletions and insertions equal those of jiwer 4 on every pair, including which of several
-shortest edit paths is counted (see `codec_bench.kernels.edit_distance.ref`). Lower is better; 0 is equal text, and
-insertions can take a rate above 1.
+Counts of hits, substitutions, deletions and insertions equal those of jiwer 4 on every pair. If there are several
+shortest edit paths, the same one is counted (see `codec_bench.kernels.edit_distance.ref`). Lower is better; 0 is equal
+text, and insertions can make a rate larger than 1.
 
 Paper: V. Levenshtein, "Binary codes capable of correcting deletions, insertions and reversals", 1966. Reference
 implementation: jiwer 4.0 `process_words` and `process_characters`, exactly.
@@ -27,18 +27,18 @@ Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
 _OPERATIONS: tuple[Operation, ...] = get_args(Operation)  # in the order of the kernel's steps
 _WHITE_CODES = 0x3001
-"""No code point from here on is white space."""
+"""No code point from this one on is white space."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorRate:
-    """What an estimate got right and wrong, as counts that add.
+    """How many items an estimate has right and wrong. Counts can be added with `+`.
 
     Args:
-        hits: items of the reference that stand in the estimate.
-        substitutions: items of the reference with another in their place.
-        deletions: items of the reference with nothing in their place.
-        insertions: items of the estimate with nothing in the reference.
+        hits: items of the reference that are also in the estimate.
+        substitutions: items of the reference that are replaced by another item in the estimate.
+        deletions: items of the reference that are missing in the estimate.
+        insertions: items of the estimate that are not in the reference.
 
     Raises:
         ValueError: a count is negative or not a whole number.
@@ -88,7 +88,7 @@ class ErrorRate:
 
     @property
     def rate(self) -> float | None:
-        """Errors per item of the reference; None where the reference is empty."""
+        """Errors per item of the reference; None if the reference is empty."""
         return self.errors / self.reference_length if self.reference_length else None
 
 
@@ -102,13 +102,13 @@ def error_rate(
     """The error rate of a text, or of a corpus.
 
     Args:
-        reference, estimate: a text each, or as many texts each.
-        unit: `word`; `char` for characters with the spaces between words among them; `mixed` for Chinese with words of
-            other scripts among it: a Han character or a kana is one item, and so is a word of any other script.
-        normaliser: what both sides go through first (see `codec_bench.text.normalise`).
+        reference, estimate: one text each, or equally many texts each.
+        unit: `word`; `char` for characters, including the spaces between words; `mixed` for Chinese with words of other
+            scripts: a Han character or a kana is one item, and so is a word of any other script.
+        normaliser: the normaliser of both sides (see `codec_bench.text.normalise`).
 
     Raises:
-        UserError: the sides do not match. UnknownName: no such unit or normaliser.
+        UserError: the numbers of texts differ. UnknownName: there is no such unit or normaliser.
     """
     totals = _counts(reference, estimate, unit, normaliser).sum(axis=0)
     return ErrorRate(*totals.tolist())
@@ -121,16 +121,16 @@ def error_rates(
     unit: Unit = "word",
     normaliser: str = "whisper-en",
 ) -> list[ErrorRate]:
-    """One error rate per pair of texts; arguments and errors as `error_rate`, which is their sum."""
+    """One error rate per pair of texts. The arguments and errors are those of `error_rate`, which gives their sum."""
     return [ErrorRate(*row) for row in _counts(reference, estimate, unit, normaliser).tolist()]
 
 
 def alignment(
     *, reference: str, estimate: str, unit: Unit = "word", normaliser: str = "whisper-en"
 ) -> list[tuple[Operation, int, int, int, int]]:
-    """How one text became the other: runs of equal steps, in order.
+    """The edits that turn the reference into the estimate: runs of equal steps, in order.
 
-    Positions are those of `tokens` of the normalised texts.
+    Positions are those of the items that `tokens` gives for the normalised texts.
 
     Returns:
         `(operation, reference start, reference end, estimate start, estimate end)`, named as jiwer names them.
@@ -159,10 +159,10 @@ def alignment(
 
 
 def tokens(text: str, unit: Unit = "word") -> list[str]:
-    """The items that are compared.
+    """The items of a text that are compared.
 
-    `word`: what lies between spaces. `char`: the characters of the text without its outer white space. `mixed`: each Han
-    character and kana, and what lies between those and white space.
+    `word`: the words between spaces. `char`: the characters of the text without its outer white space. `mixed`: each Han
+    character and kana, and each run of other characters without white space.
 
     Raises:
         UnknownName: no such unit.
@@ -186,11 +186,16 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
     from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
 
     if isinstance(reference, str) != isinstance(estimate, str):
-        raise UserError("one side of an error rate is a single text and the other is not")
+        raise UserError(
+            "one side of an error rate is a single text and the other is a list; expected one text each, or lists of one "
+            "length"
+        )
     references = [reference] if isinstance(reference, str) else reference
     estimates = [estimate] if isinstance(estimate, str) else estimate
     if len(references) != len(estimates):
-        raise UserError(f"an error rate got {len(references)} references and {len(estimates)} estimates")
+        raise UserError(
+            f"an error rate got {len(references)} references and {len(estimates)} estimates; expected as many of each"
+        )
     apply = get_normaliser(normaliser)
     items, offsets, symbols = _numbered([*map(apply, references), *map(apply, estimates)], unit)
     pairs = len(references)
@@ -204,9 +209,9 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
 
 
 def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int]:
-    """Texts as numbers: int32 items of all texts, int64 `(texts + 1,)` offsets, one more than the largest item.
+    """Texts as numbers: int32 items of all texts, int64 `(texts + 1,)` offsets, and the largest item plus one.
 
-    Works on the code points of all texts at once: Python touches each text, never each word.
+    It works on the code points of all texts at once, which is faster than a Python loop over words.
     """
     _check_unit(unit)
     if unit == "char":
@@ -224,7 +229,7 @@ def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int
 
 
 def _spaced(codes: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The code points and offsets of the same texts with spaces around all that stands alone, and as white space."""
+    """The same texts with a space on both sides of each character in `ALONE`, and with all white space as spaces."""
     white = np.zeros(codes.shape, bool)
     low = codes < _WHITE_CODES
     white[low] = _white()[codes[low]]

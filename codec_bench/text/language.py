@@ -1,4 +1,4 @@
-"""Languages by one name: the many ways in which manifests and data sets write them, as base codes.
+"""One code for each language, from the many ways in which manifests and data sets name it.
 
 Conventions
     A base code is ISO 639-1 where there is one (`en`, `zh`, `ja`), else ISO 639-3 (`yue`, `fil`). `zh` is Mandarin;
@@ -30,13 +30,13 @@ _BY_CODE = {
     "vie": "vi", "zho": "zh", "zhs": "zh", "zht": "zh",
 }  # fmt: skip
 _CANTONESE = ("hk", "mo", "yue")
-"""Second parts that make Chinese Cantonese: Hong Kong, Macau, and the language's own code."""
+"""Second parts of a code that turn Chinese into Cantonese: Hong Kong, Macau, and the language's own code."""
 
 
 def base_language(text: str) -> str:
     """The base code of a language: `en` for en, EN, en-US, en_GB, eng and English; `yue` for zh-HK and Cantonese.
 
-    What is not known is returned in lower case, up to the first hyphen.
+    An unknown language is returned in lower case, up to the first hyphen.
     """
     parts = _SEPARATORS.sub("-", text.strip().lower()).split("-")
     base = _BY_NAME.get(parts[0]) or _BY_CODE.get(parts[0], parts[0])

@@ -1,22 +1,23 @@
 """Rules of error rates: how two texts are normalised, what is counted, and how a corpus is folded.
 
-A rule says, for each language, which steps both sides go through and what one item is. Error rates of different rules are
-different measurements: a rule's name is part of a score's protocol. Lower is better throughout.
+For each language, a rule says which steps change both texts and what one item is. Error rates by different rules are
+different measurements, so a rule's name is part of a score's protocol. Lower is better for all of them.
 
 The project's own rules
     `by-language`: English by Whisper's rule in words; Chinese and Cantonese by the normaliser `zh`, a Chinese character or a word
         of another script as one item; Japanese, Korean, Thai, Lao, Khmer and Burmese by characters; every other language
         in words by the normaliser `words`, which keeps marks.
     `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
-    `mixed`: the Chinese part of `by-language` for every language, for texts that switch.
-    `by-language` and `mixed` are aliases of `by-language-1` and `mixed-1`: a changed rule will get the next number.
+    `mixed`: the Chinese part of `by-language` for every language, for texts that switch between languages.
+    `by-language` and `mixed` are aliases of `by-language-1` and `mixed-1`. A changed rule will get the next number.
 
-Published rules, each with its quirks, reproduced case by case (tests/golden/text)
+Published rules, reproduced with their errors (tests/golden/text holds the cases)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
     `official/audiobench/asr`, `.../asr-code-switch`, `.../asr-imda-part4`, `.../asr-indonesian`, `.../asr-thai`,
     `.../asr-vietnamese`. The aliases `seed-tts` and `audiobench` name the first of each.
 
-Where a published rule ends in an exception, an empty reference mostly, there is no value but a note, and the run goes on.
+Some published rules raise an exception for some pairs, mostly for an empty reference. Such a pair gets no value and a
+note that says why.
 
 References: the repositories and commits that each rule's `source` names.
 """
@@ -46,11 +47,11 @@ class Compared:
     Args:
         reference, estimate: the normalised texts as they were compared; their items are `tokens(text, unit)`.
         unit: what one item is.
-        counts: what the estimate got right and wrong.
-        value: the rule's own number for this pair, as a fraction; None where it has none.
-        weight: what the pair weighs in the corpus value of rules whose `aggregate` is `weighted`; else the length of the
-            reference.
-        note: why there is no value, or what was special.
+        counts: how many items the estimate has right and wrong.
+        value: the rule's own number for this pair, as a fraction; None if it has no value.
+        weight: the weight of the pair in the corpus value, for rules whose `aggregate` is `weighted`; else the length of
+            the reference.
+        note: why there is no value, or what is special about the pair.
     """
 
     reference: str
@@ -67,10 +68,10 @@ class Recipe:
     """What happens to the texts of one language.
 
     Args:
-        reference: the steps that the reference goes through, by name, in order.
-        estimate: those of the estimate, where they differ.
-        unit: what is counted.
-        rate: what the source calls the result: a word or a character error rate.
+        reference: the names of the steps that change the reference, in order.
+        estimate: those that change the estimate; None if they are the same.
+        unit: what one item is.
+        rate: whether the source calls the result a word error rate or a character error rate.
     """
 
     reference: tuple[str, ...]
@@ -88,16 +89,16 @@ class Rule:
     """A named way to compare texts.
 
     Args:
-        name: the name that `get_rule` knows, part of protocol ids; the project's own rules are numbered.
+        name: the name for `get_rule`, part of protocol ids. The project's own rules are numbered.
         summary: one sentence.
         source: where it was published, with the commit or version.
         recipes: what happens in each language, by base code.
-        otherwise: what happens in every other language; None where the source knows the named ones only.
-        aggregate: how the source folds a corpus: errors over items (`ratio`), the mean of the pairs' values (`mean`), or the
-            mean weighted by `Compared.weight` (`weighted`).
-        fixed: whether the unit belongs to the rule, as in every published one.
-        two_references: whether a second, spoken form of the reference is compared too, and the better value taken.
-        packages: what else its results depend on, by base code.
+        otherwise: what happens in every other language; None if the source supports only the languages of `recipes`.
+        aggregate: how the source computes a corpus value: errors over items (`ratio`), the mean of the pairs' values
+            (`mean`), or the mean weighted by `Compared.weight` (`weighted`).
+        fixed: whether the rule fixes the unit, as every published rule does.
+        two_references: whether a second, spoken form of the reference is compared too, and the better value is taken.
+        packages: by base code, the packages on which its results depend.
     """
 
     name: str
@@ -112,29 +113,29 @@ class Rule:
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The base codes of the only languages it knows; empty where it takes any."""
+        """The base codes of the languages that it supports; empty if it supports every language."""
         return () if self.otherwise is not None else tuple(sorted(self.recipes))
 
     def protocol(self, language: str | None = None) -> str:
-        """The rule's part of a protocol id: its name, and for a language the packages that decide there.
+        """The rule's part of a protocol id: its name, and the packages on which it depends in a language.
 
-        `by-language-1`, or for Chinese `by-language-1+OpenCC-1.4.2+wetext-0.1.8`.
+        For example `by-language-1`, or for Chinese `by-language-1+OpenCC-1.4.2+wetext-0.1.8`.
         """
         packages = self.packages.get(base_language(language) if language else "", ())
         return "+".join([self.name, *(f"{package}-{_version(package)}" for package in packages)])
 
     def check(self, language: str | None) -> None:
-        """Finds out before a long run whether the texts of a language can be compared on this machine.
+        """Checks before a long run whether texts in a language can be compared on this machine.
 
         Raises:
-            MissingExtra: a package that decides there is not installed.
+            MissingExtra: a package that the rule needs in this language is not installed.
         """
         for package in self.packages.get(base_language(language) if language else "", ()):
             if _version(package) == "missing":
                 raise MissingExtra(f"the rule '{self.name}' for texts in '{language}'", package, "text")
 
     def recipe(self, language: str | None, reference: str = "") -> Recipe | None:
-        """What happens to texts of a language; without one, that of the script in which the reference is written."""
+        """What happens to texts in a language. If it is None, the script of the reference decides the language."""
         base = base_language(language) if language else script_language(reference)
         return self.recipes.get(base, self.otherwise)
 
@@ -146,7 +147,15 @@ class Rule:
     def trace(
         self, text: str, language: str | None, side: Literal["reference", "estimate"] = "reference"
     ) -> list[tuple[str, str]]:
-        """What each step makes of a text: `(step, result)`, in order.
+        """What each normaliser of the rule makes of a text, to see why two texts count as different.
+
+        Args:
+            text: the text before any normalising.
+            language: its language, or None to tell it from the script.
+            side: which text of a pair it is; some rules treat the two differently.
+
+        Returns:
+            `(normaliser, text after it)` for every step, in order.
 
         Raises:
             UserError: the rule does not know the language. MissingExtra: a step needs a package.
@@ -172,21 +181,22 @@ class Rule:
         """Compares pairs of texts; the result of a pair does not depend on the others.
 
         Args:
-            reference, estimate, language: one of each per pair; a language of None is told from the reference's script.
-            unit: counts these items instead of the rule's own.
-            spoken: per pair the reference as it is spoken (numbers written out), for rules with `two_references`.
+            reference, estimate, language: one of each per pair. If a language is None, the reference's script decides it.
+            unit: what one item is, in place of the rule's own unit.
+            spoken: for rules with `two_references`, the references as they are spoken (numbers written out), or None.
 
         Returns:
             One result per pair. A pair that cannot be compared has no value and a note that says why.
 
         Raises:
-            UserError: the lengths differ; the unit of a published rule was to be changed; a second reference was given to
-                a rule without. MissingExtra: a language needs a package that is not installed.
+            UserError: the lengths differ, a unit was given for a published rule that has another, or spoken references
+                were given for a rule without them. MissingExtra: a language needs a package that is not installed.
         """
         lengths = {len(reference), len(estimate), len(language), len(spoken if spoken is not None else reference)}
         if len(lengths) > 1:
             raise UserError(
-                f"a rule of error rates got {len(reference)} references, {len(estimate)} estimates and {len(language)} languages"
+                f"a rule of error rates got {len(reference)} references, {len(estimate)} estimates and {len(language)} "
+                "languages; expected as many of each"
             )
         if spoken is not None and not self.two_references:
             raise UserError(f"the rule '{self.name}' compares with one reference; a spoken form of it was given too")
@@ -207,7 +217,7 @@ class Rule:
     def share(self, compared: Compared) -> tuple[float, float]:
         """What a pair adds to the numerator and to the denominator of the corpus value."""
         if self.aggregate == "ratio":
-            # Words heard where nothing was said count: the source adds them up as well.
+            # Pairs with an empty reference also add their errors, as in the source.
             return compared.counts.errors, compared.counts.reference_length
         if compared.value is None:
             return 0.0, 0.0
@@ -215,7 +225,7 @@ class Rule:
         return compared.value * weight, weight
 
     def corpus(self, compared: Iterable[Compared]) -> float | None:
-        """The corpus value as the source folds it, as a fraction; None where there is nothing to divide by."""
+        """The corpus value as the source computes it, as a fraction; None if the denominator is 0."""
         shares = [self.share(pair) for pair in compared]
         below = math.fsum(share[1] for share in shares)
         return math.fsum(share[0] for share in shares) / below if below else None
@@ -223,7 +233,7 @@ class Rule:
     def _compare(
         self, references: Sequence[str], estimates: Sequence[str], languages: Sequence[str | None], unit: Unit | None
     ) -> list[Compared]:
-        results: list[Compared | None] = [None] * len(references)
+        results: dict[int, Compared] = {}
         by_unit: dict[Unit, list[int]] = {}
         for place, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
             recipe = self.recipe(language, reference)
@@ -234,14 +244,14 @@ class Rule:
             if self.fixed and unit not in (None, recipe.unit):
                 raise UserError(
                     f"the published rule '{self.name}' counts by '{recipe.unit}', not by '{unit}'",
-                    hint="leave the unit out, or take the rule by-language",
+                    hint="leave out the unit, or use the rule by-language",
                 )
             counted = unit or recipe.unit
             try:
                 texts = (_apply(recipe.steps("reference"), reference), _apply(recipe.steps("estimate"), estimate))
             except UserError:
                 raise
-            except Exception as error:  # text is foreign input, and some steps are code of a library
+            except Exception as error:  # any text may come in, and the libraries of some steps may fail on it
                 note = f"the text cannot be normalised: {type(error).__name__}: {error}"
                 results[place] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
                 continue
@@ -256,21 +266,21 @@ class Rule:
             )
             for place, count in zip(places, counts):
                 results[place] = self._valued(replace(results[place], counts=count))
-        return results
+        return [results[place] for place in range(len(references))]
 
     def _valued(self, compared: Compared) -> Compared:
         weight = compared.counts.reference_length
         if self.aggregate == "weighted":
-            weight = len(compared.reference.split(" "))  # as the source counts: an empty text weighs 1
+            weight = len(compared.reference.split(" "))  # as in the source, an empty text has the weight 1
         if compared.counts.rate is None:
             return replace(compared, weight=float(weight), note=EMPTY_REFERENCE)
         return replace(compared, weight=float(weight), value=compared.counts.rate)
 
 
 def weighted_mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
-    """The mean of values by their weights, as `long-tts-wer` of UltraEval-Audio folds a corpus.
+    """The mean of values by their weights, which is how `long-tts-wer` of UltraEval-Audio computes a corpus value.
 
-    A pair without a value or without a weight is left out; None where nothing is left, or all weights are zero.
+    A pair without a value or without a weight is left out. The result is None if no pair is left or all weights are zero.
     """
     pairs = [(value, weight) for value, weight in zip(values, weights) if value is not None and weight is not None]
     below = math.fsum(weight for _, weight in pairs)
@@ -307,7 +317,7 @@ def _apply(steps: tuple[str, ...], text: str) -> str:
 
 
 def _better(text: Compared, spoken: Compared) -> Compared:
-    """The better of two references; none where one of them is empty, as in the source."""
+    """The result with the lower value; without a value if one of the references is empty, as in the source."""
     if text.value is None or spoken.value is None:
         return replace(text, value=None, note=text.note or f"{spoken.note} (its spoken form)")
     return spoken if spoken.value < text.value else text

@@ -1,4 +1,4 @@
-"""Characters by script: what is written without spaces, and which language a script stands for."""
+"""Scripts: which characters are written without spaces, and which language a script suggests."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ ALONE = (
     (0x31F0, 0x31FF), (0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0xFF66, 0xFF9F), (0x1AFF0, 0x1B16F),
     (0x20000, 0x323AF),
 )  # fmt: skip
-"""Ranges of code points, both ends included, that are an item of their own in mixed text: Han characters, kana, bopomofo."""
+"""Ranges of code points, both ends included. In mixed text each of them is one item: Han characters, kana, bopomofo."""
 
 ALONE_CLASS = "".join(f"{chr(first)}-{chr(last)}" for first, last in ALONE)
-"""The same as the inside of a character class."""
+"""The same ranges, as the inside of a character class of a regular expression."""
 
 
 def script_language(text: str) -> str:
-    """A language that fits the script of a text, for manifests that name none.
+    """The language that the script of a text suggests, for manifests that name no language.
 
-    The script with the most items: characters where it is written without spaces, else words. Japanese wherever there is
-    kana, Chinese for Han characters, English for Latin script; `und` for scripts of many languages.
+    The script with the most items decides. An item is a character in scripts without spaces, else a word. A text with
+    kana is Japanese; other Han characters are Chinese; Latin script is English. Scripts of many languages give `und`.
     """
     counts = {language: len(pattern.findall(text)) for language, pattern in _SCRIPTS.items()}
     if counts["ja"]:

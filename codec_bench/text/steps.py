@@ -1,19 +1,29 @@
 """The steps that text rules are made of: small functions of one text, each with a name.
 
 Conventions
-    A step is a function from text to text. Its name stands for one behaviour for ever, since protocols are named by
-    the steps they take; a step that needs an optional package imports it when it is first asked for.
+    A step is a function from text to text. Its name always stands for the same behaviour, because the names of protocols
+    depend on the names of their steps. A step that needs an optional package imports it when it is first used.
     Steps are combined by name: `get_normaliser("lower,delete-punctuation")` (see `codec_bench.text.normalise`).
 
 The project's own steps
-    `lower`; `clean`: what no one hears out (control and format characters, variants of a glyph), white space as spaces; `squeeze`: runs of white space become one space, none at the ends;
-    `nfkc`; `digits`: decimal digits of every script as ASCII; `apostrophes`: every apostrophe as ';
-    `drop-marked`: what stands in square or angle brackets; `drop-bracketed`: in round ones too;
-    `drop-vowel-points`: the optional vowel signs of Arabic and Hebrew; `thai-am`: one spelling of a vowel of Thai and Lao;
-    `turkish-i`; `words`: symbols and punctuation become spaces, marks stay; `join-words`: apostrophes vanish;
-    `no-spaces`; `join-alone`: no spaces beside Han characters and kana; `width`: full-width letters, digits and signs that numbers are made of as ASCII;
-    `zh-hans`: Chinese in simplified characters (OpenCC); `wetext-zh`: Chinese numbers, dates, units and percentages written
-    out (wetext); `zh-digits`: digits that are left as Chinese numbers; `zh-variants`: 〇 as 零, 幺 as 一.
+    `lower`: lower case.
+    `clean`: removes characters that are not spoken (control and format characters, variants of a glyph); white space
+        becomes spaces.
+    `squeeze`: runs of white space become one space, and none stays at the ends.
+    `nfkc`: Unicode's normal form NFKC.
+    `digits`: decimal digits of every script become ASCII digits.
+    `apostrophes`: every kind of apostrophe becomes '.
+    `drop-marked`: removes text in square or angle brackets. `drop-bracketed`: also text in round brackets.
+    `drop-vowel-points`: removes the optional vowel signs of Arabic and Hebrew.
+    `thai-am`: writes a vowel of Thai and Lao in one way.
+    `turkish-i`: I becomes ı, and İ becomes i.
+    `words`: symbols and punctuation become spaces; marks stay.
+    `join-words`: removes apostrophes.
+    `no-spaces`: removes white space. `join-alone`: removes spaces beside Han characters and kana.
+    `width`: full-width letters, digits and the signs in numbers become ASCII.
+    `zh-hans`: Chinese in simplified characters (OpenCC).
+    `wetext-zh`: writes out Chinese numbers, dates, units and percentages (wetext).
+    `zh-digits`: writes the digits that are left as Chinese numbers. `zh-variants`: 〇 becomes 零, 幺 becomes 一.
 
 Steps of published rules are described where they are defined.
 """
@@ -38,7 +48,7 @@ EXTRA = "text"
 """The extra that brings the optional packages of this room."""
 
 CHINESE_PUNCTUATION = "＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､\u3000、〃〈〉《》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏﹑﹔·．！？｡。"
-"""The characters that zhon 2.1.1 counts as Chinese punctuation, the ideographic space among them."""
+"""The characters that zhon 2.1.1 counts as Chinese punctuation, including the ideographic space."""
 
 _CJK = "\u4e00-\u9fff"
 _WITHOUT_APOSTROPHE = string.punctuation.replace("'", "")
@@ -70,7 +80,7 @@ def _built(name: str) -> Step:
 def _import(module: str, what: str, package: str) -> Any:
     try:
         with warnings.catch_warnings():
-            # What a package takes from an older setuptools is nothing that a person here could mend.
+            # A user can do nothing about a package's warning that it needs an older setuptools.
             warnings.simplefilter("ignore")
             return import_module(module)
     except ImportError as error:
@@ -92,7 +102,7 @@ def _clean(text: str) -> str:
 def _cleaned(letter: str) -> str:
     if letter.isspace():
         return " "
-    # Joiners, directions and variants of a glyph are not heard; nor is what encloses a letter.
+    # Joiners, marks of direction, variants of a glyph, and marks that enclose a letter are not spoken.
     silent = unicodedata.category(letter) in ("Cc", "Cf", "Cn", "Co", "Cs", "Me") or unicodedata.name(
         letter, ""
     ).startswith("VARIATION SELECTOR")
@@ -127,7 +137,7 @@ def _drop_vowel_points(text: str) -> str:
 
 
 def _thai_am(text: str) -> str:
-    # NFKC takes the vowel am apart; tone marks are typed before or after its ring.
+    # NFKC splits the vowel am in two characters. Tone marks may stand before or after its ring.
     text = re.sub("\u0e4d?([\u0e48-\u0e4b])\u0e4d?\u0e32", _am, text)
     return text.replace("\u0e4d\u0e32", "\u0e33").replace("\u0ecd\u0eb2", "\u0eb3")
 
@@ -163,13 +173,14 @@ def _width(text: str) -> str:
 _HALF_WIDTH = {
     0xFF01 + shift: 0x21 + shift
     for shift in range(94)
-    # A full-width comma parts numbers, an ASCII one joins them; full stops and the like are punctuation in either width.
+    # A full-width comma separates numbers, and an ASCII comma joins them, so the comma keeps its width. Other punctuation
+    # is removed in either width.
     if chr(0x21 + shift).isalnum() or chr(0x21 + shift) in "%+-./:~$"
 } | {0xFFE5: 0xA5, 0xFFE1: 0xA3}
 
 
 def _zh_variants(text: str) -> str:
-    # 幺 is how a one is said within a number, and whether it is written so is the writer's choice.
+    # 幺 is a spoken form of one inside a number; writers use either character.
     return text.replace("〇", "零").replace("○", "零").replace("幺", "一")
 
 
@@ -186,7 +197,7 @@ def _wetext_zh() -> Step:
     normalizer = _import("wetext", "the reading of Chinese numbers", "wetext").Normalizer(lang="zh", operator="tn")
 
     def spoken(text: str) -> str:
-        # What holds no digit is not changed, and is not worth a passage through the transducers.
+        # A clause without a digit would not change, and the transducers are slow.
         clauses = re.split(r"([，。！？；\n])", text)
         return "".join(normalizer.normalize(clause) if re.search(r"\d", clause) else clause for clause in clauses)
 
@@ -194,7 +205,7 @@ def _wetext_zh() -> Step:
 
 
 def _zh_digits(text: str) -> str:
-    """Digits that are left, of circled numbers and powers, as Chinese numbers."""
+    """Writes the digits that are left (of circled numbers and powers) as Chinese numbers."""
     from codec_bench.text.chinese_numbers import cardinal
 
     return re.sub(r"\d+", lambda match: cardinal(match[0]), text)
@@ -204,22 +215,22 @@ def _zh_digits(text: str) -> str:
 
 
 def _delete_punctuation(text: str) -> str:
-    """Chinese and ASCII punctuation but the straight apostrophe vanishes; no space in its place."""
+    """Removes Chinese and ASCII punctuation, except the straight apostrophe; no space takes its place."""
     return text.translate(_DELETED)
 
 
 def _halve_spaces(text: str) -> str:
-    """Two spaces become one, once: of three, two stay."""
+    """Two spaces become one, once: three spaces become two."""
     return text.replace("  ", " ")
 
 
 def _space_characters(text: str) -> str:
-    """Spaces between all characters, spaces too."""
+    """Puts a space between all characters, and spaces count as characters."""
     return " ".join(text)
 
 
 def _space_black_characters(text: str) -> str:
-    """Spaces between all characters that are not white."""
+    """Removes white space, then puts a space between all characters."""
     return " ".join("".join(text.split()))
 
 
@@ -227,10 +238,10 @@ def _space_black_characters(text: str) -> str:
 
 
 def _ultraeval_en() -> Step:
-    """Whisper's English rule; before it, ASCII letters and spaces in full-width brackets vanish with these."""
-    from codec_bench.text.normalise import get_normaliser
+    """Removes ASCII letters and spaces in full-width brackets, with the brackets; then applies Whisper's English rule."""
+    from codec_bench.text.whisper import whisper_en
 
-    whisper = get_normaliser("whisper-en")
+    whisper = whisper_en()
     return lambda text: whisper(re.sub(r"（[A-Za-z\s]+）", "", text))
 
 
@@ -253,12 +264,12 @@ def _ja_mecab() -> Step:
 
 
 def _blank_punctuation(text: str) -> str:
-    """Chinese and ASCII punctuation become spaces, the apostrophe too."""
+    """Chinese and ASCII punctuation become spaces, and so does the apostrophe."""
     return text.translate(_BLANKED)
 
 
 def _num2words_en() -> Step:
-    """Runs of digits as English words with spaces around; where num2words knows none for one of them, all stay digits."""
+    """Writes runs of digits as English words with spaces around. If num2words fails on one run, all stay digits."""
     num2words = _import("num2words", "English number words", "num2words").num2words
 
     def spoken(text: str) -> str:
@@ -271,7 +282,7 @@ def _num2words_en() -> Step:
 
 
 def _space_around_cjk(text: str) -> str:
-    """Spaces on both sides of each character from U+4E00 to U+9FFF, then runs of white space become one."""
+    """Puts a space on both sides of each character from U+4E00 to U+9FFF; then runs of white space become one space."""
     return _squeeze(re.sub(f"([{_CJK}])", r" \1 ", text))
 
 
@@ -287,22 +298,22 @@ _SMALL_NUMBERS = dict(
 
 
 def _small_numbers(text: str) -> str:
-    """0 to 20 and the tens to 90 as words wherever they are between word boundaries, beside a decimal point too."""
+    """Writes 0 to 20 and the tens to 90 as words, wherever they are between word boundaries, also beside a decimal point."""
     return re.sub(r"\b\d{1,2}\b", lambda match: _SMALL_NUMBERS.get(match[0], match[0]), text)
 
 
 def _space_between_cjk(text: str) -> str:
-    """Spaces between neighbouring characters from U+4E00 to U+9FFF; none beside a letter or a digit."""
+    """Puts a space between neighbouring characters from U+4E00 to U+9FFF, and none beside a letter or a digit."""
     return re.sub(f"(?<=[{_CJK}])(?=[{_CJK}])", " ", text)
 
 
 def _drop_braces(text: str) -> str:
-    """Bracketed text vanishes, unless it holds an n, a backslash or another round or square bracket."""
+    """Removes bracketed text, unless it contains an n, a backslash or another round or square bracket."""
     return re.sub(r"[\[({<][^n\\()\[\]]*?[\])}>]", "", text)
 
 
 def _jiwer_english(text: str) -> str:
-    """What three steps of jiwer do: white space squeezed, English contractions spelled out, Kaldi's marks out."""
+    """Three steps of jiwer: white space becomes one space, English contractions are written out, Kaldi's marks removed."""
     text = re.sub(r"\s\s+", " ", text)
     for pattern, words in _JIWER_CONTRACTIONS:
         text = re.sub(pattern, words, text)
@@ -316,12 +327,12 @@ _JIWER_CONTRACTIONS = (
 
 
 def _no_punctuation(text: str) -> str:
-    """Whatever Unicode counts as punctuation vanishes."""
+    """Removes all characters that Unicode counts as punctuation."""
     return "".join(letter for letter in text if not unicodedata.category(letter).startswith("P"))
 
 
 def _drop_fillers(text: str) -> str:
-    """The words uh, umm, um, er and ah vanish; the spaces around them stay."""
+    """Removes the words uh, umm, um, er and ah; the spaces around them stay."""
     return re.sub(r"\b(?:uh|umm|um|er|ah)\b", "", text).strip()
 
 
@@ -329,18 +340,18 @@ def _whisper_en_symbols() -> Step:
     """Whisper's English rule without its removal of symbols and diacritics."""
     from types import FunctionType
 
-    from codec_bench.text.normalise import whisper_rules
+    from codec_bench.text.whisper import whisper_rules
 
     rules = whisper_rules()
     body = type(rules).__call__
-    # The package's own rule, in which that one step returns what it gets.
+    # This is the package's own rule, in which that one step returns its input.
     names = {**body.__globals__, "remove_symbols_and_diacritics": lambda text, keep="": text}
     without = FunctionType(body.__code__, names)
     return lambda text: without(rules, text)
 
 
 def _alphanumeric(text: str) -> str:
-    """Whatever is neither alphanumeric nor white becomes a space: combining marks too. White space is squeezed."""
+    """All characters that are not alphanumeric become spaces, including combining marks; runs of spaces become one."""
     return _squeeze("".join(letter if letter.isalnum() or letter.isspace() else " " for letter in text))
 
 
@@ -351,7 +362,7 @@ def _newmm() -> Step:
 
 
 def _empty_word(text: str) -> str:
-    """The word 'empty' where there is none."""
+    """An empty text becomes the word 'empty'."""
     return text or "empty"
 
 

@@ -1,4 +1,12 @@
-"""Checkpoints: which there are, where they lie on this machine, and how they are read without running what is in them."""
+"""Checkpoints: which ones there are, where they are on this machine, and how they are read without running code in them.
+
+Where to look
+    `catalogue.py` says what an entry of `configs/weights` may hold, such as its repository on each hub. `fetch.py` has
+    one function for each source (the Hugging Face hub, ModelScope, URLs), and `find.py` one for the cache of each hub.
+    `origin.py` and `verify.py` say what a file should be. A new hub is added in these files, and in `cli/weights.py`
+    and `scripts/write_docs.py`, which show the sources; `tests/weights/conftest.py` holds a local server of each hub.
+    `download.py` downloads one file from any address. `state.py` and `pretrained.py` read checkpoints.
+"""
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
 from codec_bench.weights.find import Found, find, lookup, noting

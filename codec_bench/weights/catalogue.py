@@ -1,8 +1,8 @@
-"""Every checkpoint the project can use, as data: `configs/weights/<name>.yaml`.
+"""The checkpoints that the project can use, one entry each: `configs/weights/<name>.yaml`.
 
 Conventions
-    Sizes and SHA-256 stand in an entry only where a source says them; a comment beside them names it.
-    They are those of the entry's `revision`; another revision of the same repository may have others.
+    An entry gives sizes and SHA-256 only if a source publishes them; a comment beside them names the source.
+    They belong to the entry's `revision`. Another revision of the same repository may have others.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _NON_COMMERCIAL = re.compile(r"(^|[^a-z])nc([^a-z]|$)|non-?commercial|research",
 
 
 class Variant(BaseModel):
-    """One file as it may be published.
+    """One form in which a file may be published.
 
     Args:
-        path: relative to the repository or folder. url: where it is fetched from, for files outside a hub.
-        size: bytes, or None where it is not known. sha256: of the content, or None where it is not known.
-        mirrors: where others publish the same bytes, as URLs or `hf://OWNER/NAME@REVISION/PATH`; only with `sha256`,
-            since nothing else shows that they are the same.
+        path: relative to the repository or folder. url: its address, for files outside a hub.
+        size: in bytes, or None if it is not known. sha256: of the content, or None if it is not known.
+        mirrors: other addresses of the same bytes, as URLs or `hf://OWNER/NAME@REVISION/PATH`. They need a `sha256`,
+            because nothing else shows that the bytes are the same.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,8 +60,8 @@ class File(Variant):
     """One file of a checkpoint.
 
     Args:
-        alternatives: the same content in another form, taken where `path` is not there, such as `pytorch_model.bin` in
-            place of `model.safetensors`; in a YAML file under `or`, as paths or as mappings.
+        alternatives: the same content in other forms, such as `pytorch_model.bin` in place of `model.safetensors`. They
+            are used if `path` is not there. In a YAML file they stand under `or`, as paths or as mappings.
         optional: whether the checkpoint is complete without it.
     """
 
@@ -79,7 +79,7 @@ class File(Variant):
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """Every form it may have, the preferred one first."""
+        """All forms of the file, the preferred one first."""
         return (self, *self.alternatives)
 
 
@@ -87,11 +87,12 @@ class Checkpoint(BaseModel):
     """One checkpoint.
 
     Args:
-        name: its name here, which is also the file's. summary: what it is, one sentence.
+        name: its name in this project, which is also that of the YAML file. summary: what it is, one sentence.
+        version: of the entry's format.
         hub: repository on the Hugging Face hub, or None. modelscope: repository on ModelScope, or None.
         revision: commit, tag or branch of the hub's repository. modelscope_revision: of ModelScope's.
-        files: what must be there, the one that counts first.
-        manual: for what cannot be fetched by a program: how a person gets it from `homepage`.
+        files: the files of the checkpoint, the most important first.
+        manual: how a person gets the files from `homepage`, for checkpoints that a program cannot fetch.
         licence: of the weights. homepage: where they were published. paper: who made them.
         used_by: the features and codecs that load it.
     """
@@ -114,8 +115,8 @@ class Checkpoint(BaseModel):
 
     @property
     def size(self) -> int | None:
-        """Bytes of the preferred form of every file, or None where one is not known."""
-        sizes = [file.size for file in self.files if not file.optional]
+        """Size in bytes of the preferred forms of all files that are not optional, or None if one is not known."""
+        sizes = [file.size or 0 for file in self.files if not file.optional]
         return sum(sizes) if all(sizes) else None
 
     @property
@@ -124,7 +125,7 @@ class Checkpoint(BaseModel):
         return _NON_COMMERCIAL.search(self.licence) is not None
 
     def inside(self, folder: Path) -> tuple[str, ...] | None:
-        """The paths of its files in a folder, in order and without optional ones that are not there; None if one is missing."""
+        """The paths of its files in a folder, in order, or None if one is missing. Optional files may be missing."""
         found = []
         for file in self.files:
             here = next((v.path for v in file.variants if (folder / v.path).is_file()), None)
@@ -135,7 +136,7 @@ class Checkpoint(BaseModel):
         return tuple(found)
 
     def missing(self, folder: Path) -> list[str]:
-        """What a folder lacks, one text a file with every name that it may have."""
+        """The files that a folder lacks, one text for each file, with all names that the file may have."""
         return [
             " or ".join(v.path for v in file.variants)
             for file in self.files
@@ -148,13 +149,13 @@ class Checkpoint(BaseModel):
 
 
 def hub_file(url: str, endpoint: str) -> str:
-    """A mirror's address as a URL: `hf://OWNER/NAME@REVISION/PATH` on the given hub, any other one as it is."""
+    """A mirror's address as a URL. `hf://OWNER/NAME@REVISION/PATH` becomes a URL of the given hub; others stay as they are."""
     match = _HUB_FILE.match(url)
     return f"{endpoint}/{match['repo']}/resolve/{match['revision']}/{match['path']}" if match else url
 
 
 def checkpoint_names() -> list[str]:
-    """The names that `checkpoint` knows."""
+    """The names of all checkpoints in the catalogue."""
     return config_names("weights")
 
 
@@ -163,7 +164,7 @@ def checkpoint(name: str) -> Checkpoint:
     """One checkpoint's entry.
 
     Raises:
-        UnknownName: there is none of that name. UserError: its file does not fit.
+        UnknownName: there is no checkpoint of that name. UserError: its file does not have the format of an entry.
     """
     if name not in checkpoint_names():
         raise UnknownName("checkpoint", name, checkpoint_names())

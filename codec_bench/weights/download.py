@@ -1,9 +1,10 @@
-"""One file over HTTP: continued where it stopped, checked before it gets its name.
+"""Downloading one file over HTTP. A download continues where it stopped, and the file is checked before it gets its name.
 
 Conventions
-    While it is fetched a file is called `NAME.part`, and what it is part of stands in `NAME.part.json`; only a file of the right
-    size and SHA-256 is renamed to `NAME`. What is cut short stays for the next attempt, what is wrong is removed.
-    Credentials go to the host that they are for, never along with a redirect.
+    During a download the file is called `NAME.part`, and `NAME.part.json` says which file it is a part of. Only a file of
+    the expected size and SHA-256 is renamed to `NAME`. An incomplete file is kept for the next attempt; a wrong file is
+    removed.
+    Credentials are sent only to their own host, and not with a redirect.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from urllib.parse import urlsplit
 from codec_bench.errors import WeightsError
 
 Progress = Callable[[str, int, int | None], None]
-"""Told (file, bytes that are here, bytes in all or None) as a download goes on."""
+"""Called during a download with the file's name, the bytes that have arrived, and the bytes in all (None if unknown)."""
 
 TIMEOUT_S = 10.0
-"""How long a server may keep silent."""
+"""How long to wait for a server's next bytes."""
 _CHUNK = 1 << 18
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 class Unreachable(WeightsError):
-    """The source could not be asked, or did not give all of a file: another source, or another time, may."""
+    """Raised if a source cannot be reached or does not give the whole file. Another source, or a later attempt, may."""
 
 
 class WrongContent(WeightsError):
-    """A source gave another file than the expected one; nothing of it is kept."""
+    """Raised if a source gives a file other than the expected one. The file is not kept."""
 
 
 def offline() -> str | None:
@@ -48,16 +49,16 @@ def offline() -> str | None:
 
 
 def refuse_offline() -> None:
-    """Raises where the environment forbids the network.
+    """Raises an error if the environment forbids the network.
 
     Raises:
-        Unreachable: it does.
+        Unreachable: HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE is set.
     """
     name = offline()
     if name is not None:
         raise Unreachable(
             f"nothing can be fetched: {name} is set in the environment",
-            hint="unset it, or take the files from a folder: codec-bench weights fetch NAME --from FOLDER",
+            hint="unset it, or copy the files from a folder: codec-bench weights fetch NAME --from FOLDER",
         )
 
 
@@ -72,18 +73,22 @@ def download(
 ) -> str:
     """Fetches one file.
 
-    A connection that breaks is taken up again where it broke as long as each attempt brings something new.
+    If the connection breaks, the download continues where it stopped, as long as each attempt brings new bytes.
 
     Args:
-        target: its final path, in a folder that exists. size, sha256: what the content must be, or None where that is not known.
-        headers: sent to the host of `url` only.
+        url: its address.
+        target: its final path, in a folder that exists.
+        size, sha256: of the expected content, or None if they are not known.
+        headers: sent only to the host of `url`.
+        progress: called as bytes arrive, or None.
 
     Returns:
         The SHA-256 of the content.
 
     Raises:
-        Unreachable: no connection, no such file, or it broke off; what has come is kept for the next attempt.
-        WrongContent: the content is not the expected one; nothing of it is kept.
+        Unreachable: there is no connection or no such file, or the download broke off. Bytes that have arrived are kept
+            for the next attempt.
+        WrongContent: the content is not the expected one. It is not kept.
         WeightsError: the file cannot be written.
     """
     if urlsplit(url).scheme not in ("http", "https"):
@@ -93,9 +98,11 @@ def download(
         before = part.size
         try:
             whole = _attempt(part, url, size, headers or {}, progress)
-        except (OSError, HTTPException) as error:  # both of the connection and of a broken answer
+        except (OSError, HTTPException) as error:  # the connection failed, or the answer was broken
             if _of_the_disk(error):
-                raise WeightsError(f"'{target}' cannot be written: {error.strerror or error}") from error
+                raise WeightsError(
+                    f"'{target}' cannot be written: {getattr(error, 'strerror', None) or error}"
+                ) from error
             if part.size <= before:
                 raise unreachable(url, error, part.size) from error
             continue
@@ -108,10 +115,10 @@ def download(
 
 
 def check_room(folder: Path, needed: int, what: str) -> None:
-    """Raises where a disk has too little room.
+    """Raises an error if a disk has too little room.
 
     Raises:
-        WeightsError: it does; both numbers are named.
+        WeightsError: there is too little room. The message names the bytes needed and the bytes free.
     """
     here = next(place for place in (folder, *folder.parents) if place.exists())
     free = shutil.disk_usage(here).free
@@ -131,7 +138,7 @@ def readable(size: int) -> str:
 
 
 class _Part:
-    """The beginning of a file, and which content it is the beginning of."""
+    """The part of a file that has arrived, and which file it belongs to."""
 
     def __init__(self, target: Path, url: str, sha256: str | None) -> None:
         self.target = target
@@ -139,7 +146,7 @@ class _Part:
         self._note = target.with_name(target.name + ".part.json")
         self._digest: Any = None
         known = self._read()
-        # The beginning may be continued from another address only where the end will be checked.
+        # A download may continue from another address only if the whole file will be checked by its SHA-256.
         same = known.get("sha256") == sha256 if sha256 else known.get("url") == url and bool(known.get("validator"))
         self.validator = (
             str(known["validator"]) if same and known.get("url") == url and known.get("validator") else None
@@ -160,14 +167,14 @@ class _Part:
         return self.path.stat().st_size if self.path.exists() else 0
 
     def begin(self, validator: str | None) -> None:
-        """Starts over with what the server is about to send."""
+        """Starts the file again from its first byte."""
         self.path.unlink(missing_ok=True)
         self._digest = hashlib.sha256()
         self.validator = validator
         self._note.write_text(json.dumps({**self._about, "validator": validator}), "utf-8")
 
     def proceed(self) -> None:
-        """Goes on behind what is there."""
+        """Prepares to add bytes to those that are there."""
         if self._digest is None:
             self._digest = hashlib.sha256()
             with self.path.open("rb") as file:
@@ -193,7 +200,7 @@ class _Part:
             self.forget()
             raise WrongContent(
                 f"'{self._about['url']}' gave a file with the SHA-256 {got}; expected {sha256}; nothing was kept",
-                hint="the download was damaged or the file is another one: try again, or another source (--from)",
+                hint="the download was damaged or the file is another one: try again, or use another source (--from)",
             )
         self.path.replace(self.target)
         self._note.unlink(missing_ok=True)
@@ -201,7 +208,7 @@ class _Part:
 
 
 def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str], progress: Progress | None) -> bool:
-    """Asks once for what is missing; whether the file is whole now."""
+    """Asks the server once for the missing bytes. Returns whether the file is now complete."""
     here = part.size
     request = urllib.request.Request(url, headers={"User-Agent": "codec-bench", "Accept-Encoding": "identity"})
     for name, value in headers.items():
@@ -213,10 +220,10 @@ def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str]
     try:
         answer: HTTPResponse = urllib.request.urlopen(request, timeout=TIMEOUT_S)
     except urllib.error.HTTPError as error:
-        if error.code == 416 and here:  # nothing lies behind what is here: it is whole, or of another file
-            total = error.headers.get("Content-Range", "").rpartition("/")[2]
+        if error.code == 416 and here:  # the server has no more bytes: the file is complete, or it is another file
+            whole_size = error.headers.get("Content-Range", "").rpartition("/")[2]
             error.close()
-            if total == str(here):
+            if whole_size == str(here):
                 return True
             part.forget()
             return _attempt(part, url, size, headers, progress)
@@ -224,7 +231,7 @@ def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str]
     with answer:
         validator = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
         if validator and validator.startswith("W/"):
-            validator = None  # a weak one does not say that bytes are equal
+            validator = None  # a weak validator does not promise that the bytes are equal
         length = answer.headers.get("Content-Length")
         total = int(length) if length and length.isdigit() else None
         span = answer.headers.get("Content-Range", "")
@@ -241,7 +248,7 @@ def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str]
             part.forget()
             raise WrongContent(
                 f"'{url}' answered with a web page in place of the file",
-                hint="a proxy or a page that asks for consent may stand in between: open it in a browser",
+                hint="a proxy or a page that asks for consent may be in between: open the address in a browser",
             )
         if total is not None:
             check_room(part.target.parent, total - here, part.target.name)
@@ -252,49 +259,56 @@ def _attempt(part: _Part, url: str, size: int | None, headers: Mapping[str, str]
                 if bound is not None and here > bound:
                     file.close()
                     part.forget()
-                    raise WrongContent(f"'{url}' gave more than {bound} bytes, as many as it should have")
+                    raise WrongContent(f"'{url}' gave more than {bound} bytes; expected {bound}; nothing was kept")
                 part.add(file, chunk)
                 if progress is not None:
                     progress(part.target.name, here, bound)
-    # Without a length a server that breaks off looks like one that has finished: then only the checks below can tell.
+    # If the server gave no length, a broken download looks like a complete one. Then only the check of the content tells.
     return bound is None or here == bound
 
 
 def _of_the_disk(error: Exception) -> bool:
-    """Whether an error is one of files, which name theirs or speak of room, and not one of the connection."""
+    """Whether an error comes from writing the file and not from the connection."""
     if isinstance(error, urllib.error.URLError) or not isinstance(error, OSError):
         return False
     return error.filename is not None or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 def unreachable(url: str, error: Exception, here: int = 0) -> Unreachable:
-    """What a failed connection or answer is to a person; `here` is how much of the file has come."""
+    """A failed connection or answer as an error with a message for the user.
+
+    Args:
+        url: the address.
+        error: what was raised.
+        here: how many bytes of the file have arrived.
+    """
     host = urlsplit(url).netloc
     if isinstance(error, urllib.error.HTTPError):
         if error.code in (401, 403):
             return Unreachable(
-                f"'{url}' may not be fetched: the server answered {error.code} {error.reason}",
-                hint="it asks for a permission: see its page, and set HF_TOKEN (or MODELSCOPE_API_TOKEN) where it needs one",
+                f"the server refused '{url}': it answered {error.code} {error.reason}",
+                hint="it asks for a permission: see its page, and set HF_TOKEN (or MODELSCOPE_API_TOKEN) if it needs one",
             )
         if error.code in (404, 410):
             return Unreachable(
                 f"'{url}' is not there: the server answered {error.code} {error.reason}",
-                hint="name another source with --from, or put the file in place by hand (docs/weights.md)",
+                hint="name another source with --from, or download the file by hand (docs/weights.md)",
             )
         return Unreachable(
             f"'{url}' could not be fetched: the server answered {error.code} {error.reason}",
-            hint="try again later, or another source with --from",
+            hint="try again later, or name another source with --from",
         )
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     kept = f"; {here} bytes are kept, and the same command continues" if here else ""
     return Unreachable(
         f"'{host}' could not be reached: {why(reason)}{kept}",
-        hint="check the network and its proxy; without one, take the files from a folder: --from FOLDER (docs/weights.md)",
+        hint="check the network and its proxy; without a network, copy the files from a folder: --from FOLDER "
+        "(docs/weights.md)",
     )
 
 
 def why(reason: object) -> str:
-    """What a connection failed of, in words."""
+    """Why a connection failed, in words."""
     if isinstance(reason, socket.gaierror):
         return "its name could not be resolved"
     if isinstance(reason, ConnectionRefusedError):

@@ -1,4 +1,4 @@
-"""Getting a checkpoint onto this machine: from the Hugging Face hub, ModelScope, a URL, a mirror of these, or a folder."""
+"""Fetching a checkpoint to this machine: from the Hugging Face hub, ModelScope, a URL, a mirror of these, or a folder."""
 
 from __future__ import annotations
 
@@ -46,17 +46,19 @@ def fetch(
     tell: Tell = lambda text: None,
     progress: Progress | None = None,
 ) -> Found:
-    """Fetches a checkpoint unless it is here already and what can be checked of it is right.
+    """Fetches a checkpoint, unless it is on this machine already and all checks of its files succeed.
 
     Args:
-        source: only this one; None tries those that the entry has, the hub first.
-        mirror: an address that stands in for the hub, for ModelScope or for a URL's host, or a folder.
-        to: a folder that gets `<name>/`, in place of the Hugging Face cache or the project's download folder; name it
-            in $CODEC_BENCH_WEIGHTS to use it.
-        tell: called with each sentence that a person should see, such as the licence. progress: told of bytes.
+        name: a name of the catalogue.
+        source: the only source to use; None tries all sources of the entry, the hub first.
+        mirror: an address to use in place of the hub, of ModelScope or of a URL's host; or a folder.
+        to: a folder that gets `<name>/`, in place of the Hugging Face cache or the project's download folder. Name it in
+            $CODEC_BENCH_WEIGHTS to use it.
+        tell: called with each sentence that a person should see, such as the licence.
+        progress: called as bytes arrive, or None.
 
     Raises:
-        WeightsError: no source could give it, a file is not the expected one, or the disk has no room.
+        WeightsError: no source could give the checkpoint, a file is not the expected one, or the disk has too little room.
         UserError: the entry has no such source.
     """
     entry = checkpoint(name)
@@ -69,7 +71,7 @@ def fetch(
         if not wrong:
             tell(f"{name} is here already: {here.folder}")
             return here
-        tell(f"{name} is here, but {', '.join(wrong)} is not what it should be: fetching it again")
+        tell(f"{name} is here, but {', '.join(wrong)} has not the expected content: fetching it again")
         _forget(here, wrong, to / name if to else None)
     marked = " (non-commercial)" if entry.non_commercial else ""
     size = f", {readable(entry.size)}" if entry.size else ""
@@ -80,18 +82,20 @@ def fetch(
             found = _from_sources(entry, source, to, None, tell, progress)
     except OSError as error:
         raise WeightsError(f"the weights '{name}' could not be written: {error.strerror or error}") from error
-    wrong = [check for check in verify(name, found) if check.state == "differs"]
-    if wrong:
-        _forget(found, [check.path for check in wrong], to / name if to else None)
-        raise WeightsError(f"the weights '{name}' are not the expected ones: {wrong[0].reason}; nothing was kept")
+    failed = [check for check in verify(name, found) if check.state == "differs"]
+    if failed:
+        _forget(found, [check.path for check in failed], to / name if to else None)
+        raise WeightsError(f"the weights '{name}' are not the expected ones: {failed[0].reason}; nothing was kept")
     return found
 
 
 def _here(entry: Checkpoint, to: Path | None) -> Found | None:
-    """Where it lies already, unless that is another commit than the catalogue's."""
+    """The place of a checkpoint on this machine; None if it is not here or is another commit than the catalogue's."""
     if to is None:
         found = lookup(entry.name)
-        ours = found is not None and found.used.startswith(f"{entry.hub}@") and _COMMIT.match(entry.revision or "")
+        if found is None:
+            return None
+        ours = found.used.startswith(f"{entry.hub}@") and _COMMIT.match(entry.revision or "")
         return None if ours and found.used != f"{entry.hub}@{entry.revision}" else found
     for folder, used in places_in(to, entry):
         files = entry.inside(folder)
@@ -101,7 +105,11 @@ def _here(entry: Checkpoint, to: Path | None) -> Found | None:
 
 
 def _forget(found: Found, paths: Sequence[str], target: Path | None) -> None:
-    """Removes files that are not what they should be from a folder that codec-bench or the hub filled, or that it was told to fill."""
+    """Removes files with wrong content, but only from a folder that codec-bench or the hub filled.
+
+    Raises:
+        WeightsError: a file lies in a folder of the user's.
+    """
     for path in paths:
         file = found.folder / path
         real = file.resolve()
@@ -109,7 +117,7 @@ def _forget(found: Found, paths: Sequence[str], target: Path | None) -> None:
         filled = (found.folder / RECORD).is_file() or found.folder == target
         if not (cached or filled):
             raise WeightsError(
-                f"'{file}' is not what it should be, and it lies in a folder of your own",
+                f"'{file}' has not the expected content, and it lies in a folder of your own",
                 hint="remove it or put the right file there, then run the command again",
             )
         file.unlink(missing_ok=True)
@@ -128,7 +136,7 @@ def _from_sources(
     tell: Tell,
     progress: Progress | None,
 ) -> Found:
-    """The first source that the entry has and that can be reached."""
+    """Fetches from the first of the entry's sources that can give the checkpoint."""
     ways: dict[Source, Callable[[], Found]] = {}
     if entry.hub is not None:
         ways["hub"] = lambda: _from_hub(entry, endpoint or _hub_endpoint(), to, tell)
@@ -157,7 +165,7 @@ def _from_sources(
 
 
 def _all(failures: Sequence[WeightsError]) -> WeightsError:
-    """Several failures as one, of the kind of the last."""
+    """Joins several failures to one, of the class of the last."""
     message = "; ".join(dict.fromkeys(error.message for error in failures))
     return type(failures[-1])(message, hint=failures[0].hint)
 
@@ -189,7 +197,7 @@ def _from_mirror(
         try:
             return _from_sources(entry, only, to, endpoint, tell, progress)
         except Unreachable as error:
-            try:  # a plain file server, whose folders are called as here
+            try:  # a plain file server, whose folders have the names of the catalogue
                 return _from_server(entry, endpoint, to, tell, progress)
             except Unreachable:
                 raise error from None
@@ -206,23 +214,24 @@ def _hub_endpoint() -> str:
 
 
 def _from_hub(entry: Checkpoint, endpoint: str, to: Path | None, tell: Tell) -> Found:
-    """Through huggingface_hub, into its cache or into a folder."""
+    """Fetches by huggingface_hub, into its cache or into a folder."""
     from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub.hf_api import RepoFolder
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
     refuse_offline()
     repo = str(entry.hub)
-    token = None if endpoint == _hub_endpoint() else False  # the user's token is for the user's hub, not for a mirror
+    token = None if endpoint == _hub_endpoint() else False  # a mirror must not get the user's token
     silent = not sys.stderr.isatty() and not are_progress_bars_disabled()
     if silent:
         disable_progress_bars()
     try:
         api = HfApi(endpoint=endpoint, token=token)
-        commit = api.model_info(repo, revision=entry.revision, timeout=http.TIMEOUT_S).sha
+        commit = str(api.model_info(repo, revision=entry.revision, timeout=http.TIMEOUT_S).sha)
         listed = {
             item.path: (item.size, item.lfs.sha256 if item.lfs is not None else None)
             for item in api.list_repo_tree(repo, recursive=True, revision=commit)
-            if hasattr(item, "size")  # folders have none
+            if not isinstance(item, RepoFolder)
         }
         chosen = _choose(entry, listed, f"{endpoint}/{repo}")
         _as_pinned(entry, chosen, listed, commit)
@@ -240,12 +249,13 @@ def _from_hub(entry: Checkpoint, endpoint: str, to: Path | None, tell: Tell) -> 
                 endpoint=endpoint,
                 token=token,
                 etag_timeout=http.TIMEOUT_S,
-                **({"cache_dir": place} if to is None else {"local_dir": place}),
+                cache_dir=place if to is None else None,
+                local_dir=None if to is None else place,
             )
         )
     except WeightsError:
         raise
-    except Exception as error:  # httpx2's and huggingface_hub's own, which change their classes between releases
+    except Exception as error:  # the error classes of huggingface_hub and its HTTP library change between releases
         raise _hub_trouble(error, repo, endpoint, entry) from error
     finally:
         if silent:
@@ -262,7 +272,7 @@ def _from_hub(entry: Checkpoint, endpoint: str, to: Path | None, tell: Tell) -> 
 def _as_pinned(
     entry: Checkpoint, chosen: Sequence[str], listed: dict[str, tuple[int, str | None]], commit: str
 ) -> None:
-    """Refuses before anything is fetched what the hub itself says is not the catalogue's file."""
+    """Refuses files that the hub itself describes with another size or SHA-256 than the catalogue, before fetching them."""
     for path in chosen:
         pinned, (size, sha256) = entry.variant(path), listed[path]
         if pinned is None or commit != entry.revision:
@@ -302,19 +312,20 @@ def _hub_trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) 
         return Unreachable(f"the repository '{repo}' has no revision '{entry.revision}'", hint=f"see {page}")
     if any(isinstance(e, errors.RepositoryNotFoundError) for e in chain) or status in (401, 403, 404):
         return Unreachable(
-            f"'{page}' is not there, or may not be seen: the server answered {status}",
-            hint="set HF_TOKEN if it needs a permission; another hub: --from URL; a copy of your own: --from FOLDER",
+            f"'{page}' does not exist, or you may not see it: the server answered {status}",
+            hint="set HF_TOKEN if it needs a permission; for another hub use --from URL, for your own copy --from FOLDER",
         )
     if status is not None:
         return Unreachable(
-            f"'{page}' could not be fetched: the server answered {status}", hint="try again later, or --from a mirror"
+            f"'{page}' could not be fetched: the server answered {status}",
+            hint="try again later, or use a mirror: --from URL",
         )
     if isinstance(error, OSError) and error.filename is not None:
         return WeightsError(f"'{error.filename}' cannot be written: {error.strerror}")
     reason = str(chain[-1]).split("\n")[0] or type(chain[-1]).__name__
     return Unreachable(
         f"'{endpoint}' could not be reached: {reason}",
-        hint="check the network and its proxy; a mirror: --from URL or HF_ENDPOINT; a copy on disk: --from FOLDER",
+        hint="check the network and its proxy; for a mirror use --from URL or HF_ENDPOINT, for a copy on disk --from FOLDER",
     )
 
 
@@ -332,7 +343,7 @@ def _modelscope_headers() -> dict[str, str]:
 
 
 def _from_modelscope(entry: Checkpoint, endpoint: str, to: Path | None, tell: Tell, progress: Progress | None) -> Found:
-    """Through ModelScope's HTTP interface, which says size and SHA-256 of every file."""
+    """Fetches by ModelScope's HTTP interface, which gives the size and SHA-256 of every file."""
     refuse_offline()
     repo, revision = str(entry.modelscope), entry.modelscope_revision or "master"
     base = f"{endpoint}/api/v1/models/{quote(repo)}/repo"
@@ -388,13 +399,13 @@ def _from_urls(entry: Checkpoint, to: Path | None, tell: Tell, progress: Progres
 
 
 def _from_server(entry: Checkpoint, base: str, to: Path | None, tell: Tell, progress: Progress | None) -> Found:
-    """From a server of plain files that has `<our name>/`, as `--to` and the download folder lay it out."""
+    """Fetches from a server of plain files. Its folders have the layout of `--to` and of the download folder."""
     refuse_offline()
     base = f"{base}/{entry.name}"
     try:
         origin = parse_origin(json.dumps(_json(f"{base}/{RECORD}", {})), entry.name)
     except Unreachable:
-        origin = None  # then only the catalogue says what the files must be
+        origin = None  # only the catalogue then says what the files must be
     tell(f"fetching from {base}")
     wanted = []
     for file in entry.files:
@@ -421,7 +432,7 @@ def _place(
     headers: dict[str, str],
     tell: Tell = lambda text: None,
 ) -> Found:
-    """Downloads each file from the first of its addresses that gives it, and records where all came from."""
+    """Downloads each file from the first of its addresses that gives it, and records where the files came from."""
     with _folder_of(entry, to) as folder:
         check_room(folder, sum(v.size or 0 for v, _ in wanted), f"'{entry.name}'")
         files = {}
@@ -470,7 +481,7 @@ def _hub_token(url: str) -> dict[str, str]:
 
 
 def _from_folder(entry: Checkpoint, root: Path, to: Path | None, tell: Tell, progress: Progress | None) -> Found:
-    """Copies from a folder: a mirror, a hub cache, another machine's download folder, or one that holds the files."""
+    """Copies from a folder: a mirror, a hub cache, another machine's download folder, or a folder with the files."""
     if not root.is_dir():
         raise WeightsError(f"there is no folder '{root}' to take the weights '{entry.name}' from")
     here = next(
@@ -480,7 +491,7 @@ def _from_folder(entry: Checkpoint, root: Path, to: Path | None, tell: Tell, pro
         parts = [f"{part}/" for part in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name)))]
         raise WeightsError(
             f"the folder '{root}' has no {' and no '.join(entry.missing(root))}",
-            hint=f"they may lie in it, or in {' or '.join(parts)} there",
+            hint=f"put them into it, or into {' or '.join(parts)} there",
         )
     paths = entry.inside(here) or ()
     origin = read_origin(here, entry.name)
@@ -488,7 +499,10 @@ def _from_folder(entry: Checkpoint, root: Path, to: Path | None, tell: Tell, pro
     source = origin.source if origin else str(entry.hub) if commit else str(here)
     with _folder_of(entry, to) as folder:
         if folder.resolve() == here.resolve():
-            raise WeightsError(f"'{here}' is where the weights would be copied to")
+            raise WeightsError(
+                f"the folder '{here}' is also the folder that the weights would be copied to",
+                hint="name another folder with --from, or with --to",
+            )
         tell(f"copying from {here}")
         check_room(folder, sum((here / path).stat().st_size for path in paths), f"'{entry.name}'")
         files = {path: _copy(entry, here, folder, path, origin, progress) for path in paths}
@@ -528,7 +542,7 @@ def _copy(
 
 @contextmanager
 def _folder_of(entry: Checkpoint, to: Path | None) -> Iterator[Path]:
-    """The folder that gets a checkpoint's files, held by this process alone."""
+    """The folder that gets a checkpoint's files. Only one process at a time can use it."""
     from filelock import FileLock, Timeout
 
     folder = (to or download_folder()) / entry.name
@@ -537,4 +551,6 @@ def _folder_of(entry: Checkpoint, to: Path | None) -> Iterator[Path]:
         with FileLock(folder / ".lock", timeout=0):
             yield folder
     except Timeout as error:
-        raise WeightsError(f"another process is fetching '{entry.name}' into '{folder}'") from error
+        raise WeightsError(
+            f"another process is fetching '{entry.name}' into '{folder}'", hint="wait until it has finished"
+        ) from error

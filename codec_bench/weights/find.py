@@ -1,10 +1,10 @@
-"""Where a checkpoint lies on this machine. Nothing here fetches anything.
+"""Where a checkpoint is on this machine. Nothing is fetched here.
 
-Where it is looked for, the first place that holds every file wins:
-    1. what the caller named: a file, a folder, or a hub id `OWNER/NAME[@REVISION]` in the Hugging Face cache;
+The places are searched in this order, and the first that holds every file is taken:
+    1. the place that the caller named: a file, a folder, or a hub id `OWNER/NAME[@REVISION]` in the Hugging Face cache;
     2. the folders in $CODEC_BENCH_WEIGHTS;
     3. the folder that `codec-bench weights fetch` writes to, under the cache folder;
-    4. the Hugging Face cache ($HF_HUB_CACHE, $HF_HOME): the catalogue's revision, else what `main` was when it was fetched;
+    4. the Hugging Face cache ($HF_HUB_CACHE, $HF_HOME): the catalogue's revision, else `main` as it was when fetched;
     5. ModelScope's cache ($MODELSCOPE_CACHE).
 """
 
@@ -27,7 +27,7 @@ WEIGHTS_VARIABLE = "CODEC_BENCH_WEIGHTS"
 """Folders with checkpoints, separated as in PATH: each may hold `<owner>/<name>/`, `<our name>/`, or be a hub cache."""
 
 LOCAL = "@local"
-"""What stands after the name of a checkpoint that a person put where it is: nothing is known of its revision."""
+"""Stands after the name of a checkpoint that a person put in its place, and whose revision is not known."""
 
 _HUB_ID = re.compile(r"^(?P<repo>\w[\w.-]*/[\w.-]+)(@(?P<revision>[\w./-]+))?$")
 
@@ -40,8 +40,9 @@ class Found:
     """A checkpoint on this machine.
 
     Args:
-        folder: what holds its files. used: how to name it in a record, with its revision where that is known.
-        files: their paths in the folder, in the catalogue's order; alternatives as they are there.
+        folder: the folder that holds its files.
+        used: its name for a record, with its revision if that is known.
+        files: the paths of its files in the folder, in the catalogue's order.
     """
 
     folder: Path
@@ -50,12 +51,12 @@ class Found:
 
     @property
     def path(self) -> Path:
-        """The first file: the checkpoint itself where there is one file that counts."""
+        """The first file, which is the checkpoint itself if only one file matters."""
         return self.folder / self.files[0]
 
     @property
     def identity(self) -> str:
-        """What tells these weights from others: their revision, else place, size and time of each file."""
+        """A text that differs between weights: their revision, else the place, size and time of each file."""
         if "@" in self.used and not self.used.endswith(LOCAL) and not Path(self.used).exists():
             return self.used
         states = [(self.folder / file).stat() for file in self.files]
@@ -65,8 +66,9 @@ class Found:
 
 @contextmanager
 def noting() -> Iterator[list[Found]]:
-    """What is found while it lasts, in order: which checkpoints something was built from."""
-    token = _NOTES.set(notes := [])
+    """Collects the checkpoints that `find` gives while the context lasts, in order. They say what something was built from."""
+    notes: list[Found] = []
+    token = _NOTES.set(notes)
     try:
         yield notes
     finally:
@@ -80,7 +82,7 @@ def find(name: str, weights: str | None = None) -> Found:
         name: a name of the catalogue. weights: a file, a folder or a hub id in place of the published one, or None.
 
     Raises:
-        WeightsError: it is not on this machine, or lacks files; the hint is the command that fetches it.
+        WeightsError: the checkpoint is not on this machine, or lacks files. The hint is the command that fetches it.
     """
     entry = checkpoint(name)
     found = _given(entry, weights) if weights is not None else lookup(name)
@@ -106,12 +108,12 @@ def lookup(name: str) -> Found | None:
 
 
 def download_folder() -> Path:
-    """What `codec-bench weights fetch` writes to, unless a checkpoint goes to the Hugging Face cache."""
+    """The folder to which `codec-bench weights fetch` writes, unless a checkpoint goes to the Hugging Face cache."""
     return cache_folder() / "weights"
 
 
 def places(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
-    """Folders that may hold a checkpoint, the caller's own first, and what a record calls it there."""
+    """Folders that may hold a checkpoint, and its name for a record there. The user's own folders come first."""
     roots = filter(None, os.environ.get(WEIGHTS_VARIABLE, "").split(os.pathsep))
     for root in (*(Path(root).expanduser() for root in roots), download_folder()):
         yield from places_in(root, entry)
@@ -122,7 +124,7 @@ def places(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
 
 
 def places_in(root: Path, entry: Checkpoint) -> Iterator[tuple[Path, str]]:
-    """Folders of one root that may hold a checkpoint."""
+    """Folders of one root that may hold a checkpoint, and its name for a record there."""
     for part in dict.fromkeys(filter(None, (entry.hub, entry.modelscope, entry.name))):
         folder = root / part
         origin = read_origin(folder, entry.name)
@@ -134,7 +136,14 @@ def places_in(root: Path, entry: Checkpoint) -> Iterator[tuple[Path, str]]:
 def cached_folder(
     repo: str, files: Sequence[Sequence[str]], revision: str | None = None, cache: Path | None = None
 ) -> Path | None:
-    """The snapshot of a hub repository in a hub cache if it holds the files, each by one of its names, else None."""
+    """The snapshot of a repository in a hub cache, or None if it lacks a file.
+
+    Args:
+        repo: OWNER/NAME.
+        files: for each file, the names that it may have.
+        revision: a commit, branch or tag; None takes `main`.
+        cache: the cache's folder; None takes the user's.
+    """
     from huggingface_hub import try_to_load_from_cache
 
     folder = None
@@ -197,7 +206,7 @@ def _modelscope_cache(entry: Checkpoint) -> Iterator[tuple[Path, str]]:
     named = os.environ.get("MODELSCOPE_CACHE")
     base = Path(named).expanduser() if named else Path.home() / ".cache" / "modelscope"
     owner, _, name = str(entry.modelscope).partition("/")
-    # Older releases of modelscope keep one folder a model, with dots written as ___; newer ones keep snapshots.
+    # Older releases of modelscope keep one folder for each model and write dots as ___. Newer releases keep snapshots.
     for root in (base / "hub" / "models", base / "models", base / "hub", base):
         for written in dict.fromkeys((name, name.replace(".", "___"))):
             yield root / owner / written, str(entry.modelscope)

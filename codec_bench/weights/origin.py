@@ -1,9 +1,9 @@
 """Where the files of a checkpoint came from, and what their source said about them.
 
 Conventions
-    What codec-bench fetched into a folder of its own is described by `codec-bench-weights.json` beside the files. The
-    Hugging Face cache and hub folders describe themselves: a file kept by the hub's large-file storage is named by its
-    SHA-256, any other by the id that git gives its content.
+    `codec-bench-weights.json` describes the files that codec-bench fetched into a folder of its own, and lies beside them.
+    The Hugging Face cache and hub folders describe themselves: a file in the hub's large-file storage is named by its
+    SHA-256, and any other file by the id that git gives its content.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Said:
     """What a source says about one file.
 
     Args:
-        by: who says it, in words. size: bytes, or None. sha256, git_id: of the content; at most one of them is known.
+        by: the source, in words. size: in bytes, or None. sha256, git_id: of the content; at most one of them is known.
     """
 
     by: str
@@ -37,10 +37,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What `codec-bench-weights.json` holds.
+    """The content of `codec-bench-weights.json`.
 
     Args:
-        name: the checkpoint's. source: a repository or URL. revision: of the repository, or None.
+        name: of the checkpoint. source: a repository or URL. revision: of the repository, or None.
         files: by path, each with `size`, `sha256` and `url`.
     """
 
@@ -51,21 +51,21 @@ class Origin:
 
     @property
     def used(self) -> str:
-        """How a record names these weights: repository and revision, else the name and the content's beginning."""
+        """The name of these weights for a record: repository and revision, else the name and the start of the SHA-256."""
         if self.revision:
             return f"{self.source}@{self.revision}"
         sha256 = next((file["sha256"] for file in self.files.values() if file.get("sha256")), None)
         return f"{self.name}@sha256:{sha256[:12]}" if sha256 else f"{self.name}@local"
 
     def write(self, folder: Path) -> None:
-        """Puts the record beside the files, whole or not at all."""
+        """Writes the description into the folder of the files. It is written whole or not at all."""
         part = folder / f"{RECORD}.part"
         part.write_text(json.dumps(asdict(self), indent=1) + "\n", "utf-8")
         part.replace(folder / RECORD)
 
 
 def read_origin(folder: Path, name: str) -> Origin | None:
-    """The record in a folder, or None where there is none that can be read, or it is another checkpoint's."""
+    """The description in a folder, or None if there is none, it cannot be read, or it is another checkpoint's."""
     try:
         return parse_origin((folder / RECORD).read_text("utf-8"), name)
     except OSError:
@@ -73,7 +73,7 @@ def read_origin(folder: Path, name: str) -> Origin | None:
 
 
 def parse_origin(text: str, name: str) -> Origin | None:
-    """A record from its text, or None where it is broken or another checkpoint's."""
+    """A description from its text, or None if it is broken or another checkpoint's."""
     try:
         fields = json.loads(text)
         files = {
@@ -88,7 +88,7 @@ def parse_origin(text: str, name: str) -> Origin | None:
 
 
 def said_by_hub(path: Path) -> Said | None:
-    """What the hub said about a file of its cache, or of a folder that it was downloaded into; None for other files."""
+    """What the hub said about a file in its cache or in a folder to which it was downloaded; None for other files."""
     real = path.resolve()
     if path.is_symlink() and real.parent.name == "blobs":
         return _by_id(real.name)
@@ -113,7 +113,7 @@ def sha256_of(path: Path) -> str:
 
 def git_id_of(path: Path) -> str:
     """The id that git gives a file's content."""
-    # git hashes its own header in front of the content; SHA-1 is what it uses, not a choice made here
+    # git hashes a header and the content, with SHA-1.
     return _digest(hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False), path)
 
 

@@ -1,4 +1,4 @@
-"""Loading transformers models from a folder, without running anything that is in it."""
+"""Loading transformers models from a folder, without running code that is in it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from codec_bench.errors import WeightsError
 def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> Any:
     """Loads a transformers model from a folder, in float32, and refuses weights that do not fit it.
 
-    safetensors are preferred; a `.bin` file is read with `weights_only`, so that nothing in it is run.
+    safetensors are preferred. A `.bin` file is read with `weights_only`, so no code in it is run.
 
     Args:
-        facts: what the configuration in the folder must say.
+        model_class: the class of transformers.
+        folder: the folder with the configuration and the weights.
+        facts: the values that the configuration in the folder must have, by key.
 
     Raises:
         WeightsError: the configuration is another model's, the file is broken, or tensors are missing, left over or of
@@ -36,7 +38,7 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> 
                     config=config,
                     local_files_only=True,
                     output_loading_info=True,
-                    ignore_mismatched_sizes=True,  # they are in the report, and raised below with their names
+                    ignore_mismatched_sizes=True,  # the report names them, and the error below does too
                     dtype=torch.float32,
                 )
     except Exception as error:  # a broken file raises anything from ValueError to SafetensorError and UnpicklingError
@@ -61,7 +63,7 @@ def _differs(got: Any, expected: Any) -> bool:
 
 
 class _quiet:
-    """Silences transformers' progress bar and loading report: what they say is checked and raised here."""
+    """Turns off transformers' progress bar and loading report, whose content is checked here."""
 
     def __enter__(self) -> None:
         from transformers.utils import logging

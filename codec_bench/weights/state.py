@@ -1,4 +1,4 @@
-"""Reading tensors from checkpoints: no pickled code is run, and what does not fit is named."""
+"""Reading tensors from checkpoints. No pickled code is run, and errors name the tensors that do not fit."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from codec_bench.errors import WeightsError
 
 NAMED = 3
-"""Differences that a message names."""
+"""How many differences a message names."""
 
 
 def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     """The tensors of a checkpoint by name, on the CPU.
 
     Args:
-        path: a safetensors file, or one of torch.save, which is read with `weights_only`.
-        key: the entry that holds them, or None where the file is the dictionary itself.
+        path: a safetensors file, or a file of torch.save, which is read with `weights_only`.
+        key: the entry that holds the tensors, or None if the file holds nothing else.
 
     Raises:
         WeightsError: the file is broken, or has no such entry.
@@ -28,7 +28,7 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
 
-            state = load_file(path)
+            state: Any = load_file(path)
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file raises anything from EOFError to UnpicklingError and SafetensorError
@@ -47,13 +47,16 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
 
 
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:
-    """Gives a module its tensors, all of them and no others, in float32.
+    """Loads tensors into a module, in float32. The module's tensors and those given must be the same.
 
     Args:
-        unused: names that the published file has beside the module's.
+        net: the module.
+        state: the tensors by name.
+        path: the file that they come from, for messages.
+        unused: names of tensors in the published file that the module does not have.
 
     Raises:
-        WeightsError: tensors are missing, left over or of another shape; the first of each are named.
+        WeightsError: tensors are missing, left over or of another shape. The message names the first of each.
     """
     import torch
 

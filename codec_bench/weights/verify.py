@@ -1,4 +1,4 @@
-"""Whether the files of a checkpoint are what they should be, and who says so."""
+"""Checking whether the files of a checkpoint have the expected content, and who says what is expected."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Checked:
     """One file that was checked.
 
     Args:
-        path: in the checkpoint's folder. size: bytes on this machine.
-        state: `same`, `differs`, or `unknown` where nobody says what the content should be.
-        against: who says what it should be, in words; empty where there is nothing to compare with.
-        reason: what differs, one sentence; empty where nothing does.
+        path: its path in the checkpoint's folder. size: its size in bytes on this machine.
+        state: `same`, `differs`, or `unknown` if no source says what the content should be.
+        against: the source that says what the content should be, in words; empty if there is none.
+        reason: what differs, one sentence; empty if nothing does.
     """
 
     path: str
@@ -35,7 +35,8 @@ def verify(name: str, found: Found | None = None) -> list[Checked]:
     """Compares the files of a checkpoint with the catalogue, else with what their source said when they were fetched.
 
     Args:
-        found: where they lie, or None for the place that `find` finds.
+        name: a name of the catalogue.
+        found: the place of the files, or None for the place that `find` gives.
 
     Raises:
         WeightsError: the checkpoint is not on this machine.
@@ -71,7 +72,7 @@ def _check(entry: Checkpoint, found: Found, path: str) -> Checked:
 
 
 def _said(entry: Checkpoint, found: Found, path: str) -> list[Said]:
-    """Everything that is known of a file, the catalogue's word first."""
+    """All that sources say about a file, the catalogue first."""
     said = []
     pinned = entry.variant(path)
     if pinned is not None and (pinned.size or pinned.sha256) and _is_of_the_catalogue(entry, found.used):
@@ -87,7 +88,7 @@ def _said(entry: Checkpoint, found: Found, path: str) -> list[Said]:
 
 
 def _is_of_the_catalogue(entry: Checkpoint, used: str) -> bool:
-    """Whether weights must be what the catalogue pins: another revision or hub may rightly hold other files."""
+    """Whether weights must equal the files of the catalogue. Another revision or another hub may have other files."""
     if entry.hub is not None and entry.modelscope is not None and used.partition("@")[0] == entry.modelscope:
         return False
     repository, _, revision = used.rpartition("@")

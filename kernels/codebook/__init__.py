@@ -1,19 +1,20 @@
-"""How often each code and each pair of codes occurs: `ref` is the specification, `cpu` numba, `gpu` Triton and torch.
+"""Counts how often each code and each pair of codes occurs: `ref` is the specification, `cpu` uses numba, `gpu` Triton.
 
     counts, implementation = histogram(codes, 1024, lengths)          # implementation: "numba", "triton" or "torch"
     (keys, counts), implementation = pairs(codes, 1024, lengths)
 
-Codes are a NumPy array or a tensor `(items, codebooks, frames)`; tensors on a GPU are counted there, and only counts
-ever need to leave it.
+Codes are a NumPy array or a tensor `(items, codebooks, frames)`. Tensors on a GPU are counted there, so that only the
+counts have to be copied from it.
 """
 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
+
+import numpy as np
 
 if TYPE_CHECKING:
-    import numpy as np
     import torch
 
 Implementation = Literal["numba", "triton", "torch"]
@@ -34,10 +35,11 @@ def histogram(
     Args:
         codes: integers `(items, codebooks, frames)`.
         cardinality: entries per codebook.
-        lengths: frames of each item, `(items,)`; what lies beyond is not counted. None for all.
+        lengths: frames of each item, `(items,)`; later frames are not counted. None counts all frames.
 
     Returns:
-        int64 `(codebooks, cardinality + 1)` where the codes are; the last column counts codes outside [0, cardinality).
+        int64 `(codebooks, cardinality + 1)`, on the device of the codes. The last column counts codes outside
+        [0, cardinality).
     """
     if _on_gpu(codes):
         from codec_bench.kernels.codebook import gpu
@@ -47,7 +49,7 @@ def histogram(
         return Ran(count(codes, cardinality, lengths), "triton" if triton else "torch")
     from codec_bench.kernels.codebook import cpu
 
-    return Ran(cpu.histogram(_numpy(codes), cardinality, _numpy(lengths)), "numba")
+    return Ran(cpu.histogram(_numpy(codes), cardinality, None if lengths is None else _numpy(lengths)), "numba")
 
 
 def pairs(
@@ -57,19 +59,19 @@ def pairs(
     *,
     along: Literal["codebooks", "frames"] = "codebooks",
 ) -> Ran:
-    """Counts of every pair of neighbouring codes that occurs, sparse: a square table would hold cardinality² numbers.
+    """Counts of every pair of neighbouring codes that occurs. A full table would hold cardinality² numbers.
 
     Args:
         codes: integers `(items, codebooks, frames)`.
         cardinality: entries per codebook.
-        lengths: frames of each item, `(items,)`; what lies beyond is not counted. None for all.
+        lengths: frames of each item, `(items,)`; later frames are not counted. None counts all frames.
         along: `codebooks` pairs codebook q with q + 1 in the same frame, `frames` pairs frame t with t + 1 of the same
             codebook and item.
 
     Returns:
-        Two int64 arrays `(pairs,)` where the codes are: keys in rising order, `(place * cardinality + first) *
-        cardinality + second` with `place` the first one's codebook, and how often each occurs. A pair with a code
-        outside [0, cardinality) is left out.
+        Two int64 arrays `(pairs,)` on the device of the codes: keys in rising order, `(place * cardinality + first) *
+        cardinality + second`, where `place` is the codebook of the first code; and how often each pair occurs. A pair
+        with a code outside [0, cardinality) is left out.
     """
     if _on_gpu(codes):
         from codec_bench.kernels.codebook import gpu
@@ -77,12 +79,13 @@ def pairs(
         return Ran(gpu.pairs(codes, cardinality, lengths, along == "frames"), "torch")
     from codec_bench.kernels.codebook import cpu
 
-    return Ran(cpu.pairs(_numpy(codes), cardinality, _numpy(lengths), along == "frames"), "numba")
+    own = None if lengths is None else _numpy(lengths)
+    return Ran(cpu.pairs(_numpy(codes), cardinality, own, along == "frames"), "numba")
 
 
-def _on_gpu(codes: np.ndarray | torch.Tensor) -> bool:
+def _on_gpu(codes: np.ndarray | torch.Tensor) -> TypeGuard[torch.Tensor]:
     return getattr(codes, "is_cpu", True) is False
 
 
-def _numpy(values: np.ndarray | torch.Tensor | None) -> np.ndarray | None:
-    return values.numpy(force=True) if hasattr(values, "is_cpu") else values
+def _numpy(values: np.ndarray | torch.Tensor) -> np.ndarray:
+    return values if isinstance(values, np.ndarray) else values.numpy(force=True)

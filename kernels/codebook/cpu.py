@@ -1,15 +1,15 @@
-"""The same counts as `ref.py`, compiled. The global interpreter lock is released."""
+"""The same counts as in `ref.py`, compiled. The global interpreter lock is released."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-_DENSE = 1 << 24  # pairs: a table of up to so many counts is filled, a larger one is sorted
+_DENSE = 1 << 24  # up to this many possible pairs are counted in a table; with more, the keys are sorted
 
 
 @njit(cache=True, nogil=True)
-def _histogram(codes, cardinality, lengths, counts):
+def _histogram(codes: np.ndarray, cardinality: int, lengths: np.ndarray, counts: np.ndarray) -> None:
     for item in range(codes.shape[0]):
         for codebook in range(codes.shape[1]):
             for frame in range(min(lengths[item], codes.shape[2])):
@@ -18,7 +18,9 @@ def _histogram(codes, cardinality, lengths, counts):
 
 
 @njit(cache=True, nogil=True)
-def _keys(codes, cardinality, lengths, step_codebook, step_frame, keys):
+def _keys(
+    codes: np.ndarray, cardinality: int, lengths: np.ndarray, step_codebook: int, step_frame: int, keys: np.ndarray
+) -> int:
     found = 0
     for item in range(codes.shape[0]):
         length = min(lengths[item], codes.shape[2])
@@ -33,7 +35,7 @@ def _keys(codes, cardinality, lengths, step_codebook, step_frame, keys):
 
 
 @njit(cache=True, nogil=True)
-def _tally(keys, table):
+def _tally(keys: np.ndarray, table: np.ndarray) -> None:
     for key in keys:
         table[key] += 1
 
@@ -52,7 +54,7 @@ def pairs(
     keys = np.empty(codes.size, np.int64)
     keys = keys[: _keys(codes, cardinality, _lengths(codes, lengths), int(not frames), int(frames), keys)]
     size = codes.shape[1] * cardinality**2
-    if size > min(_DENSE, 16 * len(keys)):  # going through a table that is mostly empty takes longer than sorting
+    if size > min(_DENSE, 16 * len(keys)):  # a table that would stay mostly empty takes longer than sorting
         return np.unique(keys, return_counts=True)
     table = np.zeros(size, np.int64)
     _tally(keys, table)

@@ -1,19 +1,20 @@
-"""The same counts as `ref.py` on a GPU, without a copy of the codes to the host.
+"""The same counts as in `ref.py` on a GPU, without copying the codes to the host.
 
-Histograms are atomic additions of a Triton kernel that reads every code once; integers add in any order to the same
-sum, and a thousand bins are too many for the additions to wait for each other. `torch.bincount` would read the codes'
-largest value back to the host, and need them masked in memory before. Pairs are sorted on the device: of 1024² most
-never occur, and 65536² counts would fit no memory.
+Histograms are made by a Triton kernel that reads every code once and adds atomically. Integers give the same sum in any
+order, and with a thousand bins the additions rarely wait for each other. `torch.bincount` would copy the largest code
+to the host, and the codes would have to be masked in memory before. Pairs are sorted on the device: most of 1024²
+possible pairs never occur, and 65536² counts would not fit into memory.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 try:
     import triton
     import triton.language as tl
-except ImportError:  # where Triton does not exist, `histogram_plain` counts
+except ImportError:  # without Triton, `histogram_plain` counts
     triton = None
 
 _FRAMES_AT_ONCE = 512
@@ -36,12 +37,12 @@ if triton is not None:
         )
 
 
-def histogram(codes: torch.Tensor, cardinality: int, lengths: torch.Tensor | None = None) -> torch.Tensor:
+def histogram(codes: torch.Tensor, cardinality: int, lengths: np.ndarray | torch.Tensor | None = None) -> torch.Tensor:
     """As `ref.histogram`, in Triton."""
     items, codebooks, frames = codes.shape
     counts = torch.zeros(codebooks, cardinality + 1, dtype=torch.int64, device=codes.device)
     if codes.numel():
-        # The grid's second side is bounded by 65535.
+        # The second dimension of the grid is limited to 65535.
         at_once = max(1, 65535 // codebooks)
         lengths = _lengths(codes, lengths)
         for first in range(0, items, at_once):
@@ -53,7 +54,9 @@ def histogram(codes: torch.Tensor, cardinality: int, lengths: torch.Tensor | Non
     return counts
 
 
-def histogram_plain(codes: torch.Tensor, cardinality: int, lengths: torch.Tensor | None = None) -> torch.Tensor:
+def histogram_plain(
+    codes: torch.Tensor, cardinality: int, lengths: np.ndarray | torch.Tensor | None = None
+) -> torch.Tensor:
     """As `ref.histogram`, in torch alone."""
     codebooks, width = codes.shape[1], cardinality + 1
     places = torch.arange(codebooks, device=codes.device).view(-1, 1) * width
@@ -65,7 +68,7 @@ def histogram_plain(codes: torch.Tensor, cardinality: int, lengths: torch.Tensor
 
 
 def pairs(
-    codes: torch.Tensor, cardinality: int, lengths: torch.Tensor | None = None, frames: bool = False
+    codes: torch.Tensor, cardinality: int, lengths: np.ndarray | torch.Tensor | None = None, frames: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """As `ref.pairs`, in torch."""
     codes = codes.long()
@@ -78,11 +81,11 @@ def pairs(
     return torch.unique(keys[real[first] & real[second]], return_counts=True)
 
 
-def _real(codes: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
+def _real(codes: torch.Tensor, lengths: np.ndarray | torch.Tensor | None) -> torch.Tensor:
     return torch.arange(codes.shape[2], device=codes.device) < _lengths(codes, lengths).view(-1, 1, 1)
 
 
-def _lengths(codes: torch.Tensor, lengths: torch.Tensor | None) -> torch.Tensor:
+def _lengths(codes: torch.Tensor, lengths: np.ndarray | torch.Tensor | None) -> torch.Tensor:
     if lengths is None:
         return torch.full((len(codes),), codes.shape[2], device=codes.device)
     return torch.as_tensor(lengths, dtype=torch.int64, device=codes.device)

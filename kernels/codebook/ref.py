@@ -1,7 +1,7 @@
 """Counts of codes and of pairs of codes, in NumPy.
 
 Conventions
-    Codes are integers `(items, codebooks, frames)`; `lengths` `(items,)` says how many frames of each item count.
+    Codes are integers `(items, codebooks, frames)`; `lengths` `(items,)` says how many frames of each item are counted.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Keys `(place * cardinality + first) * cardinality + second` in rising order and their counts, int64.
 
-    A pair is codebooks q and q + 1 of one frame, or with `frames`, frames t and t + 1 of one codebook; `place` is the
-    first one's codebook. A pair with a code outside [0, cardinality) is left out.
+    A pair is the codes of codebooks q and q + 1 in one frame, or with `frames`, those of frames t and t + 1 in one
+    codebook; `place` is the codebook of the first code. A pair with a code outside [0, cardinality) is left out.
     """
     seen: dict[int, int] = {}
     for item, length in zip(codes.astype(np.int64), _lengths(codes, lengths)):

@@ -1,14 +1,16 @@
-"""The two DNSMOS networks over many windows of one signal, sharing whatever the windows share.
+"""The two DNSMOS networks over many windows of one signal. What windows have in common is computed once.
 
 Windows of 900 frames start every 100 frames. The P.835 network (`sig_bak_ovr`) is a stack of 3x3 convolutions with
-2x2 maxima between them, so its activations over the whole signal are those of every window, except next to a window's
-two ends, where the window is padded with zeros and the signal goes on. A *run* of windows is therefore computed once,
-as one long picture, and the rows next to each inner end are computed again with the zeros in place, as *edges*. At full, half and quarter resolution a window starts at a whole row (100, 50, 25); the last stage works by
-window. The P.808 network (`model_v8`) is fed decibels relative to each window's own maximum, so it runs by window.
+2x2 maxima between them, so its activations over the whole signal are those of every window, except near a window's two
+ends: there the window is padded with zeros, while the signal goes on. A *run* of windows is therefore computed once, as
+one long picture. The rows near each inner end are computed again with the zeros in place, as *edges*. At full, half and
+quarter resolution a window starts at a whole row (100, 50, 25); the last stage is computed for each window by itself.
+The input of the P.808 network (`model_v8`) is in decibels relative to each window's own maximum, so this network runs
+on each window by itself.
 
 Conventions
-    As in `winograd`: rows are time, activations are `(rows, columns, channels)`. Row r of a picture stands in row
-    r + 1 of its array; row 0 and the rows after the last are zero.
+    As in `winograd`: rows are time, activations are `(rows, columns, channels)`. Row r of a picture is row r + 1
+    of its array; row 0 and the rows after the last are zero.
     A result does not depend on how rows are divided into segments, so neither on the number of threads.
 """
 
@@ -53,42 +55,45 @@ from .winograd import (
 )
 
 HOP_FRAMES = 100
-_FRONT_COLUMNS = -(-2 * BINS // BLOCK) * BLOCK  # real and imaginary parts side by side, rounded up for the product
+_FRONT_COLUMNS = -(-2 * BINS // BLOCK) * BLOCK  # real and imaginary parts side by side, rounded up to whole blocks
 _MEL_COLUMNS = -(-BINS // BLOCK) * BLOCK
-_FRONT_FRAMES = 42  # frames of one product: a multiple of every register block
-_FRONT_DEPTH = 128  # onnxruntime adds its products in stretches of 128; the same order gives the same bits
-_BAND = 18  # tile rows that the second layer runs ahead of the fourth: what is in flight stays in the cache
-_EDGE = 2  # tile rows of the second and third layer that an edge takes; the fourth takes one
-_MEL_ROWS = 10  # pooled rows of P.808's first layer at a time; divides 450
+_FRONT_FRAMES = 42  # frames in one product; a multiple of every size of register block
+_FRONT_DEPTH = 128  # onnxruntime sums products in groups of 128; the same order gives the same bits
+_BAND = 18  # tile rows by which the second layer runs ahead of the fourth; the rows between them fit the cache
+_EDGE = 2  # tile rows of the second and third layer that an edge needs; of the fourth it needs one
+_MEL_ROWS = 10  # pooled rows of P.808's first layer that are computed at a time; divides 450
 _TAPS = 10  # nine inputs and a one for the bias
 
 
 def _picture(rows: int, width: int, channels: int) -> np.ndarray:
-    """A zero array for a picture of so many rows and columns, with room for the padding and for whole tiles.
+    """A zero array for a picture of this many rows and columns, with room for the padding and for whole tiles.
 
-    The tiles of a picture with an odd last row or column reach one further after the maxima.
+    If the number of rows or columns is odd, the tiles reach one further after the maxima.
     """
     return aligned_zeros((-(-(rows + 1) // TILE) * TILE + 2, -(-(width + 1) // TILE) * TILE + 2, channels))
 
 
 def _two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Zeros for the input of two layers, padded by two on each side, and limits of zero for its padding."""
+    """Zeros for the input of two layers, padded by two on each side, and the limits, which are zero in the padding."""
     rows, columns = -(-rows // TILE) * TILE + 4, -(-width // TILE) * TILE + 4
     return aligned_zeros((rows, columns, 1)), aligned_zeros((rows, columns))
 
 
 @numba.njit(nogil=True, cache=True)
-def _front_power(signal, kernel, first, count, out, scratch):
-    """The power spectrum that P.835 takes the logarithm of.
+def _front_power(
+    signal: np.ndarray, kernel: np.ndarray, first: int, count: int, out: np.ndarray, scratch: np.ndarray
+) -> None:
+    """The power spectrum, of which P.835 takes the logarithm.
 
     Args:
-        signal: float32, reaching to the last frame's end. kernel: `(320, _FRONT_COLUMNS)`, real part then imaginary.
-        first, count: which frames; at least `_FRONT_FRAMES` of them.
+        signal: float32, up to the end of the last frame or further.
+        kernel: `(320, _FRONT_COLUMNS)`, real parts and then imaginary parts.
+        first, count: which frames to compute; at least `_FRONT_FRAMES` of them.
         out: `(rows, columns, 1)`: power of at least 1e-12, frame t in `out[t + 2, 2:163, 0]`.
     """
     columns = kernel.shape[1]
     for block in range(-(-count // _FRONT_FRAMES)):
-        # The last block overlaps the one before rather than reading past the end.
+        # The last block overlaps the previous one, so that it does not read past the end.
         start = first + min(block * _FRONT_FRAMES, count - _FRONT_FRAMES)
         for stretch in range(3):
             k = stretch * _FRONT_DEPTH
@@ -106,14 +111,23 @@ def _front_power(signal, kernel, first, count, out, scratch):
 
 
 @numba.njit(nogil=True, cache=True)
-def _first_layer(x, row_in, taps, y, row_out, count, width, patches):
-    """Rows of P.808's first convolution (one channel in), with its bias but not rectified.
+def _first_layer(
+    x: np.ndarray,
+    row_in: int,
+    taps: np.ndarray,
+    y: np.ndarray,
+    row_out: int,
+    count: int,
+    width: int,
+    patches: np.ndarray,
+) -> None:
+    """Rows of P.808's first convolution (from one channel), with its bias and without the rectification.
 
     Args:
-        x: `(rows, columns)`; output row n reads its rows `row_in + n` to the second after. taps: `(10, out)`.
-        y: `(rows, columns, out)`; output row n is its row `row_out + n`, columns from 1; the columns after the width
-            are set to zero.
-        patches: scratch `(columns, 10)`.
+        x: `(rows, columns)`; output row n reads three of its rows, from `row_in + n` on. taps: `(10, out)`.
+        y: `(rows, columns, out)`; output row n is written to row `row_out + n`, from column 1 on. Columns after the
+            width are set to zero.
+        patches: working memory `(columns, 10)`.
     """
     channels = taps.shape[1]
     for n in range(count):
@@ -130,8 +144,11 @@ def _first_layer(x, row_in, taps, y, row_out, count, width, patches):
 
 
 @numba.njit(nogil=True, cache=True)
-def _pool(x, row_in, y, row_out, count, width):
-    """2x2 maxima, rectified: rows of y from rows of x, both from column 1; an odd width loses its last column."""
+def _pool(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int) -> None:
+    """2x2 maxima, rectified, from rows of x to rows of y, both from column 1 on.
+
+    If the width is odd, the last column is left out.
+    """
     for n in range(count):
         r = row_in + 2 * n
         for j in range(width // 2):
@@ -142,7 +159,7 @@ def _pool(x, row_in, y, row_out, count, width):
 
 
 class _Scratch:
-    """Pictures that one thread works in; kept between calls, because fresh memory costs page faults."""
+    """Pictures in which one thread works. They are kept between calls, because new memory costs page faults."""
 
     def __init__(self) -> None:
         self.front = aligned_zeros((3, _FRONT_FRAMES, _FRONT_COLUMNS))
@@ -164,10 +181,10 @@ class _Scratch:
 
 
 class Crew:
-    """Runs pieces of work on a number of threads; with one, in the caller's own.
+    """Runs pieces of work on a number of threads. If the number is one, they run in the caller's thread.
 
     Args:
-        threads: how many. They live as long as the `with` block, so that nothing is left to break in a fork.
+        threads: number of threads. They end with the `with` block, so that a later fork finds no threads.
     """
 
     def __init__(self, threads: int) -> None:
@@ -186,7 +203,7 @@ class Crew:
             self._pool = None
 
     def start(self, work: Callable[..., None], *arguments: object) -> Callable[[], None]:
-        """Begins `work(scratch, *arguments)`; the returned call waits for it and raises what it raised."""
+        """Begins `work(scratch, *arguments)`. The returned function waits for it and raises its exception, if any."""
         if self._pool is None:
             self._run(work, *arguments)
             return lambda: None
@@ -198,7 +215,10 @@ class Crew:
             wait()
 
     def pieces(self, count: int, most: int, least: int = 1) -> list[tuple[int, int]]:
-        """Divides range(count) evenly: a multiple of the threads, none longer than `most`, or fewer to keep `least`."""
+        """Divides range(count) into equal pieces, as many as a multiple of the threads, of at most `most`.
+
+        There are fewer pieces if they would otherwise be shorter than `least`.
+        """
         parts = max(1, min(self.threads * -(-count // (self.threads * most)), count // least))
         bounds = [count * n // parts for n in range(parts + 1)]
         return [(a, b) for a, b in pairwise(bounds) if b > a]
@@ -223,7 +243,7 @@ def _taps(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
 
 
 class _Layer:
-    """A convolution with its weights; with `first`, the two convolutions from one channel on."""
+    """A convolution with its weights. With `first`, that convolution (from one channel) is computed before it."""
 
     def __init__(self, own: Convolution, first: Convolution | None = None) -> None:
         self.weights, self.bias = transform_weights(own[0]), aligned(own[1])
@@ -238,7 +258,7 @@ class _Layer:
 
 
 def _cycle(period: int | None, total: int) -> int:
-    """Frames after which frames of a signal with this period repeat: an even number of `total` at most."""
+    """Number of frames after which the frames of a signal with this period repeat: even, and at most `total`."""
     if period is None:
         return total
     cycle = period // math.gcd(period, HOP_SAMPLES)
@@ -247,7 +267,7 @@ def _cycle(period: int | None, total: int) -> int:
 
 
 def _repeat_rows(rows: np.ndarray, start: int, stop: int, cycle: int) -> None:
-    """Fills rows [start, stop) with those `cycle` before."""
+    """Fills rows [start, stop) with copies of the rows that lie `cycle` before them."""
     for first in range(start, stop, cycle):
         last = min(stop, first + cycle)
         rows[first:last] = rows[first - cycle : last - cycle]
@@ -261,6 +281,7 @@ class SigBakOvr:
     """
 
     def __init__(self, weights: Weights) -> None:
+        assert weights.front is not None, "the P.835 network has a front end"
         front = np.concatenate(weights.front).T
         self.front = aligned_zeros((FRAME_SAMPLES, _FRONT_COLUMNS))
         self.front[:, : front.shape[1]] = front
@@ -278,7 +299,7 @@ class SigBakOvr:
             period: samples after which the signal repeats itself, or None.
 
         Returns:
-            A call that waits and returns float32 `(windows, 3)`: raw SIG, BAK, OVRL, before the polynomials.
+            A function that waits and returns float32 `(windows, 3)`: raw SIG, BAK, OVRL, before the polynomials.
         """
         total = FRAMES + HOP_FRAMES * (windows - 1)
         ends = 2 * (windows - 1)
@@ -287,7 +308,7 @@ class SigBakOvr:
         cycle = _cycle(period, total)
         crew.each(lambda s, a, b: self._log_power(s, signal, x, a, b), crew.pieces(cycle, FRAMES, _FRONT_FRAMES))
         _repeat_rows(x, cycle + 2, total + 2, cycle)
-        # Four rows at either end know of the zeros around the run; between them a repeating signal repeats its rows.
+        # The zeros around the run affect four rows at either end. Between them, a repeating signal repeats its rows.
         tiles = -(-total // TILE)
         head = min(tiles, -(-(cycle + 4) // TILE))
         tail = max(head, (total - 4) // TILE)
@@ -330,8 +351,8 @@ class SigBakOvr:
     ) -> None:
         """The four full-resolution layers and the first maxima, for tile rows [start, stop) of a run.
 
-        Each layer follows the one before at a distance of one tile row; `y2` and `y3` hold a moving band, whose first
-        row is the last one of the tile row before `base2` and `base3`.
+        Each layer runs one tile row behind the layer before it. `y2` and `y3` hold a moving band of rows. The first row
+        of each is the last row of the tile row before `base2` or `base3`.
         """
         tiles = -(-total // TILE)
         stop2, stop3 = min(tiles, stop + 2), min(tiles, stop + 1)
@@ -361,7 +382,7 @@ class SigBakOvr:
 
     @staticmethod
     def _move_up(band: np.ndarray, base: int, done: int, read: int) -> int:
-        """Drops from a band what the next layer, now at tile row `read`, has read; returns the new base."""
+        """Drops the rows of a band that the next layer, now at tile row `read`, has read; returns the new base."""
         if read == base:
             return base
         rows, shift = (done - read) * TILE + 1, (read - base) * TILE
@@ -369,11 +390,12 @@ class SigBakOvr:
         return read
 
     def _edges(self, s: _Scratch, x: np.ndarray, windows: int, edge_half: np.ndarray, start: int, stop: int) -> None:
-        """The full-resolution layers next to the inner ends of windows, with the windows' own zeros.
+        """The full-resolution layers near the inner ends of windows, with the zeros of the windows' padding.
 
-        Edge e < windows - 1 is the start of window e + 1; the others are the ends of windows 0 to windows - 2. The zeros
-        reach one row further with each layer, so four rows of the fourth layer are the window's own. For them an edge
-        takes eight rows of the layers before; those of the third that miss a row of the second are not used.
+        Edge e < windows - 1 is the start of window e + 1; the other edges are the ends of windows 0 to windows - 2.
+        With each layer the zeros affect one more row, so four rows of the fourth layer differ from the run's. To
+        compute them, an edge needs eight rows of the earlier layers. Rows of the third layer that lack a row of the
+        second are not used.
 
         Args:
             edge_half: `(2 * edges, columns, 32)`: two rows per edge at half resolution.
@@ -415,7 +437,7 @@ class SigBakOvr:
 
         Args:
             half, quarter: the run's pictures. edge_half: from `_edges`.
-            edge_last: `(4 * edges, columns, 32)`: a window's first four rows, or its last four, at quarter resolution.
+            edge_last: `(4 * edges, columns, 32)`: the first or last four rows of a window at quarter resolution.
         """
         inner = windows - 1
         five, six, pooled = s.edge_half, s.edge_quarter, s.edge_pooled
@@ -430,7 +452,7 @@ class SigBakOvr:
 
     @staticmethod
     def _place(edge: np.ndarray, own: np.ndarray, run: np.ndarray, row: int, begins: bool) -> None:
-        """Fills the six rows that a tile reads at a window's end: zeros, two of its own, three that the run shares."""
+        """Fills the six rows that a tile reads at a window's end: one of zeros, two of the edge, three of the run."""
         if begins:
             edge[0], edge[1:3], edge[3:6] = 0.0, own, run[row + 2 : row + 5]
         else:
@@ -439,10 +461,10 @@ class SigBakOvr:
     def _finish_window(
         self, s: _Scratch, last: np.ndarray, edge_last: np.ndarray, windows: int, window: int, out: np.ndarray
     ) -> None:
-        """A window's last maxima, last convolution and maximum over everything, `(64,)`.
+        """A window's last maxima, last convolution and the maximum over the whole picture, `(64,)`.
 
-        Its first two pooled rows are from the edge at its start, the last from the edge at its end (whose four rows
-        are 221 to 224, of which the last is left over); without an edge the run's own rows are the window's.
+        The first two pooled rows come from the edge at the window's start, and the last one from the edge at its end
+        (whose rows are 221 to 224; the last of them is not used). Without an edge, the run's rows are used.
         """
         width, rows = BINS // 4, FRAMES // 8
         head, tail = (0 if window == 0 else 2), (rows if window == windows - 1 else rows - 1)
@@ -472,7 +494,19 @@ def _half_transform() -> tuple[np.ndarray, np.ndarray]:
 
 
 @numba.njit(nogil=True, cache=True)
-def _mel_power_spectrum(signal, hop, first, count, cosines, sines, out, sums, differences, real, imaginary):
+def _mel_power_spectrum(
+    signal: np.ndarray,
+    hop: int,
+    first: int,
+    count: int,
+    cosines: np.ndarray,
+    sines: np.ndarray,
+    out: np.ndarray,
+    sums: np.ndarray,
+    differences: np.ndarray,
+    real: np.ndarray,
+    imaginary: np.ndarray,
+) -> None:
     """Power spectrum `(count, 161)` of frames of 321 samples, `hop` apart, under the window of `_half_transform`."""
     half, columns = cosines.shape
     for start in range(0, count, _FRONT_FRAMES):
@@ -505,7 +539,7 @@ class P808:
 
     Args:
         weights: five convolutions and three dense layers.
-        reflect: whether a window is continued by its mirror image instead of zeros.
+        reflect: whether a window is continued by its mirror image rather than by zeros.
     """
 
     def __init__(self, weights: Weights, reflect: bool = False) -> None:
@@ -524,10 +558,10 @@ class P808:
             period: samples after which the signal repeats itself, or None.
 
         Returns:
-            A call that waits and returns float32 `(windows,)`.
+            A function that waits and returns float32 `(windows,)`.
         """
         total = FRAMES + HOP_FRAMES * (windows - 1)
-        # Frame t is centred on sample 160 t. A window sees zeros outside itself, and itself lacks its last 160 samples.
+        # Frame t is centred on sample 160 t. A window is surrounded by zeros and leaves out its own last 160 samples.
         padded = np.concatenate([np.zeros(HOP_SAMPLES, np.float32), signal[: total * HOP_SAMPLES + 1]])
         levels = np.empty((total, MELS), np.float32)
 
@@ -536,7 +570,7 @@ class P808:
 
         cycle = _cycle(period, total)
         crew.each(spectrum, crew.pieces(min(cycle + 1, total), FRAMES))
-        _repeat_rows(levels, cycle + 1, total, cycle)  # the first frame saw the zeros before the run
+        _repeat_rows(levels, cycle + 1, total, cycle)  # the first frame contains zeros from before the run
         features = np.empty((windows, 64), np.float32)
         waits = [crew.start(self._window, padded, levels, HOP_FRAMES * w, features[w]) for w in range(windows)]
 
@@ -548,7 +582,7 @@ class P808:
         return finish
 
     def _window(self, s: _Scratch, padded: np.ndarray, levels: np.ndarray, first: int, out: np.ndarray) -> None:
-        """The convolutions over the window that starts at a frame, and their maximum over everything, `(64,)`."""
+        """The convolutions over the window that starts at a frame, and the maximum over the whole picture, `(64,)`."""
         window = levels[first : first + FRAMES].copy()
         ends = np.zeros((2, MEL_SAMPLES), np.float32)
         start, last = first * HOP_SAMPLES, (first + FRAMES - 1) * HOP_SAMPLES

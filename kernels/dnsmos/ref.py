@@ -1,8 +1,9 @@
 """The specification of the two DNSMOS networks, in plain NumPy and float64, for one window of 144160 samples at 16 kHz.
 
-P.835 (`sig_bak_ovr`) takes the logarithm of a power spectrum of 900 frames, whose kernels are trained like the rest,
-through seven 3x3 convolutions with three 2x2 maxima between them, takes the maximum of each channel over the picture and
-three dense layers. P.808 (`model_v8`) does the same with five convolutions to mel levels relative to the window's loudest.
+P.835 (`sig_bak_ovr`) computes the logarithm of a power spectrum of 900 frames, with kernels that were trained with the
+rest. Seven 3x3 convolutions follow, with three 2x2 maxima between them, then the maximum of each channel over the
+picture, and three dense layers. P.808 (`model_v8`) does the same with five convolutions. Its input is mel levels
+relative to the loudest one of the window.
 
 Papers
     C. K. A. Reddy, V. Gopal, R. Cutler, "DNSMOS P.835", ICASSP 2022; "DNSMOS", ICASSP 2021.
@@ -39,7 +40,7 @@ Convolution = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """What a network's file holds.
+    """The weights of one network.
 
     Args:
         convolutions: `(weights (out, in, 3, 3), bias (out,))` per layer. dense: `(weights (in, out), bias (out,))`.
@@ -54,19 +55,20 @@ class Weights:
 def p835(window: np.ndarray, weights: Weights) -> np.ndarray:
     """Raw SIG, BAK and OVRL of a window, before the polynomials."""
     frames = np.lib.stride_tricks.sliding_window_view(window.astype(np.float64), FRAME_SAMPLES)[::HOP_SAMPLES]
+    assert weights.front is not None, "the P.835 network has a front end"
     real, imaginary = (frames @ kernel.T.astype(np.float64) for kernel in weights.front)
     return _network(np.log(np.maximum(real**2 + imaginary**2, FLOOR)) / LN_10, weights, P835_MAXIMA)
 
 
 def p808(window: np.ndarray, weights: Weights, reflect: bool = False) -> np.ndarray:
-    """The one score, `(1,)`, of a window, which leaves its last 160 samples out."""
+    """The score of a window, `(1,)`. The window's last 160 samples are not used."""
     return _network(mel_levels(window[:-HOP_SAMPLES], reflect), weights, P808_MAXIMA)
 
 
 def mel_levels(signal: np.ndarray, reflect: bool = False) -> np.ndarray:
-    """Mel power in decibels under the loudest, `(900, 120)`, at most 80 below it, of which 40 below is 0 and it is 1.
+    """Mel power in decibels relative to the loudest, `(900, 120)`, scaled: 0 dB becomes 1, and -80 dB or less -1.
 
-    Before and after the signal are zeros (librosa from 0.10 on), or its mirror image (librosa before).
+    The signal is extended at both ends by zeros (as in librosa from 0.10 on) or by its mirror image (librosa before).
     """
     padded = np.pad(signal.astype(np.float64), MEL_SAMPLES // 2, mode="reflect" if reflect else "constant")
     frames = np.lib.stride_tricks.sliding_window_view(padded, MEL_SAMPLES)[::HOP_SAMPLES]
@@ -92,7 +94,7 @@ def _mel_to_hz(mel: np.ndarray) -> np.ndarray:
 
 
 def convolution(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """A 3x3 convolution of a picture `(rows, columns, in)` padded with zeros, plus bias, rectified: as many rows."""
+    """A 3x3 convolution of a picture `(rows, columns, in)` padded with zeros, plus bias, rectified; same size."""
     rows, columns, channels = x.shape
     padded = np.pad(x, ((1, 1), (1, 1), (0, 0)))
     y = np.zeros((rows * columns, len(bias)), x.dtype)

@@ -1,14 +1,14 @@
 """3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3), compiled for the machine's own vector width.
 
-A tile of 4x4 outputs is read from 6x6 inputs; both sides are transformed so that the convolution over the channels
-becomes 36 independent matrix products: 36 multiplications where the direct sum needs 144. The evaluation points
+A tile of 4x4 outputs depends on 6x6 inputs. Inputs and outputs are transformed so that the convolution over channels
+becomes 36 independent matrix products: 36 multiplications instead of the 144 of the direct sum. The evaluation points
 (0, ±5/8, ±3/2, infinity) keep the relative error near 1e-6 in float32. Tiles of 6x6 would need a fifth fewer
-multiplications, but their 64 weight matrices do not fit the second-level cache, so that they gain nothing, and their
+multiplications, but their 64 weight matrices do not fit the second-level cache, so they would not be faster, and their
 error is four times as large.
 
-LLVM's loop vectoriser does not keep a register block of accumulators, so the three inner pieces (forward transform,
-matrix product, inverse transform) are written as LLVM instructions on explicit vectors of `LANES` floats; what goes
-around them is plain numba.
+LLVM's loop vectoriser does not keep a block of accumulators in registers. The three inner pieces (forward transform,
+matrix product, inverse transform) are therefore written as LLVM instructions on explicit vectors of `LANES` floats. The
+code around them is plain numba.
 
 Conventions
     Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and the columns after
@@ -19,6 +19,7 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import llvmlite.binding
 import numba
@@ -32,29 +33,30 @@ from numpy.polynomial import polynomial
 
 TILE = 4
 POINTS = TILE + 2
-_PAIRS = (0.625, 1.5)  # the finite points other than zero come as p and -p
+_PAIRS = (0.625, 1.5)  # each finite point other than zero is used as p and as -p
 
-# What numba compiles for, which the environment may narrow.
-_features = (get_host_cpu_features() if config.CPU_FEATURES is None else config.CPU_FEATURES).split(",")
+# The features of the CPU for which numba compiles. The environment may exclude some of them.
+_narrowed: str | None = vars(config)["CPU_FEATURES"]  # numba sets its settings when it is imported
+_features = (get_host_cpu_features() if _narrowed is None else _narrowed).split(",")
 LANES = 16 if "+avx512f" in _features else 8 if "+avx2" in _features else 4
 _MANY_REGISTERS = LANES == 16 or not llvmlite.binding.get_default_triple().startswith(("x86", "i"))
-# Accumulators of the matrix product, rows x vectors: as many as the registers hold beside the operands.
+# Accumulators of the matrix product, rows x vectors: as many as fit the registers together with the operands.
 _WIDE = (6, 4) if _MANY_REGISTERS else (6, 2)
 _NARROW = (14, 2) if _MANY_REGISTERS else (6, 2)
 BLOCK = _NARROW[1] * LANES
-ROWS_OVER = 13  # rows that a matrix product may write beyond those asked for
+ROWS_OVER = 13  # how many rows a matrix product may write beyond those that it was asked for
 _WIDE_BLOCK = _WIDE[1] * LANES
 _WIDE_ROWS, _NARROW_ROWS = _WIDE[0], _NARROW[0]
-_TILES_AT_ONCE = 18  # enough tiles to reuse the weights, few enough that all products stay in the second-level cache
+_TILES_AT_ONCE = 18  # enough tiles to reuse the weights, and so few that all products fit the second-level cache
 _LINE = 64  # bytes of a cache line
-_PAD = _LINE // 4  # floats of one
+_PAD = _LINE // 4  # a quarter of its bytes: as many floats
 
 _F32, _I64, _I32 = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 _VECTOR = ir.VectorType(_F32, LANES)
 
 
 def _forward_matrix() -> np.ndarray:
-    """Rows map 6 inputs to 6 values: row j holds the polynomial with a zero at every finite point but the j-th."""
+    """A matrix from 6 inputs to 6 values. Row j is the polynomial that is zero at every finite point but the j-th."""
     points = [0.0, *(s * p for p in _PAIRS for s in (1.0, -1.0))]
     matrix = np.zeros((POINTS, POINTS))
     for j in range(POINTS - 1):
@@ -64,7 +66,7 @@ def _forward_matrix() -> np.ndarray:
 
 
 def _weight_matrix() -> np.ndarray:
-    """Rows map 3 taps to 6 values."""
+    """A matrix from 3 taps to 6 values."""
     points = [0.0, *(s * p for p in _PAIRS for s in (1.0, -1.0))]
     matrix = np.zeros((POINTS, 3))
     for j, p in enumerate(points):
@@ -74,7 +76,7 @@ def _weight_matrix() -> np.ndarray:
 
 
 def aligned_zeros(shape: int | tuple[int, ...]) -> np.ndarray:
-    """float32 zeros that begin on a cache line, so that no vector lies across two; that is worth an eighth of the time."""
+    """float32 zeros that begin on a cache line. No vector then crosses two lines, which saves an eighth of the time."""
     count = int(np.prod(shape))
     memory = np.zeros(count + _PAD, np.float32)
     first = -memory.ctypes.data % _LINE // 4
@@ -99,7 +101,7 @@ Transform = Callable[[list[ir.Value]], list[ir.Value]]
 
 
 class _Emitter:
-    """Writes vector instructions."""
+    """Emits vector instructions."""
 
     def __init__(self, builder: ir.IRBuilder) -> None:
         self.b = builder
@@ -137,7 +139,7 @@ class _Emitter:
         return self.b.select(self.b.fcmp_ordered("<", x, y), x, y)
 
     def combine(self, terms: list[tuple[float, ir.Value]]) -> ir.Value:
-        """The sum of factor * vector, zero factors left out; the terms with factor one come first and cost no product."""
+        """The sum of factor * vector. Factors of zero are left out; those of one come first and need no product."""
         terms = sorted((t for t in terms if t[0] != 0.0), key=lambda t: t[0] != 1.0)
         factor, total = terms[0]
         if factor != 1.0:
@@ -150,7 +152,7 @@ class _Emitter:
         return total
 
     def forward(self, d: list[ir.Value]) -> list[ir.Value]:
-        """6 inputs to 6 values; the rows of p and -p share their even and their odd part."""
+        """From 6 inputs to 6 values. The rows for p and -p share their even and their odd part."""
         matrix = _forward_matrix()
         out = [self.combine(list(zip(matrix[0], d)))]
         for j, p in zip(range(1, POINTS - 1, 2), _PAIRS):
@@ -160,7 +162,7 @@ class _Emitter:
         return [*out, self.combine(list(zip(matrix[-1], d)))]
 
     def inverse(self, m: list[ir.Value]) -> list[ir.Value]:
-        """6 values to 4 outputs."""
+        """From 6 values to 4 outputs."""
         sums = [self.b.fadd(m[j], m[j + 1]) for j in range(1, POINTS - 1, 2)]
         differences = [self.b.fsub(m[j], m[j + 1]) for j in range(1, POINTS - 1, 2)]
         out = []
@@ -171,24 +173,26 @@ class _Emitter:
         return out
 
     def down(self, value: Callable[[int, int], ir.Value], transform: Transform) -> list[list[ir.Value]]:
-        """Transforms each column of a 6x6 grid as soon as `value(row, column)` made it; returns the rows.
+        """Transforms each column of a 6x6 grid as soon as `value(row, column)` has made it; returns the rows.
 
-        The order of the instructions is the order of the registers' use: 36 values at once would not fit them.
+        The instructions are in this order because 36 values at once would not fit the registers.
         """
         return list(map(list, zip(*(transform([value(i, j) for i in range(POINTS)]) for j in range(POINTS)))))
 
     def forward_grid(self, value: Callable[[int, int], ir.Value], target: ir.Value, step: ir.Value) -> None:
-        """Transforms a grid both ways and stores its 36 values, `step` bytes apart."""
+        """Transforms a grid along columns and rows and stores its 36 values, `step` bytes apart."""
         for i, row in enumerate(self.down(value, self.forward)):
             for j, result in enumerate(self.forward(row)):
                 self.store(result, self.b.add(target, self.b.mul(step, self.number(i * POINTS + j))))
 
 
 @intrinsic
-def _forward_tile(typing, source, row_step, column_step, target, target_step, channels):
+def _forward_tile(
+    typing: Any, source: Any, row_step: Any, column_step: Any, target: Any, target_step: Any, channels: Any
+) -> Any:
     """Reads 6x6 inputs at `source`, writes 36 vectors per LANES channels, `target_step` bytes apart."""
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, row_step, column_step, target, target_step, channels = arguments
         emit = _Emitter(builder)
         with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (c, _):
@@ -196,24 +200,36 @@ def _forward_tile(typing, source, row_step, column_step, target, target_step, ch
             base = builder.add(source, offset)
             rows = [builder.add(base, builder.mul(row_step, emit.number(i))) for i in range(POINTS)]
             columns = [builder.mul(column_step, emit.number(j)) for j in range(POINTS)]
-            emit.forward_grid(
-                lambda i, j, rows=rows, columns=columns: emit.load(builder.add(rows[i], columns[j])),
-                builder.add(target, offset), target_step,
-            )  # fmt: skip
+
+            def value(i: int, j: int, rows: list[ir.Value] = rows, columns: list[ir.Value] = columns) -> ir.Value:
+                return emit.load(builder.add(rows[i], columns[j]))
+
+            emit.forward_grid(value, builder.add(target, offset), target_step)
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 6), generate
 
 
 @intrinsic
-def _forward_two_layers(typing, source, row_step, limit, limit_step, taps, taps_step, target, target_step, channels):
-    """As `_forward_tile`, of inputs that are themselves a convolution of one channel, made on the way.
+def _forward_two_layers(
+    typing: Any,
+    source: Any,
+    row_step: Any,
+    limit: Any,
+    limit_step: Any,
+    taps: Any,
+    taps_step: Any,
+    target: Any,
+    target_step: Any,
+    channels: Any,
+) -> Any:
+    """As `_forward_tile`, but the inputs are themselves a convolution of one channel, which is computed here.
 
-    Reads 8x8 numbers at `source` and the nine taps and the bias of each channel; the 6x6 values are cut to
-    [0, limit], where a limit of zero stands for the padding.
+    Reads 8x8 numbers at `source`, and the nine taps and the bias of each channel. The 6x6 values are limited to
+    [0, limit]. The limit is zero in the padding.
     """
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         source, row_step, limit, limit_step, taps, taps_step, target, target_step, channels = arguments
         emit = _Emitter(builder)
         zero = emit.constant(0.0)
@@ -222,7 +238,7 @@ def _forward_two_layers(typing, source, row_step, limit, limit_step, taps, taps_
             base = builder.add(taps, offset)
             *weights, bias = [emit.load(builder.add(base, builder.mul(taps_step, emit.number(n)))) for n in range(10)]
 
-            def value(i: int, j: int, weights=weights, bias=bias) -> ir.Value:
+            def value(i: int, j: int, weights: list[ir.Value] = weights, bias: ir.Value = bias) -> ir.Value:
                 total = bias
                 for n, weight in enumerate(weights):
                     row = builder.add(source, builder.mul(row_step, emit.number(i + n // 3)))
@@ -236,12 +252,21 @@ def _forward_two_layers(typing, source, row_step, limit, limit_step, taps, taps_
     return types.void(*[types.int64] * 9), generate
 
 
-def _inverse_tile(pool: bool):
+def _inverse_tile(pool: bool) -> Callable[..., None]:
     @intrinsic
-    def inverse_tile(typing, source, source_step, bias, target, row_step, column_step, channels):
+    def inverse_tile(
+        typing: Any,
+        source: Any,
+        source_step: Any,
+        bias: Any,
+        target: Any,
+        row_step: Any,
+        column_step: Any,
+        channels: Any,
+    ) -> Any:
         """Turns 36 vectors per LANES channels into 4x4 outputs (2x2 after 2x2 maxima), plus bias, rectified."""
 
-        def generate(context, builder, signature, arguments):
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             source, source_step, bias, target, row_step, column_step, channels = arguments
             emit = _Emitter(builder)
             with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (
@@ -250,13 +275,11 @@ def _inverse_tile(pool: bool):
             ):
                 offset = builder.mul(c, emit.number(4))
                 base = builder.add(source, offset)
-                rows = emit.down(
-                    lambda i, j, base=base: emit.load(
-                        builder.add(base, builder.mul(source_step, emit.number(i * POINTS + j)))
-                    ),
-                    emit.inverse,
-                )
-                out = [emit.inverse(row) for row in rows]
+
+                def value(i: int, j: int, base: ir.Value = base) -> ir.Value:
+                    return emit.load(builder.add(base, builder.mul(source_step, emit.number(i * POINTS + j))))
+
+                out = [emit.inverse(row) for row in emit.down(value, emit.inverse)]
                 if pool:
                     out = [
                         [
@@ -268,9 +291,9 @@ def _inverse_tile(pool: bool):
                 shift, base = emit.load(builder.add(bias, offset)), builder.add(target, offset)
                 for i, values in enumerate(out):
                     row = builder.add(base, builder.mul(row_step, emit.number(i)))
-                    for j, value in enumerate(values):
-                        value = emit.maximum(builder.fadd(value, shift), emit.constant(0.0))
-                        emit.store(value, builder.add(row, builder.mul(column_step, emit.number(j))))
+                    for j, own in enumerate(values):
+                        rectified = emit.maximum(builder.fadd(own, shift), emit.constant(0.0))
+                        emit.store(rectified, builder.add(row, builder.mul(column_step, emit.number(j))))
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 7), generate
@@ -278,12 +301,14 @@ def _inverse_tile(pool: bool):
     return inverse_tile
 
 
-def _product_block(rows: int, vectors: int):
+def _product_block(rows: int, vectors: int) -> Callable[..., None]:
     @intrinsic
-    def product_block(typing, left, left_step, right, right_step, target, target_step, depth):
-        """One register block of left @ right: `rows` x (`vectors` * LANES) sums over `depth`, in order."""
+    def product_block(
+        typing: Any, left: Any, left_step: Any, right: Any, right_step: Any, target: Any, target_step: Any, depth: Any
+    ) -> Any:
+        """One register block of left @ right: `rows` x (`vectors` * LANES) sums over `depth`, in rising order."""
 
-        def generate(context, builder, signature, arguments):
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             left, left_step, right, right_step, target, target_step, depth = arguments
             emit = _Emitter(builder)
             starts = [builder.add(left, builder.mul(left_step, emit.number(r))) for r in range(rows)]
@@ -325,14 +350,14 @@ _product_wide, _product_narrow = _product_block(*_WIDE), _product_block(*_NARROW
 
 
 @numba.njit(nogil=True, cache=True)
-def product(left, left_step, right, target, rows, depth, columns):
+def product(left: int, left_step: int, right: int, target: int, rows: int, depth: int, columns: int) -> None:
     """`target[r, n] = sum over k of left[r, k] * right[k, n]`, summed in the order of k with fused multiply-adds.
 
     Args:
-        left: address of float32; row r starts `r * left_step` bytes further (rows may overlap).
+        left: address of a float32 matrix whose row r starts `r * left_step` bytes further (rows may overlap).
         right, target: addresses of float32 matrices with `columns` columns, a multiple of BLOCK.
-        rows: rounded up to whole register blocks; `target`, and readable memory at `left`, must reach to
-            `rows + ROWS_OVER`.
+        rows: number of rows. It is rounded up to whole register blocks, so `target` and the readable memory at `left`
+            must have `rows + ROWS_OVER` rows.
     """
     if columns % _WIDE_BLOCK == 0:
         for n in range(0, columns, _WIDE_BLOCK):
@@ -356,21 +381,34 @@ def workspace_size(channels_in: int, channels_out: int) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def convolve(x, limit, taps, row_in, weights, bias, y, row_out, count, width, pool, work):
-    """A 3x3 convolution over `count` rows of tiles, plus bias, rectified, and pooled 2x2 if asked.
+def convolve(
+    x: np.ndarray,
+    limit: np.ndarray,
+    taps: np.ndarray,
+    row_in: int,
+    weights: np.ndarray,
+    bias: np.ndarray,
+    y: np.ndarray,
+    row_out: int,
+    count: int,
+    width: int,
+    pool: bool,
+    work: np.ndarray,
+) -> None:
+    """A 3x3 convolution over `count` rows of tiles, plus bias, rectified, and pooled 2x2 if `pool` is set.
 
     Args:
-        x: input `(rows, columns, in)`, read from row `row_in` to the one after the last tile row. Or, with one channel,
-            the input of a convolution to run before this one: `(rows, columns, 1)`, read to two rows further, so that
-            the padding is two wide.
-        limit, taps: for two layers: `(rows, columns)`, infinite inside the picture and zero in its padding (row r
-            bounds the first layer's row r, which reads rows r to r + 2 of x); and the first layer's weights and bias
-            `(10, in)`. Empty for one layer.
+        x: input `(rows, columns, in)`, read from row `row_in` to the row after the last tile row. If there is another
+            convolution to compute before this one, x is the input of that one: `(rows, columns, 1)`, with a padding of
+            two, and read two rows further.
+        limit, taps: only for such a first layer, else empty. `limit` `(rows, columns)` is infinite inside the picture
+            and zero in its padding (row r bounds row r of the first layer, which reads rows r to r + 2 of x). `taps`
+            holds the first layer's weights and bias `(10, in)`.
         weights: from `transform_weights`, `(36, in, out)`. bias: `(out,)`.
-        y: output `(rows, columns, out)`, written from row `row_out`, 4 rows (pooled: 2) a tile row, and from column 1;
-            columns after the picture's own are set to zero.
+        y: output `(rows, columns, out)`, written from row `row_out`, 4 rows (pooled: 2) for each tile row, and from
+            column 1. Columns after those of the picture are set to zero.
         width: columns of the picture, before pooling.
-        work: float32 scratch of at least `workspace_size` elements, finite.
+        work: float32 working memory of at least `workspace_size` elements, all finite.
     """
     channels_in, channels_out = weights.shape[1], weights.shape[2]
     across = (width + TILE - 1) // TILE
@@ -393,7 +431,7 @@ def convolve(x, limit, taps, row_in, weights, bias, y, row_out, count, width, po
     x_column = 4 * x.shape[2]
     x_row, l_row = x.shape[1] * x_column, 4 * limit.shape[1]
     y_row, y_column = 4 * y.shape[1] * channels_out, 4 * channels_out
-    # One cache line more than the matrices need, so that they do not all fall on the same cache sets.
+    # Each matrix gets one cache line more than it needs, so that they do not all use the same sets of the cache.
     v_step, m_step = 4 * (at_once * channels_in + _PAD), 4 * (at_once * channels_out + _PAD)
     m0 = v0 + POINTS * POINTS * v_step
     for start in range(0, tiles, at_once):
@@ -403,11 +441,12 @@ def convolve(x, limit, taps, row_in, weights, bias, y, row_out, count, width, po
             source, target = x0 + row * x_row + column * x_column, v0 + 4 * n * channels_in
             if two_layers:
                 bounds = limit.ctypes.data + row * l_row + 4 * column
-                _forward_two_layers(
+                _forward_two_layers(  # type: ignore[call-arg]  # numba gives the first argument itself
                     source, x_row, bounds, l_row, taps.ctypes.data, 4 * channels_in, target, v_step, channels_in
                 )
             else:
-                _forward_tile(source, x_row, x_column, target, v_step, channels_in)
+                # numba gives the first argument itself
+                _forward_tile(source, x_row, x_column, target, v_step, channels_in)  # type: ignore[call-arg]
         for q in range(POINTS * POINTS):
             product(
                 v0 + q * v_step, 4 * channels_in, u0 + 4 * q * channels_in * channels_out, m0 + q * m_step,

@@ -1,13 +1,15 @@
-"""Words and edit paths at the speed of one core: numba, 64 cells of the table of distances per machine word.
+"""Words and edit paths in numba. One machine word holds 64 cells of the table of distances.
 
-Equal to `ref`, step for step. A column of 64 reference items is carried down the estimate as the signs of its
-differences (Myers 1999 in Hyyrö's form of 2003), one block of columns after the other, so that a block needs only the
-64 bit masks of its own items. The signs are kept, the path is read from them. Only the band that a path within the
-known distance can touch is computed; outside it the differences of an upper bound stand in, which no step can prefer.
+The result equals that of `ref`, step by step. The differences between neighbouring cells of 64 reference items are kept
+as signs and carried along the estimate (Myers 1999 in Hyyrö's form of 2003). Blocks of 64 items are computed one after
+the other, so that a block needs only the 64 bit masks of its own items. The signs are stored, and the path is read from
+them. Only the band that a path of the known distance can reach is computed. Outside of it the differences of an upper
+bound are used, which no step of the path can prefer.
 
 Papers
-    G. Myers, "A fast bit-vector algorithm for approximate string matching based on dynamic programming", JACM 46(3), 1999.
-    H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", Nordic J. Computing 10(1), 2003.
+    G. Myers, "A fast bit-vector algorithm for approximate string matching based on dynamic programming", JACM 46(3),
+    1999. H. Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances", Nordic J. Computing
+    10(1), 2003.
 """
 
 from __future__ import annotations
@@ -22,19 +24,19 @@ _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-_STACK = 512  # three entries per halving, and a length halves at most 63 times
+_STACK = 512  # three entries per halving, and a length can be halved at most 63 times
 
 _jit = numba.njit(cache=True, nogil=True)
 
 
 @_jit
-def number_words(codes, offsets, white):
-    """Splits texts into words and numbers the words, equal words equally.
+def number_words(codes: np.ndarray, offsets: np.ndarray, white: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Splits texts into words and numbers the words. Equal words have equal numbers.
 
     Args:
         codes: int32 code points of all texts, one after the other.
         offsets: int64 `(texts + 1,)`, where each text begins in `codes`.
-        white: bool, whether a code point is white space; larger ones are not.
+        white: bool, whether each code point is white space. Code points beyond its end are not.
 
     Returns:
         int32 numbers of the words of all texts; int64 `(texts + 1,)`, where each text begins among them; the number of
@@ -43,7 +45,7 @@ def number_words(codes, offsets, white):
     texts = offsets.size - 1
     numbers = np.empty(codes.size // 2 + texts + 1, np.int32)
     starts = np.zeros(texts + 1, np.int64)
-    # Open addressing. The different words are copied side by side, or comparing would wait for all of `codes`.
+    # Open addressing. The different words are copied into one place, because comparing with `codes` would be slower.
     table = np.full(1024, -1, np.int32)
     hashes = np.empty(512, np.uint64)
     spans = np.zeros(513, np.int64)
@@ -65,7 +67,7 @@ def number_words(codes, offsets, white):
                 code = codes[at]
                 if code < white.size and white[code]:
                     gap = 1
-                    while codes[at + gap] < white.size and white[codes[at + gap]]:  # the text ends with a black one
+                    while codes[at + gap] < white.size and white[codes[at + gap]]:  # a text ends with another one
                         gap += 1
                     if gap > 1 or code == _SPACE:
                         break
@@ -114,17 +116,34 @@ def number_words(codes, offsets, white):
 
 
 @_jit
-def _sweep(ref, r0, r_step, m, est, e0, e_step, n, band, keep, masks, up, down, plus, minus):
-    """Carries every block of 64 reference items down the estimate.
+def _sweep(
+    ref: np.ndarray,
+    r0: int,
+    r_step: int,
+    m: int,
+    est: np.ndarray,
+    e0: int,
+    e_step: int,
+    n: int,
+    band: int,
+    keep: bool,
+    masks: np.ndarray,
+    up: np.ndarray,
+    down: np.ndarray,
+    plus: np.ndarray,
+    minus: np.ndarray,
+) -> None:
+    """Computes every block of 64 reference items along the estimate.
 
     Args:
-        ref, r0, r_step, m: the reference's array, its first item, the step to the next, its length.
-        est, e0, e_step, n: the same of the estimate.
+        ref, r0, r_step, m: the reference's array, the index of its first item, the step to the next, and its length.
+        est, e0, e_step, n: the same for the estimate.
         band: cells farther than this from the diagonal are not computed.
         keep: whether the signs of all rows are kept, or those of the last row only.
-        masks: zeros, one per possible item; zeros again afterwards.
-        up, down: scratch, one per row: whether the block to the left grew or shrank by one in that row.
-        plus, minus: where the signs of the differences along the reference go, `(blocks, width)` or `(blocks,)`.
+        masks: zeros, one per possible item; they are zero again afterwards.
+        up, down: working memory, one per row: whether the block to the left grew or shrank by one in that row.
+        plus, minus: arrays to which the signs of the differences along the reference are written, `(blocks, width)` or
+            `(blocks,)`.
     """
     width = min(n, 64 + 2 * band)
     for row in range(n):
@@ -168,7 +187,7 @@ def _sweep(ref, r0, r_step, m, est, e0, e_step, n, band, keep, masks, up, down, 
 
 
 @_jit
-def _push(stack, at, r0, r1, e0, e1, limit):
+def _push(stack: np.ndarray, at: int, r0: int, r1: int, e0: int, e1: int, limit: int) -> None:
     stack[at, 0] = r0
     stack[at, 1] = r1
     stack[at, 2] = e0
@@ -177,16 +196,24 @@ def _push(stack, at, r0, r1, e0, e1, limit):
 
 
 @_jit
-def align(reference, reference_offsets, estimate, estimate_offsets, symbols, path, whole_bytes):
-    """Edit paths of many pairs of sequences, and how many steps of each kind they have.
+def align(
+    reference: np.ndarray,
+    reference_offsets: np.ndarray,
+    estimate: np.ndarray,
+    estimate_offsets: np.ndarray,
+    symbols: int,
+    path: np.ndarray,
+    whole_bytes: int,
+) -> np.ndarray:
+    """Edit paths of many pairs of sequences, and the number of steps of each kind.
 
     Args:
         reference, estimate: int32 items of all sequences, each in [0, symbols).
         reference_offsets, estimate_offsets: int64 `(pairs + 1,)`, where each sequence begins.
         symbols: one more than the largest item.
-        path: uint8; empty, or for a single pair room for `reference.size + estimate.size` steps, which are written to
-            its end, in order.
-        whole_bytes: size from which a table is divided (see `ref`).
+        path: uint8; empty, or, for a single pair, an array of `reference.size + estimate.size`. The path's steps are
+            written to its end, in order.
+        whole_bytes: size in bytes from which a table is divided (see `ref`).
 
     Returns:
         int64 `(pairs, 4)`: hits, substitutions, deletions, insertions.
@@ -214,7 +241,7 @@ def align(reference, reference_offsets, estimate, estimate_offsets, symbols, pat
         _push(stack, 0, r0, r1, e0, e1, max(r1 - r0, e1 - e0))
         depth = 1
         step = path.size
-        # From the end to the beginning: what lies at the right is on top of the stack.
+        # The path is read from its end to its beginning, so the right part is on top of the stack.
         while depth > 0:
             depth -= 1
             r0 = stack[depth, 0]

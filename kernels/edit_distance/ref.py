@@ -1,20 +1,21 @@
 """The specification of word splitting and of the edit path, in plain NumPy.
 
-The edit distance of two sequences is unique, the path behind it is not: `a b` against `b c` is two substitutions, or a
-deletion, a hit and an insertion. Error counts are therefore defined by how one path is chosen. The choice here is the
-one of rapidfuzz, on which jiwer stands, so that the counts are jiwer's on every pair:
+The edit distance of two sequences is unique, but several paths can have this distance: `a b` against `b c` is two
+substitutions, or a deletion, a hit and an insertion. Error counts therefore depend on which path is chosen. The choice
+here is that of rapidfuzz, which jiwer uses, so that the counts equal jiwer's for every pair:
 
-1. What both sequences begin with, and then what they end with, are hits.
-2. The rest is walked backwards through the full table of distances. A deletion is taken wherever it lies on a shortest
-   path. Else an insertion, if the cell it leads to is smaller than the diagonal one. Else the diagonal: a hit or a
-   substitution.
-3. A table that would take `WHOLE_BYTES` or more is not made. The estimate is halved, the reference cut where the
-   distances of the two halves have their smallest sum (the first such place), and each half starts at 1 again. This
-   bounds the memory, and for long texts it decides which of the shortest paths is taken.
+1. Items with which both sequences begin, and then items with which both end, are hits.
+2. The rest of the path is found backwards through the full table of distances. A deletion is taken wherever it lies on
+   a shortest path. Otherwise an insertion is taken, if its cell is smaller than the diagonal one. Otherwise the
+   diagonal is taken, which is a hit or a substitution.
+3. A table that would take `WHOLE_BYTES` or more is not made. Instead, the estimate is halved, and the reference is cut
+   where the distances of the two halves have the smallest sum (at the first such place). Each half starts at step 1
+   again. This bounds the memory, and for long texts it decides which of the shortest paths is taken.
 
 Papers
     E. Ukkonen, "Algorithms for Approximate String Matching", Information and Control 64, 1985 (the band).
-    D. S. Hirschberg, "A linear space algorithm for computing maximal common subsequences", CACM 18(6), 1975 (the halving).
+    D. S. Hirschberg, "A linear space algorithm for computing maximal common subsequences", CACM 18(6), 1975 (the
+    halving).
 Reference implementations
     rapidfuzz 3.14 `Levenshtein.opcodes`, jiwer 4.0 `process_words` and `process_characters`: equal counts.
 """
@@ -34,22 +35,22 @@ SHORT_REFERENCE, SHORT_ESTIMATE = 65, 10
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a text, as jiwer 4 splits it: between spaces, and at every run of two or more white characters.
+    """The words of a text as jiwer 4 splits it: at single spaces, and at every run of two or more white characters.
 
-    A single tab or line break within the text is thus part of a word. Texts that went through a normaliser hold none.
+    A single tab or line break within the text is therefore part of a word. Normalised texts have none.
     """
     return [word for word in re.sub(r"\s{2,}", " ", text).strip().split(" ") if word]
 
 
 def distances(reference: Sequence[int], estimate: Sequence[int]) -> np.ndarray:
-    """Edit distances of all beginnings of both, int64 `(estimate + 1, reference + 1)`."""
-    reference = np.asarray(reference)
+    """Edit distances between all beginnings of both sequences, int64 `(estimate + 1, reference + 1)`."""
+    items = np.asarray(reference)
     columns = np.arange(len(reference) + 1)
     table = np.empty((len(estimate) + 1, len(reference) + 1), np.int64)
     table[0] = columns
     for row, item in enumerate(estimate, 1):
         table[row, 0] = row
-        table[row, 1:] = np.minimum(table[row - 1, 1:] + 1, table[row - 1, :-1] + (reference != item))
+        table[row, 1:] = np.minimum(table[row - 1, 1:] + 1, table[row - 1, :-1] + (items != item))
         table[row] = np.minimum.accumulate(table[row] - columns) + columns  # deletions
     return table
 
@@ -61,8 +62,8 @@ def path(
 
     Args:
         reference, estimate: items that can be compared, such as numbers of words or code points.
-        whole_bytes: size from which a table is divided.
-        limit: an upper bound of the distance; it only says how wide a band the table needs, hence when to divide.
+        whole_bytes: size in bytes from which a table is divided.
+        limit: an upper bound of the distance. It only determines the band's width, and so when to divide the table.
 
     Returns:
         One of HIT, SUBSTITUTION, DELETION, INSERTION per step.

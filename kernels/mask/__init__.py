@@ -2,8 +2,8 @@
 
     y, implementation = activate(x, lengths, "snake", alpha)          # implementation: "torch" or "triton"
 
-A convolution reads beyond an item's end; zeros there make a batch equal its items one by one. On a GPU, the activation
-and the zeroing are one pass over memory instead of two (ELU) or five (Snake).
+A convolution reads beyond an item's end. Zeros there make a batch equal its items one by one. On a GPU, activation and
+zeros take one pass over the memory instead of two (ELU) or five (Snake).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ def activate(
     activation: Activation = "identity",
     alpha: torch.Tensor | None = None,
 ) -> Ran:
-    """Applies the activation to what each item has, and writes zeros beyond, whatever lay there.
+    """Applies the activation to each item's own frames and writes zeros to all others.
 
     Args:
-        x: float32 `(items, channels, frames)`; not written to.
+        x: float32 `(items, channels, frames)`, which is not changed.
         lengths: int64 `(items,)`, frames of each item, on the same device.
-        activation: `identity`; `elu`, x or exp(x) - 1 below zero; `snake`, x + sin²(alpha x) / (alpha + 1e-9).
-        alpha: one per channel, of any shape with so many elements; for `snake` only.
+        activation: `identity`; `elu`: x, or exp(x) - 1 below zero; or `snake`: x + sin²(alpha x) / (alpha + 1e-9).
+        alpha: one per channel, in any shape with that number of elements; only for `snake`.
 
     Returns:
-        float32 `(items, channels, frames)`, contiguous, and what ran.
+        float32 `(items, channels, frames)`, contiguous, and the implementation that ran.
 
     Raises:
-        ValueError: another activation, or an alpha that is missing, not wanted or of another size.
+        ValueError: another activation, or an alpha that is missing, superfluous or of another size.
     """
     if activation not in ("identity", "elu", "snake"):
         raise ValueError(f"there is no activation '{activation}'; there are identity, elu and snake")

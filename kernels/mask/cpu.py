@@ -1,4 +1,4 @@
-"""The same as `ref.py` in torch, float32: padding is not computed where lengths can be read, that is on a CPU."""
+"""The same as `ref.py` in torch, float32. On a CPU the lengths can be read at once, so the padding is not computed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def activate(
     x: torch.Tensor, lengths: torch.Tensor, activation: str = "identity", alpha: torch.Tensor | None = None
 ) -> torch.Tensor:
     """As `ref.activate`, on any device."""
-    if not x.is_cpu:  # reading the lengths would wait for the device
+    if not x.is_cpu:  # to read the lengths, the program would have to wait for the GPU
         real = torch.arange(x.shape[2], device=x.device) < lengths.view(-1, 1, 1)
         return torch.where(real, _apply(x, activation, alpha), 0.0)
     y = torch.zeros(x.shape)
@@ -23,6 +23,7 @@ def _apply(x: torch.Tensor, activation: str, alpha: torch.Tensor | None) -> torc
     if activation == "elu":
         return elu(x)
     if activation == "snake":
+        assert alpha is not None, "snake has an alpha for each channel"
         a = alpha.reshape(-1, 1)
         return x + (a + 1e-9).reciprocal() * torch.sin(a * x).square()
     return x

@@ -1,4 +1,4 @@
-"""The same as `ref.py` in Triton: one pass that does not read what lies beyond an item's length."""
+"""The same as `ref.py` in Triton: one pass, which does not read beyond an item's end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _activate(
         x + item * x_item + channel * x_channel + t.to(tl.int64) * x_frame, mask=real & (t < frames), other=0
     )
     if ACTIVATION == "elu":
-        # exp(v) - 1 loses the digits of a small v, which the series keeps; above zero, neither is used.
+        # For a small v, exp(v) - 1 loses digits, so a series is used there. Above zero, neither is used.
         low = tl.minimum(value, 0.0)
         series = low * (1 + low / 2 * (1 + low / 3 * (1 + low / 4 * (1 + low / 5))))
         value = tl.where(value > 0, value, tl.where(low > -0.1, series, tl.exp(low) - 1))
@@ -29,7 +29,7 @@ def _activate(
         a = tl.load(alpha + channel)
         wave = tl.sin(a * value)
         value = value + wave * wave / (a + 1e-9)
-    tl.store(y + row * frames + t, value, mask=t < frames)  # all activations leave zero where nothing was read
+    tl.store(y + row * frames + t, value, mask=t < frames)  # where nothing was read, zero stays zero
 
 
 def activate(

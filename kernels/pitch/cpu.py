@@ -1,7 +1,8 @@
-"""The pitch tracker at the speed of one core: numba around SciPy's FFT, float32 up to the autocorrelation.
+"""The pitch tracker in numba with SciPy's FFT, float32 up to the autocorrelation.
 
-Agrees with `ref` to 1e-4 of the pitch; where two paths are as good as equal, float32 may take the other. Frames are made,
-transformed and searched in blocks that stay in cache; Viterbi's path goes through candidates, not through bins of pitch.
+It agrees with `ref` to 1e-4 of the pitch. If two paths are almost equally good, float32 may choose the other one.
+Frames are made, transformed and searched in blocks that stay in the cache. Viterbi's algorithm chooses among the
+candidates of each frame, not among bins of pitch.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from .ref import (
     window,
 )
 
-BLOCK = 64  # frames transformed together: 0.8 MB
+BLOCK = 64  # frames that are transformed together; they take 0.8 MB
 _EDGE = HALF + LONGEST
 _NEAR = LONGEST // 2 + 1
 
@@ -44,13 +45,15 @@ _jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"
 
 @cache
 def _tables() -> tuple[np.ndarray, np.ndarray]:
-    """The window, and what turns the autocorrelation of a frame into that of the voice in it."""
+    """The window, and the factors that turn the autocorrelation of a frame into that of the voice in it."""
     of_window = autocorrelation(window())
     return window().astype(np.float32), (of_window[0] / of_window).astype(np.float32)
 
 
 @_jit
-def _frames(padded, first, count, weights, frames, peaks):
+def _frames(
+    padded: np.ndarray, first: int, count: int, weights: np.ndarray, frames: np.ndarray, peaks: np.ndarray
+) -> None:
     for t in range(count):
         centre = (first + t) * HOP + _EDGE
         total = np.float32(0.0)
@@ -67,7 +70,7 @@ def _frames(padded, first, count, weights, frames, peaks):
 
 
 @_jit
-def _power(spectrum, power):
+def _power(spectrum: np.ndarray, power: np.ndarray) -> None:
     for t in range(spectrum.shape[0]):
         for k in range(spectrum.shape[1]):
             value = spectrum[t, k]
@@ -76,8 +79,15 @@ def _power(spectrum, power):
 
 
 @_jit
-def _candidates(correlations, correction, first, pitches, strengths, counts):
-    """Fills rows `first` on of `pitches` and `strengths` (after the cost of the octave) from place 1 on."""
+def _candidates(
+    correlations: np.ndarray,
+    correction: np.ndarray,
+    first: int,
+    pitches: np.ndarray,
+    strengths: np.ndarray,
+    counts: np.ndarray,
+) -> None:
+    """Fills `pitches` and `strengths` (less the cost of the octave) from row `first` and place 1 on."""
     own = np.empty(LAGS, np.float32)
     for t in range(correlations.shape[0]):
         energy = correlations[t, 0]
@@ -98,7 +108,7 @@ def _candidates(correlations, correction, first, pitches, strengths, counts):
                 strength = strength if strength <= 1.0 else 1.0 / strength
                 strength -= OCTAVE_COST * math.log2(CEILING_HZ / pitch)
                 place = found
-                if found == CANDIDATES:  # the weakest, of equal ones the last, makes room and the order stays
+                if found == CANDIDATES:  # the weakest (of equal ones the last) is dropped, the others keep their order
                     place = 1
                     for n in range(2, CANDIDATES):
                         if strengths[first + t, n] <= strengths[first + t, place]:
@@ -117,7 +127,9 @@ def _candidates(correlations, correction, first, pitches, strengths, counts):
 
 
 @_jit
-def _best_path(pitches, strengths, counts, peaks, loudest, f0):
+def _best_path(
+    pitches: np.ndarray, strengths: np.ndarray, counts: np.ndarray, peaks: np.ndarray, loudest: float, f0: np.ndarray
+) -> None:
     frames = counts.size
     octaves = np.zeros((frames, CANDIDATES))
     back = np.zeros((frames, CANDIDATES), np.int8)

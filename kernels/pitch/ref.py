@@ -1,21 +1,22 @@
 """The specification of the pitch tracker, in plain NumPy and float64, for a signal at 16 kHz.
 
-Boersma's autocorrelation method. The autocorrelation of a Hann-windowed frame of three of the longest periods, divided by
-the autocorrelation of the window, is that of the voice itself: its maxima between the shortest and the longest period are
-the candidates, their heights (1 for a perfect period) the strengths. A frame may also be unvoiced, which is the stronger
-the quieter the frame. Viterbi's algorithm chooses the path through all frames that has the greatest strength left after
-jumps between octaves and between voiced and unvoiced have been paid for.
+This is Boersma's autocorrelation method. A frame is three of the longest periods long, under a Hann window. Its
+autocorrelation, divided by that of the window, is that of the voice itself. Its maxima between the shortest and the
+longest period are the candidates, and their heights (1 for a perfect period) are the strengths. A frame may also be
+unvoiced; the strength of that is the greater, the quieter the frame is. Viterbi's algorithm chooses the path through
+all frames with the greatest total strength, less costs for jumps between octaves and between voiced and unvoiced.
 
-Frame k is centred on the instant before sample 160 k; around the signal are zeros.
+Frame k is centred on the instant before sample 160 k. The signal is surrounded by zeros.
 
 Paper
     P. Boersma, "Accurate short-term analysis of the fundamental frequency and the harmonics-to-noise ratio of a sampled
     sound", Proceedings of the Institute of Phonetic Sciences 17, 1993.
 Reference implementation
-    Praat 6.1 (parselmouth 0.4) "To Pitch (ac)" with its standard settings, this floor and ceiling: the same voicing on
-    99 % of the frames and the same pitch to 0.2 % on 99 % of those voiced in both. Praat finds a maximum between lags by
-    sinc interpolation and Brent's method; here the autocorrelation is computed at half-sample lags and a parabola does it.
-    Praat keeps candidates above the ceiling, which count as unvoiced; here there are none.
+    Praat 6.1 (parselmouth 0.4) "To Pitch (ac)" with its standard settings and this floor and ceiling. 99 % of the
+    frames have the same voicing, and 99 % of those that are voiced in both have the same pitch to 0.2 %. Praat finds a
+    maximum between lags by sinc interpolation and Brent's method; here the autocorrelation is computed at half-sample
+    lags and a parabola is fitted. Praat keeps candidates above the ceiling, which count as unvoiced; here there are
+    none.
 """
 
 from __future__ import annotations
@@ -55,24 +56,24 @@ INAUDIBLE = 1e-7
 
 
 def window() -> np.ndarray:
-    """The Hann window `(2 HALF,)`, none of its samples zero."""
+    """The Hann window `(2 HALF,)`. None of its samples is zero."""
     return 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(1, 2 * HALF + 1) / (2 * HALF + 1))
 
 
 def num_frames(num_samples: int) -> int:
-    """Frames of a signal: one every 160 samples, the first at its beginning."""
+    """Number of frames of a signal: there is one every 160 samples, the first at the signal's beginning."""
     return -(-num_samples // HOP)
 
 
 def autocorrelation(frames: np.ndarray) -> np.ndarray:
-    """Of frames `(..., 2 HALF)`, at half-sample lags `(..., LAGS)`, by way of the power spectrum."""
+    """The autocorrelation of frames `(..., 2 HALF)` at half-sample lags `(..., LAGS)`, from the power spectrum."""
     power = np.abs(np.fft.rfft(frames, FFT)) ** 2
-    power[..., -1] /= 2.0  # half the sampling rate lies at the edge of the coarser spectrum and within the finer one
+    power[..., -1] /= 2.0  # the last bin here is an inner one of the longer spectrum, where it counts twice
     return np.fft.irfft(power, FINER * FFT)[..., :LAGS]
 
 
 def frame(signal: np.ndarray, number: int) -> np.ndarray:
-    """A frame `(2 HALF,)` without the mean over a longest period on either side of its centre, under the window."""
+    """A windowed frame `(2 HALF,)`, less the mean over one longest period on either side of its centre."""
     padded = np.pad(signal.astype(np.float64), HALF + LONGEST)
     centre = number * HOP + HALF + LONGEST
     mean = padded[centre - LONGEST : centre + LONGEST].mean()
@@ -82,7 +83,7 @@ def frame(signal: np.ndarray, number: int) -> np.ndarray:
 def candidates(own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Pitch in Hz and strength of a frame's voiced candidates, from the autocorrelation `(LAGS,)` of the voice in it.
 
-    At most 14, those that are strongest after the cost of their octave.
+    There are at most 14: the strongest ones after the cost of their octave is subtracted.
     """
     pitches, strengths = [], []
     for lag in range(FIRST_LAG, LAGS - 1):
@@ -93,18 +94,18 @@ def candidates(own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             if FLOOR_HZ <= pitch <= CEILING_HZ:
                 pitches.append(pitch)
                 strengths.append(strength if strength <= 1.0 else 1.0 / strength)
-    pitches, strengths = np.array(pitches), np.array(strengths)
-    kept = np.sort(np.argsort(-worth(pitches, strengths), kind="stable")[: CANDIDATES - 1])
-    return pitches[kept], strengths[kept]
+    all_pitches, all_strengths = np.array(pitches), np.array(strengths)
+    kept = np.sort(np.argsort(-worth(all_pitches, all_strengths), kind="stable")[: CANDIDATES - 1])
+    return all_pitches[kept], all_strengths[kept]
 
 
 def worth(pitches: np.ndarray, strengths: np.ndarray) -> np.ndarray:
-    """Strengths after the cost of the octaves below the ceiling."""
+    """Strengths less the cost of the octaves below the ceiling."""
     return strengths - OCTAVE_COST * np.log2(CEILING_HZ / pitches)
 
 
 def unvoiced(intensity: float) -> float:
-    """Strength of being unvoiced, for a frame whose peak is this part of the signal's."""
+    """Strength of the candidate unvoiced, for a frame whose peak is this fraction of the signal's peak."""
     return VOICING + max(0.0, 2.0 - intensity * (1.0 + VOICING) / SILENCE)
 
 

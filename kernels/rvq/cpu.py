@@ -1,9 +1,9 @@
 """Search and lookup on a CPU: torch's matrix product over blocks of frames.
 
-The score of a codeword is `r·e - |e|²/2`, which differs from minus half the squared distance by `|r|²/2` only; the bias
-enters the product, so that the table of scores is written once and read once. NumPy's `argmax` reads it, which works on
-whole vectors where torch's and a numba loop go element by element (seven to twenty times as fast on 1024 entries).
-Threads are torch's (`torch.set_num_threads`).
+The score of a codeword is `r·e - |e|²/2`, which differs from minus half the squared distance by `|r|²/2` only. The
+offset is part of the product, so that the table of scores is written once and read once. NumPy's `argmax` reads it,
+because it works on whole vectors: on 1024 entries it is seven to twenty times as fast as torch's or a numba loop, which
+go element by element. The number of threads is torch's (`torch.set_num_threads`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-_FRAMES_AT_ONCE = 2048  # times 1024 entries is 8 MiB of scores; fewer make the products slower
+_FRAMES_AT_ONCE = 2048  # with 1024 entries these are 8 MiB of scores; with fewer frames the products are slower
 
 
 def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
@@ -51,8 +51,8 @@ def search_factorised(
     Args:
         projected: `(items, codebooks * dims, frames)`.
         directions: codewords of length one, `(codebooks, entries, dims)`.
-        steps: what each codeword takes from the later projections, `(codebooks, entries, codebooks, dims)`.
-        codebooks: how many to search.
+        steps: what each codeword subtracts from the later projections, `(codebooks, entries, codebooks, dims)`.
+        codebooks: number of codebooks to search.
 
     Returns:
         int64 `(items, codebooks, frames)`.
@@ -78,7 +78,7 @@ def search_factorised(
 
 
 def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
-    """As `ref.lookup_euclidean`, float32 `(items, dims, frames)`, a view: the numbers of a frame lie together."""
+    """As `ref.lookup_euclidean`, float32 `(items, dims, frames)`: a view, in which a frame's numbers are contiguous."""
     items, codebooks, frames = codes.shape
     entries, dims = embed.shape[1:]
     firsts = torch.arange(codebooks).view(-1, 1) * entries
@@ -88,7 +88,7 @@ def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
 
 
 def gather(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
-    """The codewords of all codebooks one below the other, `(items, codebooks * dims, frames)`."""
+    """The codewords of all codebooks, one codebook after the other, `(items, codebooks * dims, frames)`."""
     items, codebooks, frames = codes.shape
     words = embed[torch.arange(codebooks, device=codes.device).view(-1, 1), codes]  # items, codebooks, frames, dims
     return words.transpose(2, 3).reshape(items, codebooks * embed.shape[2], frames)

@@ -1,4 +1,4 @@
-"""One search and one lookup for every residual quantiser; each answer says which implementation gave it.
+"""Search and lookup for every residual quantiser. Each result names the implementation that computed it.
 
     quantiser = adopt(model.quantizer)              # transformers' EnCodec, DAC, Mimi or X-codec
     codes, implementation = search(latents, quantiser, codebooks=8)
@@ -7,15 +7,16 @@
 Implementations: `blas` (cpu.py), `triton` (gpu.py), and `torch` (plain.py), the same arithmetic in torch alone, for a
 device without Triton and for shapes that do not fit a GPU's registers.
 
-How closely it agrees: with float32 noise, at most 1e-4 of the frames have another code than transformers' quantisers
-first differ in, and there the two codewords are equally far to 1e-5 of the distance.
+Agreement with transformers' quantisers: because of float32 rounding, at most 1e-4 of the frames have another code. In
+the first codebook that differs, the distances of the two codewords differ by less than 1e-5 of the distance.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Literal, NamedTuple
+from types import ModuleType
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.nn.functional import normalize
@@ -32,17 +33,18 @@ class Ran(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Euclidean:
-    """Nearest codewords of the residual: EnCodec, X-codec, and with a projection before and after, one half of Mimi.
+    """Nearest codewords of the residual: EnCodec, X-codec, and, with projections before and after, each half of Mimi.
 
     Args:
         embed: float32 `(codebooks, entries, dims)`, contiguous.
-        project: `(dims, hidden)` of the 1x1 convolution before the search, or None.
-        expand: `(hidden, dims)` of the one after the lookup, or None.
+        project: weights `(dims, hidden)` of the 1x1 convolution before the search, or None.
+        expand: weights `(hidden, dims)` of the 1x1 convolution after the lookup, or None.
     """
 
     embed: torch.Tensor
     project: torch.Tensor | None = None
     expand: torch.Tensor | None = None
+    offsets: torch.Tensor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "embed", _checked("codewords", self.embed, 3))
@@ -58,9 +60,9 @@ class Euclidean:
 class Factorised:
     """DAC's quantiser: codewords of few dimensions, compared by direction.
 
-    What codeword k of codebook j takes from the projection of a later codebook i, `project[i] (expand[j] e + bias[j])`,
-    is a constant. With these constants in a table the residual is never formed: one product gives all projections of
-    the latents, and the search goes on in `dims` dimensions.
+    Codeword e of codebook j subtracts `project[i] (expand[j] e + bias[j])` from the projection for a later codebook i.
+    This is a constant. With a table of these constants the residual is never needed: one product gives all projections
+    of the latents, and the search then works in `dims` dimensions.
 
     Args:
         embed: float32 `(codebooks, entries, dims)`.
@@ -75,6 +77,9 @@ class Factorised:
     project_bias: torch.Tensor
     expand: torch.Tensor
     expand_bias: torch.Tensor
+    steps: torch.Tensor = field(init=False, repr=False)
+    directions: torch.Tensor = field(init=False, repr=False)
+    wide: torch.Tensor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, dimensions in {"embed": 3, "project": 3, "project_bias": 2, "expand": 3, "expand_bias": 2}.items():
@@ -87,9 +92,8 @@ class Factorised:
             steps[own, :, own + 1 :] = (taken @ later.T).view(entries, -1, dims).float()
         object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "directions", normalize(self.embed, dim=2))
-        object.__setattr__(
-            self, "wide", self.expand.transpose(0, 1).flatten(1).contiguous()
-        )  # hidden, codebooks * dims
+        wide = self.expand.transpose(0, 1).flatten(1).contiguous()
+        object.__setattr__(self, "wide", wide)  # (hidden, codebooks * dims)
 
     @property
     def codebooks(self) -> int:
@@ -99,26 +103,26 @@ class Factorised:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Quantisers that all see the same latents and whose results add, as Mimi's semantic and acoustic ones do."""
+    """Quantisers that all get the same latents and whose results are added, as Mimi's semantic and acoustic ones."""
 
     parts: tuple[Euclidean, ...]
 
     @property
     def codebooks(self) -> int:
-        """How many codebooks there are in all parts."""
+        """Number of codebooks in all parts together."""
         return sum(part.codebooks for part in self.parts)
 
 
 Quantiser = Euclidean | Factorised | Split
 
 
-def adopt(quantizer: torch.nn.Module) -> Quantiser:
+def adopt(quantizer: Any) -> Quantiser:
     """The quantiser of a transformers model: `.quantizer` of an EncodecModel, DacModel, MimiModel or XcodecModel.
 
-    The weights are copied where they have to be rearranged: change the model's afterwards, and adopt it again.
+    Weights that must be rearranged are copied, so call this again after a change of the model's weights.
 
     Raises:
-        TypeError: a module of another layout.
+        TypeError: the module has another layout.
     """
     with torch.no_grad():
         if hasattr(quantizer, "semantic_residual_vector_quantizer"):
@@ -142,7 +146,7 @@ def adopt(quantizer: torch.nn.Module) -> Quantiser:
 
 
 def implementation(device: torch.device | str, quantiser: Quantiser) -> Implementation:
-    """What runs on this device; for a split quantiser, what runs for its first part."""
+    """The implementation that runs on this device; for a split quantiser, that of its first part."""
     if isinstance(quantiser, Split):
         quantiser = quantiser.parts[0]
     if torch.device(device).type == "cpu":
@@ -169,15 +173,15 @@ def search(
     Args:
         latents: float32 `(items, hidden, frames)`, on the quantiser's device, with any strides.
         quantiser: what to search.
-        codebooks: how many, from the first one on; None for all.
+        codebooks: number of codebooks, from the first one on; None for all.
         use: an implementation other than the device's own.
 
     Returns:
-        int64 codes `(items, codebooks, frames)`, and what ran. Frames of padding get codes like any others.
+        int64 codes `(items, codebooks, frames)`, and the implementation that ran. Frames of padding get codes too.
 
     Raises:
-        TypeError: latents of another type than float32.
-        ValueError: latents of another shape, or a number of codebooks that the quantiser does not have.
+        TypeError: latents are not float32.
+        ValueError: latents have another shape, or the quantiser has fewer codebooks.
     """
     if latents.dtype != torch.float32:
         raise TypeError(f"latents are {latents.dtype}; expected float32")
@@ -207,24 +211,25 @@ def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | N
     """Latents of codes.
 
     Args:
-        codes: int64 `(items, codebooks, frames)`; fewer codebooks than the quantiser has are its first ones. Each lies
-            in [0, entries): a GPU does not check it.
-        quantiser: whose codewords.
+        codes: int64 `(items, codebooks, frames)`. If they have fewer codebooks than the quantiser, its first ones are
+            used. Every code must lie in [0, entries), which is not checked on a GPU.
+        quantiser: the quantiser that holds the codewords.
         use: an implementation other than the device's own.
 
     Returns:
-        float32 latents `(items, hidden, frames)`, of any strides, and what ran.
+        float32 latents `(items, hidden, frames)`, of any strides, and the implementation that ran.
 
     Raises:
-        ValueError: codes of another shape, or of more codebooks than the quantiser has.
+        ValueError: codes have another shape, or more codebooks than the quantiser has.
     """
     if codes.ndim != 3:
         raise ValueError(f"codes have shape {tuple(codes.shape)}; expected (items, codebooks, frames)")
     count = _count(codes.shape[1], quantiser)
     use = use or implementation(codes.device, quantiser)
     if isinstance(quantiser, Split):
-        total, first = None, 0
-        for part, own in _shares(quantiser, count):
+        (part, own), *others = _shares(quantiser, count)
+        total, first = _words(codes[:, :own], part, use), own
+        for part, own in others:
             total, first = _words(codes[:, first : first + own], part, use, total), first + own
         return Ran(total, use)
     if isinstance(quantiser, Euclidean):
@@ -233,8 +238,8 @@ def lookup(codes: torch.Tensor, quantiser: Quantiser, *, use: Implementation | N
 
     words = gather(codes, quantiser.embed)
     weight = quantiser.wide[:, : words.shape[1]].expand(len(codes), -1, -1)
-    # A product of matrices is torch's on every device.
-    ran = "blas" if codes.is_cpu else "torch"
+    # Products of matrices are computed by torch on every device.
+    ran: Implementation = "blas" if codes.is_cpu else "torch"
     return Ran(torch.baddbmm(quantiser.expand_bias[:count].sum(0).view(1, -1, 1), weight, words), ran)
 
 
@@ -248,17 +253,21 @@ def _words(
     return torch.bmm(weight, latents) if onto is None else torch.baddbmm(onto, weight, latents)
 
 
-def _module(use: Implementation):
+def _module(use: Implementation) -> ModuleType:
     if use == "triton":
-        from codec_bench.kernels.rvq import gpu as module
-    elif use == "blas":
-        from codec_bench.kernels.rvq import cpu as module
-    else:
-        from codec_bench.kernels.rvq import plain as module
-    return module
+        from codec_bench.kernels.rvq import gpu
+
+        return gpu
+    if use == "blas":
+        from codec_bench.kernels.rvq import cpu
+
+        return cpu
+    from codec_bench.kernels.rvq import plain
+
+    return plain
 
 
-def _euclidean(quantizer: torch.nn.Module, layers: torch.nn.ModuleList) -> Euclidean:
+def _euclidean(quantizer: Any, layers: Any) -> Euclidean:
     project, expand = getattr(quantizer, "input_proj", None), getattr(quantizer, "output_proj", None)
     return Euclidean(
         torch.stack([layer.codebook.embed for layer in layers]),

@@ -1,11 +1,11 @@
-"""Search and lookup on a GPU, in Triton: one launch for all codebooks, the residual of a tile of frames in registers.
+"""Search and lookup on a GPU, in Triton: one launch for all codebooks. Registers hold the residual.
 
-Nothing but latents and codes travels to and from memory: the scores of a tile live in registers, and the codebooks are
-read from the second-level cache, which holds them whole (EnCodec's 32 take 16 MiB). Products run on the tensor cores as
-three TF32 products each, whose error is that of float32.
+Only latents and codes are read from and written to memory. The residual and the scores of a tile of frames are kept in
+registers, and the codebooks are read from the second-level cache, which holds all of them (EnCodec's 32 take 16 MiB).
+Each product runs on the tensor cores as three TF32 products, which together have the error of float32.
 
 Conventions
-    As in `cpu`. Any strides are read as they are, so `(items, dims, frames)` is not transposed in memory.
+    As in `cpu`. Any strides are supported, so `(items, dims, frames)` is not transposed in memory.
     TRITON_INTERPRET=1, set before this module is imported, runs the same kernels on CPU tensors.
 """
 
@@ -15,12 +15,12 @@ import torch
 import triton
 import triton.language as tl
 
-MAX_DIMS = 256  # wider residuals do not fit the registers
-MAX_CODEBOOKS = 32  # of a factorised quantiser: the projections for more do not fit
+MAX_DIMS = 256  # a residual with more dimensions does not fit the registers
+MAX_CODEBOOKS = 32  # for a factorised quantiser; the projections for more do not fit the registers
 _PRECISION = "tf32x3"
-_PROCESSORS = 132  # of the largest current GPUs: with fewer tiles than these, smaller tiles keep more of them busy
-# Per width of the residual: frames, entries, warps and stages of a tile that compile without spilling registers (8
-# bytes are spilt at 256 dimensions). Those of 64 frames need the products and the memory of compute capability 9.
+_PROCESSORS = 132  # of the largest current GPUs; with fewer tiles than this, smaller ones keep more of them busy
+# For each width of the residual: frames, entries, warps and stages of a tile with which no registers are spilt (8 bytes
+# are spilt at 256 dimensions). Tiles of 64 frames need the matrix products and the memory of compute capability 9.
 _TILES = {
     128: ((64, 64, 8, 2), (32, 64, 8, 2), (16, 64, 4, 2)),
     256: ((64, 32, 8, 1), (16, 32, 8, 1)),
@@ -150,7 +150,7 @@ def search_factorised(
     if codes.numel() == 0:
         return codes
     block_q = triton.next_power_of_2(codebooks)
-    block = 32 if block_q <= 16 else 16  # the registers hold that many frames' projections
+    block = 32 if block_q <= 16 else 16  # the registers hold the projections of this many frames
     _factorised[(triton.cdiv(frames, block), items)](
         projected, directions, steps, codes, frames, steps.shape[2], dims,
         *projected.stride(), *codes.stride(),

@@ -1,4 +1,4 @@
-"""Search and lookup in torch alone, for a device that Triton does not serve; it allocates the table of scores."""
+"""Search and lookup in torch alone, for devices without Triton. The whole table of scores is held in memory."""
 
 from __future__ import annotations
 

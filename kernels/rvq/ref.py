@@ -1,4 +1,4 @@
-"""What residual vector quantisers compute, in NumPy and float64, straight from their definitions.
+"""The specification of residual vector quantisers, in NumPy and float64, written directly from their definitions.
 
 Conventions
     Latents are `(items, dims, frames)`, codes `(items, codebooks, frames)` int64.
@@ -6,7 +6,7 @@ Conventions
 
 References: EnCodec (arXiv:2210.13438) and Mimi (arXiv:2410.00037) take the nearest codeword; DAC (arXiv:2306.06546)
 projects the residual to a few dimensions and takes the codeword of the largest cosine. transformers' quantisers compute
-in float32: their codes differ only where two codewords are equally near up to its rounding.
+in float32: their codes differ only where two codewords are equally near within its rounding.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FRAMES_AT_ONCE = 64  # bounds the table of differences
 
 
 def search_euclidean(latents: np.ndarray, embed: np.ndarray) -> np.ndarray:
-    """Nearest codeword of what the codebooks before left over.
+    """The codeword nearest to what the earlier codebooks have left over.
 
     Args:
         latents: `(items, dims, frames)`.
@@ -53,14 +53,14 @@ def search_factorised(
     expand: np.ndarray,
     expand_bias: np.ndarray,
 ) -> np.ndarray:
-    """Codeword with the largest cosine to the projection of what the codebooks before left over.
+    """The codeword with the largest cosine to the projection of what the earlier codebooks have left over.
 
     Args:
         latents: `(items, hidden, frames)`.
         embed: codewords `(codebooks, entries, dims)`, not normalised. One of length zero has cosine 0 to everything.
-        project: `(codebooks, dims, hidden)`, before the search.
+        project: `(codebooks, dims, hidden)`, applied before the search.
         project_bias: `(codebooks, dims)`.
-        expand: `(codebooks, hidden, dims)`, from a codeword to what is taken from the residual.
+        expand: `(codebooks, hidden, dims)`, maps a codeword to what is subtracted from the residual.
         expand_bias: `(codebooks, hidden)`.
 
     Returns:

@@ -1,1 +1,1 @@
-"""Distances between magnitude and mel spectrograms: `ref` is the NumPy specification and what runs."""
+"""Distances between magnitude and mel spectrograms: `ref` is the NumPy specification and also the implementation."""

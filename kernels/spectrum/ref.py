@@ -1,8 +1,8 @@
 """Distances between magnitude spectrograms, linear and in mel bands, in NumPy and float64.
 
-A spectrogram is taken as `torch.stft` takes it by default: a periodic Hann window, a hop of a quarter window, the
-signal extended by reflection so that frame `t` is centred on sample `t * hop`. Long signals go through in blocks of
-frames, so memory does not grow with their length.
+A spectrogram is computed as by `torch.stft` with its defaults: a periodic Hann window, a hop of a quarter window, and
+the signal extended by reflection so that frame `t` is centred on sample `t * hop`. Long signals are processed in blocks
+of frames, so the memory does not grow with their length.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-BLOCK_SAMPLES = 1 << 18  # samples of windowed frames held at once, 2 MB a signal
+BLOCK_SAMPLES = 1 << 18  # samples of windowed frames in memory at once: 2 MB a signal
 
 
 @functools.lru_cache(maxsize=16)
@@ -73,10 +73,11 @@ def distance(
         reference, estimate: `(samples,)` of one length, longer than half the longest window.
         windows: window lengths in samples, powers of two.
         filters: for each window, `(bins, bands)` or None for the bins themselves.
-        floor: smallest magnitude that the logarithm sees.
+        floor: smallest magnitude that enters the logarithm; smaller ones are raised to it.
 
     Returns:
-        0 for equal signals, larger is further; symmetric in its two signals; never NaN, silence included.
+        0 for equal signals, and larger values for larger differences. The order of the signals does not matter, and the
+        value is never NaN, even for silence.
     """
     total = 0.0
     for window_samples, mels in zip(windows, filters, strict=True):

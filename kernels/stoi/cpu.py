@@ -1,9 +1,9 @@
-"""STOI and ESTOI at the speed of one core: numba loops around NumPy's FFT, float64 throughout.
+"""STOI and ESTOI in numba with NumPy's FFT, in float64.
 
-Agrees with `ref` to 1e-12 (sums run in another order). What makes it fast: both signals go through the resampler at
-once and share its taps; silence removal writes the overlap-added signals directly; spectra are made in blocks that
-stay in cache; and the correlations are computed over blocks of neighbouring segments, so that every inner loop reads
-contiguous memory and no segment is ever copied.
+It agrees with `ref` to 1e-12, because sums are taken in another order. It is fast for these reasons: both signals are
+resampled at once and share the filter's taps; the removal of silence writes the overlap-added signals directly; spectra
+are made in blocks that stay in the cache; and the correlations are computed over blocks of neighbouring segments, so
+that every inner loop reads contiguous memory and no segment is copied.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from .ref import (
     window,
 )
 
-OUTPUTS = 5  # outputs of the resampler computed together: that many independent sums keep the multiply-add units busy
+OUTPUTS = 5  # outputs of the resampler computed together: independent sums keep the arithmetic units busy
 LANES = 8
-BLOCK = 64  # neighbouring segments correlated together
-SPECTRA = 128  # frames whose spectra are made together: 0.5 MB a signal
+BLOCK = 64  # neighbouring segments that are correlated together
+SPECTRA = 128  # frames whose spectra are made together; they take 0.5 MB a signal
 COLUMN_NOISE = no_direction(BANDS, 1.0)
 _WINDOW = window()
 _EDGES = band_edges()
@@ -65,7 +65,9 @@ def _filter_bank(rate_hz: int) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 @_jit
-def _resample(padded, before, bank, start, step, num_outputs):
+def _resample(
+    padded: np.ndarray, before: int, bank: np.ndarray, start: np.ndarray, step: int, num_outputs: int
+) -> np.ndarray:
     groups, _, width = bank.shape
     num_blocks = -(-num_outputs // OUTPUTS)
     out = np.empty((2, num_blocks * OUTPUTS))
@@ -108,7 +110,7 @@ def _resample(padded, before, bank, start, step, num_outputs):
 
 
 @_jit
-def _without_silence(pair, weights):
+def _without_silence(pair: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, int]:
     num_frames = max(0, -(-(pair.shape[1] - FRAME) // HOP))
     level_db = np.empty(num_frames)
     loudest_db = -np.inf
@@ -131,7 +133,7 @@ def _without_silence(pair, weights):
 
 
 @_jit
-def _windowed(joined, weights, first, out):
+def _windowed(joined: np.ndarray, weights: np.ndarray, first: int, out: np.ndarray) -> None:
     for side in range(2):
         for frame in range(out.shape[1]):
             for i in range(FRAME):
@@ -139,7 +141,7 @@ def _windowed(joined, weights, first, out):
 
 
 @_jit
-def _band_magnitudes(spectra, edges, first, out):
+def _band_magnitudes(spectra: np.ndarray, edges: np.ndarray, first: int, out: np.ndarray) -> None:
     for side in range(2):
         for frame in range(spectra.shape[1]):
             for band in range(BANDS):
@@ -151,7 +153,7 @@ def _band_magnitudes(spectra, edges, first, out):
 
 
 @_jit
-def _stoi(envelopes):
+def _stoi(envelopes: np.ndarray) -> float:
     num_segments = envelopes.shape[2] - SEGMENT_FRAMES + 1
     gain = np.empty(BLOCK)
     x_mean = np.empty(BLOCK)
@@ -203,7 +205,7 @@ def _stoi(envelopes):
 
 
 @_jit
-def _normalisers(envelope, first, count, mean, scale):
+def _normalisers(envelope: np.ndarray, first: int, count: int, mean: np.ndarray, scale: np.ndarray) -> None:
     mean[:count] = 0.0
     scale[:count] = 0.0
     for n in range(SEGMENT_FRAMES):
@@ -221,7 +223,7 @@ def _normalisers(envelope, first, count, mean, scale):
 
 
 @_jit
-def _estoi(envelopes):
+def _estoi(envelopes: np.ndarray) -> float:
     num_segments = envelopes.shape[2] - SEGMENT_FRAMES + 1
     mean = np.empty((2, BANDS, BLOCK))
     scale = np.empty((2, BANDS, BLOCK))
@@ -278,17 +280,17 @@ def _at_10_khz(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.
 
 
 def envelopes(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> np.ndarray | None:
-    """Band magnitudes of both signals without their silence, what both measures are made of.
+    """Band magnitudes of both signals without their silence. Both measures are computed from them.
 
     Args:
         reference, estimate: `(samples,)` each, of one length, of any float type.
         rate_hz: their rate.
 
     Returns:
-        float64 `(2, 15, frames)`, the reference first; None where there are fewer than 30 frames.
+        float64 `(2, 15, frames)`, the reference first; None if there are fewer than 30 frames.
     """
     joined, kept = _without_silence(_at_10_khz(reference, estimate, rate_hz), _WINDOW)
-    num_frames = kept - 1  # the last frame of the joined signal ends exactly at its end and is left out
+    num_frames = kept - 1  # the last frame ends exactly at the end of the joined signal; it is left out, as in `ref`
     if num_frames < SEGMENT_FRAMES:
         return None
     out = np.empty((2, BANDS, num_frames))

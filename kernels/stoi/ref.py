@@ -1,8 +1,8 @@
 """The specification of STOI and ESTOI, in plain NumPy and float64.
 
-Both are the mean, over segments of 30 short frames, of a correlation between the envelopes of 15 third-octave bands
-of a clean signal and of a processed one. They work at 10 kHz, on frames of 256 samples every 128, after the frames
-in which the clean signal is silent have been cut out of both signals.
+Both are a mean over segments of 30 short frames. For each segment, the envelopes of 15 third-octave bands of a clean
+signal are correlated with those of a processed one. They work at 10 kHz, on frames of 256 samples every 128 samples.
+Before, the frames in which the clean signal is silent are cut out of both signals.
 
 Papers
     STOI: C. H. Taal, R. C. Hendriks, R. Heusdens, J. Jensen, "An Algorithm for Intelligibility Prediction of
@@ -11,8 +11,8 @@ Papers
     Maskers", IEEE/ACM TASLP 24(11), 2016.
 Reference implementation
     pystoi 0.4.1: STOI to 1e-6. ESTOI to 1e-4: pystoi adds noise of one machine epsilon before it normalises, so that
-    a band without any variation gets a random direction; here such a band gets the zero vector, which is what the
-    random one contributes on average. No noise is drawn, so equal inputs always give equal bits.
+    a band without any variation gets a random direction; here such a band gets the zero vector, which is the
+    average contribution of a random one. Nothing is random, so equal inputs always give equal bits.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ ROUNDING = 16
 
 
 def window() -> np.ndarray:
-    """The Hann window of both the silence detector and the spectra: 256 points, none of them zero."""
+    """The Hann window of the silence detector and of the spectra: 256 points, none of them zero."""
     return np.hanning(FRAME + 2)[1:-1]
 
 
 def resampling_filter(rate_hz: int) -> tuple[np.ndarray, int, int]:
     """The low-pass filter that takes `rate_hz` to 10 kHz, as Octave's `resample` designs it.
 
-    A sinc with 60 dB of rejection under a Kaiser window, a tenth of its cut-off wide at the edge, with unit gain.
+    It is a sinc under a Kaiser window, with 60 dB of rejection, a transition of a tenth of the cut-off, and unit gain.
 
     Returns:
         float64 `(2 half + 1,)` taps at the common multiple of both rates, and the factors `up` and `down`.
@@ -58,7 +58,7 @@ def resampling_filter(rate_hz: int) -> tuple[np.ndarray, int, int]:
 
 
 def resample(signal: np.ndarray, rate_hz: int) -> np.ndarray:
-    """Takes `(samples,)` at `rate_hz` to float64 `(ceil(samples * 10000 / rate_hz),)` at 10 kHz, without delay."""
+    """Resamples `(samples,)` at `rate_hz` to float64 `(ceil(samples * 10000 / rate_hz),)` at 10 kHz, without delay."""
     signal = np.asarray(signal, dtype=np.float64)
     if rate_hz == RATE_HZ:
         return signal
@@ -82,7 +82,7 @@ def band_edges() -> np.ndarray:
 
 
 def frames(signal: np.ndarray) -> np.ndarray:
-    """Windowed frames `(frames, 256)`; a frame that would end exactly at the end of the signal is not one of them."""
+    """Windowed frames `(frames, 256)`. A frame that would end exactly at the end of the signal is left out."""
     starts = range(0, signal.size - FRAME, HOP)
     return np.array([signal[start : start + FRAME] for start in starts]).reshape(-1, FRAME) * window()
 
@@ -111,7 +111,7 @@ def envelopes(signal: np.ndarray) -> np.ndarray:
 
 
 def segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Every run of 30 frames of both signals' envelopes, `(segments, 15, 30)` each; None where there is no such run."""
+    """Every run of 30 frames of both signals' envelopes, `(segments, 15, 30)` each; None if there is no such run."""
     pair = without_silence(resample(reference, rate_hz), resample(estimate, rate_hz))
     clean, processed = envelopes(pair[0]), envelopes(pair[1])
     if clean.shape[1] < SEGMENT_FRAMES:
@@ -124,19 +124,20 @@ def segments(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> tuple
 
 
 def no_direction(size: int, level: np.ndarray | float) -> np.ndarray | float:
-    """Squared norm up to which `size` values around `level` are constant: pystoi's noise, and rounding."""
+    """Squared norm up to which `size` values around `level` count as constant, given pystoi's noise and rounding."""
     return size * (EPS * (1 + ROUNDING * level)) ** 2
 
 
 def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-    """STOI: the mean correlation of each band over each segment, the estimate scaled and clipped to the reference.
+    """STOI: the mean correlation of each band over each segment, after the estimate is scaled and clipped to the
+    reference.
 
     Args:
         reference, estimate: `(samples,)` each, of one length.
         rate_hz: their rate.
 
     Returns:
-        At most 1, higher is better; None where fewer than 30 frames are not silent.
+        At most 1; higher is better. None if fewer than 30 frames are not silent.
     """
     found = segments(reference, estimate, rate_hz)
     if found is None:
@@ -156,7 +157,7 @@ def stoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | N
 def estoi(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
     """ESTOI: the mean correlation of the spectra of each segment, after its bands have been normalised over time.
 
-    Args and returns as `stoi`.
+    Arguments and result are those of `stoi`.
     """
     found = segments(reference, estimate, rate_hz)
     if found is None:

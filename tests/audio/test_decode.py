@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from codec_bench.audio.decode import read_audio
+from codec_bench.audio.read import read_audio
 from codec_bench.errors import AudioError
 from codec_bench.types import Audio
 

@@ -1,4 +1,4 @@
-"""Every signal goes through once; padding stays small on a CPU and within the budget on a GPU."""
+"""Every signal is processed exactly once. Padding stays small on a CPU and within the memory budget on a GPU."""
 
 from __future__ import annotations
 

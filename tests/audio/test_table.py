@@ -1,4 +1,4 @@
-"""A locator gives the sound of one row, whatever form the row holds it in, and reading in order decodes nothing twice."""
+"""A locator gives the sound of one row, in whatever form the row holds it. Reading in order decodes nothing twice."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codec_bench.errors import AudioError
 from codec_bench.types import Audio
 
 RATE = 16_000
-# 16-bit samples are off by half a step of 1/32768; MP3 is not exact and is told by its length and its correlation.
+# 16-bit samples differ by half a step of 1/32768. MP3 is not exact, so its length and correlation are compared.
 STEP = 1 / 32768
 
 

@@ -1,4 +1,4 @@
-"""The command line as a person uses it: another process, its exit code, what it says."""
+"""The command line as a person uses it: in another process, with its exit code and its output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()
 def cli(tmp_path):
     """Runs `codec-bench ARGS` in a temporary folder and returns (exit code, stdout, stderr)."""
 
-    def run(*args, timeout=300):
+    def run(*args, timeout=1800):
         done = subprocess.run(
             [*COMMAND, *map(str, args)], capture_output=True, text=True, cwd=tmp_path, timeout=timeout
         )
@@ -26,7 +26,7 @@ def cli(tmp_path):
 
 @pytest.fixture
 def command(tmp_path, monkeypatch, capsys):
-    """Runs `codec-bench ARGS` in this process, where what it imports is there already; returns (exit code, stdout, stderr)."""
+    """Runs `codec-bench ARGS` in this process, which saves its imports; returns (exit code, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

@@ -1,4 +1,4 @@
-"""Bad input of every kind in one run: each gets one clear sentence that names it, and the rest is unharmed."""
+"""Bad input of every kind in one run: one clear sentence names each, and other samples are not affected."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def good():
 
 @pytest.fixture
 def folder(tmp_path, good):
-    """A data set in which everything is wrong but two samples."""
+    """A data set in which all samples but two are wrong."""
     sample, x = good
     rows = []
 
@@ -96,13 +96,13 @@ def test_every_bad_sample_is_told_and_the_rest_is_unharmed(folder, cli, good):
     broken = [s for s in run.scores("opus-12k", "stoi") if "JSON" in (s.reason or "")]
     assert len(doubled) == 1 and len(broken) == 1
     assert doubled[0].status == broken[0].status == "failed"
-    # What is unusual but sound has numbers.
+    # Samples that are unusual but correct have numbers.
     for id in ("good", "loud", "eight", "high", "ünï cødé 北京"):
         for metric in metrics:
             assert scores["opus-12k", id, metric].status == "ok", (id, metric, scores["opus-12k", id, metric].reason)
     for metric in ("stoi", "si_sdr", "mel_distance", "dnsmos_ovrl"):
         assert scores["g711-ulaw", "low", metric].status == "ok", metric
-    # What has no value says why, and is neither a number nor a failure.
+    # A score without a value gives the reason; it is neither a number nor a failure.
     for metric in ("stoi", "estoi", "pesq_wb", "si_sdr", "sim[ge2e]"):
         assert scores["opus-12k", "silence", metric].status == "undefined", metric
     for metric in ("stoi", "estoi", "pesq_wb"):
@@ -112,7 +112,7 @@ def test_every_bad_sample_is_told_and_the_rest_is_unharmed(folder, cli, good):
         assert scores["opus-12k", id, "stoi"].status == "ok"
     notes = {i.id: i.notes for i in run.items("unprocessed")}
     assert "beyond full scale" in notes["loud"][0]
-    # And the good one has the numbers it has alone.
+    # The good sample has the same numbers as when it is evaluated alone.
     code, _, err = cli(
         "eval", "--codec", "opus-12k", "--data", folder / "good.wav", "--metrics", "stoi,pesq_wb,dnsmos,si_sdr", "--out", "alone", "--no-cache",
     )  # fmt: skip

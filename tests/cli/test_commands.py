@@ -37,9 +37,14 @@ def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
         "--out",
         "r",
         "--no-cache",
+        "--timings",
     )
     assert code == 0
     assert "g711-ulaw" in out and "si_sdr" in out and "where the time went" in out
+    _, again, _ = cli(
+        "eval", "--codec", "g711-ulaw", "--data", "embedded", "--metrics", "si_sdr,bitrate", "--limit", 3, "--out", "r"
+    )
+    assert "g711-ulaw" in again and "where the time went" not in again
     assert "3 of 3 items" in err and "report.html" in err
     held = {p.name for p in (tmp_path / "r").iterdir()}
     assert {"run.sqlite", "run.json", "summary.json", "report.html", "audio"} <= held
@@ -188,7 +193,8 @@ def test_show_validate_and_export_of_a_run(cli, run, tmp_path):
     code, out, _ = cli("export", run.folder)
     rows = list(csv.DictReader(io.StringIO(out)))
     assert len(rows) == 2 * 6 * 3
-    assert set(rows[0]) == {"system", "id", "metric", "value", "status", "reason", "protocol"}
+    header = "system,id,metric,value,status,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail"
+    assert out.startswith(header + "\n")
     code, out, _ = cli("export", run.folder, "--format", "parquet", "--out", "x.parquet")
     assert code == 0 and (tmp_path / "x.parquet").stat().st_size > 1000
 
@@ -200,7 +206,10 @@ def test_compare_two_systems_and_two_runs(cli, run, tmp_path):
     by_metric = {c["metric"]: c for c in pair["comparisons"]}
     assert by_metric["stoi"]["pairs"] == 6
     assert by_metric["stoi"]["wins"] == 0 and by_metric["stoi"]["losses"] == 6, "opus-12k loses to 64 kbit/s everywhere"
-    assert by_metric["stoi"]["p_sign"] == pytest.approx(2 / 2**6)
+    stoi = by_metric["stoi"]
+    assert (
+        stoi["low"] < stoi["difference"] < stoi["high"] < 0 if stoi["units"] >= 3 else "needs at least" in stoi["note"]
+    )
     code, out, _ = cli("compare", run.folder, run.folder, "--metrics", "stoi")
     assert code == 0 and "opus-12k" in out and "stoi" in out
     code, _, err = cli("compare", run.folder, "--systems", "opus-12k,opus-13k")
@@ -243,32 +252,19 @@ def test_two_onnxruntimes_are_found(monkeypatch):
     assert finding.state == "wrong" and "overwrite each other" in finding.found and "uninstall" in finding.do
 
 
-def test_help_and_import_are_quick(cli):
+def test_help_loads_little():
     import subprocess
     import sys
-    import time
 
-    def best(command):
-        times = []
-        for _ in range(5):
-            start = time.perf_counter()
-            subprocess.run(command, check=True, capture_output=True)
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    nothing = best([sys.executable, "-P", "-c", "pass"])
-    assert best([sys.executable, "-P", "-c", "import codec_bench"]) - nothing < 0.15
-    assert (
-        best(
-            [
-                sys.executable,
-                "-P",
-                "-c",
-                "from codec_bench.cli import main; import sys; sys.argv = ['codec-bench', '--help']; main()",
-            ]
-        )
-        < 0.4 + nothing
+    code = (
+        "import sys\nbefore = set(sys.modules)\nfrom codec_bench.cli import main\nsys.argv = ['codec-bench', '--help']\n"
+        "try:\n    main()\nfinally:\n    print(*sorted(set(sys.modules) - before), file=sys.stderr)"
     )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    loaded = done.stderr.split()
+    assert done.returncode == 0 and "codec_bench.cli.app" in loaded, done.stderr
+    assert not {"numpy", "scipy", "torch", "numba", "transformers", "onnxruntime", "av", "pyarrow"} & set(loaded)
+    assert len(loaded) < 250, "every module costs time, and this is what people type first"
 
 
 def test_a_name_in_brackets_is_shown_whole(cli):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import pytest
 
+from codec_bench.data import open_source
 from codec_bench.store.record import open_run
 
 BLOCKED = """
@@ -26,7 +30,7 @@ socket.getaddrinfo = socket.create_connection = refuse
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
-    """The demo on eight of its utterances, with sockets that refuse in every process."""
+    """The unchanged demo, with sockets that refuse every connection in every process."""
     folder = tmp_path_factory.mktemp("demo")
     (folder / "sitecustomize.py").write_text(BLOCKED)
     environment = {
@@ -38,12 +42,10 @@ def demo(tmp_path_factory):
         "-c",
         "from codec_bench.cli import main; main()",
         "demo",
-        "--limit",
-        "8",
         "--out",
         str(folder / "run"),
     ]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -71,6 +73,35 @@ def test_every_system_and_metric_has_numbers(demo):
             assert entry["n"] == 8, (name, metric, entry)
             assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
         assert name in done.stdout
+
+
+def test_every_voice_is_heard_twice(demo):
+    folder, _ = demo
+    assert Counter(sample.speaker for sample in open_run(folder / "run").samples()) == {
+        "awb": 2, "kal16": 2, "rms": 2, "slt": 2,
+    }  # fmt: skip
+
+
+def test_it_ends_with_what_to_try_next_and_that_works(demo, tmp_path):
+    folder, done = demo
+    _, told = done.stderr.split("\nWhat to try next:\n")
+    assert f"open {folder / 'run' / 'report.html'} in a browser" in told
+    commands = [shlex.split(line) for line in told.splitlines() if line.startswith("    ")]
+    assert [command[:2] for command in commands] == [["codec-bench", "eval"], ["codec-bench", "profile"]]
+    (tmp_path / "FOLDER").mkdir()
+    shutil.copy(next(iter(open_source("embedded"))).audio, tmp_path / "FOLDER")
+    (tmp_path / "mine.py").write_text(
+        "from codec_bench.codecs.classical.g722 import G722\n\n\nclass MyCodec(G722):\n    pass\n", "utf-8"
+    )
+    short = {"eval": [], "profile": ["--metrics", "si_sdr", "--limit", "2", "--clip-s", "1"]}
+    for _, name, *arguments in commands:
+        code = "from codec_bench.cli import main; main()"
+        ran = subprocess.run(
+            [sys.executable, "-P", "-c", code, name, *arguments, *short[name], "--out", name],
+            cwd=tmp_path, capture_output=True, text=True, timeout=1800,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr
+        assert (tmp_path / name / {"eval": "report.html", "profile": "profile.html"}[name]).is_file()
 
 
 def test_the_numbers_have_the_order_they_must_have(demo):

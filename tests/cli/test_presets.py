@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 def random_state(keys):
-    """Stand-in tensors of the published names and shapes, quickly made; their scores mean nothing."""
+    """Stand-in tensors with the published names and shapes. They are quick to make, and their scores mean nothing."""
     import torch
 
     generator = torch.Generator().manual_seed(0)

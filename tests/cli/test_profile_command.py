@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from codec_bench.profiling import METRICS
+from codec_bench.api.profile import METRICS
 
 SMALL = (
     "--metrics",

@@ -1,6 +1,6 @@
 """`--set` reaches the models and benchmarks of a run, whatever dots their names and options have."""
 
-from codec_bench.cli.app import parse_settings
+from codec_bench.cli.options import parse_settings
 from codec_bench.cli.run import regrouped
 
 NAMES = ["qwen2.5-omni-7b", "gpt-4o", "aishell-1", "./mine.yaml"]

@@ -52,12 +52,12 @@ def _a_sound_of_its_own(_index):
     return file.getvalue()
 
 
-# Spoken questions of different benchmarks are asked in the same words: the sound alone tells them apart.
+# Spoken questions of different benchmarks have the same prompt, so only the sound distinguishes them.
 miniature._wav = _a_sound_of_its_own
 
 
 def heard(samples):
-    """What a sound is looked up by: its samples as 16 bits."""
+    """The key by which a sound is looked up: its samples as 16-bit integers."""
     return np.round(np.asarray(samples).ravel() * 32768).astype(np.int16).tobytes()
 
 
@@ -81,7 +81,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def learn(self, names, mirror):
-        """Enters every question of some benchmarks."""
+        """Adds every question of some benchmarks to the table."""
         for name in names:
             benchmark = load_benchmark(name)
             prompt = benchmark.prompt_for(model_info("openai-chat"))
@@ -92,7 +92,7 @@ class Server(ThreadingHTTPServer):
                 answer = (miniature.wrong_answer if wrong else miniature.right_answer)(question, prompt)
                 words = prompt.render(question).messages[-1].content
                 key = ("".join(w for w in words if isinstance(w, str)), heard(question.audio.read().samples))
-                # Two benchmarks may ask the same; then they must want the same.
+                # If two benchmarks ask the same question, they must expect the same answer.
                 assert self.table.setdefault(key, answer) == answer
 
     def reply(self, body):
@@ -172,13 +172,13 @@ def arguments(which, mirror, server, out, *more):
 
 
 def numbers(printed):
-    """Every value, interval and count by benchmark and metric, and every reason for what has none."""
+    """Every value, interval and count by benchmark and metric, and the reason where there is no value."""
     rows = json.loads(printed)["benchmarks"]
     return {row["benchmark"]: (row["metrics"], row["failures"]["items"], row["failures"]["reasons"]) for row in rows}
 
 
 def verdicts(which, folder, name, benchmark):
-    """By row of each split, what the primary metric says of its answers: `best`, `worse` or a status."""
+    """The primary metric's result for each row of each split: `best`, `worse` or a status."""
     with closing(open_run(folder / which / name / "openai-chat")) as run:
         facts = run.metrics[benchmark.primary]
         low, high = facts["range"]
@@ -233,14 +233,14 @@ def test_a_suite_that_was_killed_goes_on_where_it_was(mirror, server, command, t
     server.asked.clear()
     code, out, err = command(*given)
     assert code == 3, err
-    assert 0 < len(server.asked) < all_of_it  # what the record holds is not asked again
+    assert 0 < len(server.asked) < all_of_it  # questions that are in the record are not asked again
     assert numbers(out) == numbers(whole)
 
 
 def test_a_suite_with_a_tiny_network_in_the_same_process(mirror, command, tmp_path):
     pytest.importorskip("transformers")
     _golden("tiny_audio_models").write_qwen2_audio(tmp_path / "tiny")
-    # The family's prompts ask for plain words: random weights write no JSON.
+    # The prompts of this family ask for plain words, because a model with random weights does not write JSON.
     facts = "family: qwen2-audio\noptions: {weights: ./tiny, device: cpu, dtype: float32, parameters: {max_tokens: 12}}"
     (tmp_path / "tiny.yaml").write_text(f"version: 1\nsummary: A small one.\nkind: transformers\n{facts}\n")
     which = "ultraeval-understanding"
@@ -254,11 +254,11 @@ def test_a_suite_with_a_tiny_network_in_the_same_process(mirror, command, tmp_pa
     for row in rows:
         entry = row["metrics"][row["primary"]]
         assert entry["n"] + entry["failed"] == 3
-        # Nothing failed but what the rows lack: the model answered everything that it was asked.
+        # The only failures are rows without sound: the model answered everything that it was asked.
         assert reasons_of_whole_items(row) <= {"the row has no sound in 'audio'"}
         with closing(open_run(tmp_path / "once" / row["benchmark"] / "tiny")) as run:
             said |= {exchange.answer.text for exchange in exchanges(run) if exchange.answer.status == "ok"}
-    assert len(said) >= 5  # it hears: other sounds, other answers
+    assert len(said) >= 5  # it hears the sounds: different sounds give different answers
 
 
 def test_the_recognition_sets_of_a_suite_with_a_recogniser(mirror, command, tmp_path):
@@ -276,7 +276,7 @@ def test_the_recognition_sets_of_a_suite_with_a_recogniser(mirror, command, tmp_
         entry = row["metrics"][row["primary"]]
         assert entry["n"] + entry["failed"] == 3
         assert reasons_of_whole_items(row) <= {"the row has no sound in 'audio'"}, name
-    # A tone is no speech: the recogniser hears words that were not said, or none.
+    # The answers are tones, so the recogniser hears words that nobody said, or none.
     assert all(
         row["metrics"][row["primary"]]["value"] > 0.5 for row in rows.values() if row["metrics"][row["primary"]]["n"]
     )

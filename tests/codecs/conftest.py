@@ -1,4 +1,4 @@
-"""Codecs run on one thread: the machine's other cores run other tests' workers, and small networks gain nothing from two."""
+"""Codecs run on one thread: other cores run other tests, and small networks do not become faster with two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names: what a person may type for a codec, and what a mistake is told."""
+"""Names of codecs: which ones a user may type, and what the message for a wrong one says."""
 
 from __future__ import annotations
 

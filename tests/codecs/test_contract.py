@@ -1,4 +1,4 @@
-"""What every codec that can be listed must keep, whatever it is."""
+"""Promises that every listed codec must keep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
 NAMES = codec_names()
-NEURAL = {row.name for row in list_codecs() if row.weights_here is not None}  # whose weights are here or not
+NEURAL = {row.name for row in list_codecs() if row.weights_here is not None}  # with weights, here or not
 
 
 @cache
@@ -21,7 +21,7 @@ def built(name):
 
 
 def sound(rate_hz, channels, length, seed=0):
-    """A voice-like buzz with noise: all codecs spend bits on it."""
+    """A buzz like a voice, with noise, so that every codec spends bits on it."""
     rng = np.random.default_rng([seed, rate_hz, length])
     time = np.arange(length) / rate_hz
     pitch = 120 + 30 * np.sin(2 * np.pi * 1.5 * time)
@@ -59,7 +59,7 @@ def test_length_rate_and_channels_come_back(name):
                 assert decoded.samples.shape == audio.samples.shape, where
                 assert decoded.sample_rate_hz == rate_hz, where
                 assert np.isfinite(decoded.samples).all(), where
-                assert np.abs(decoded.samples).max() < 20, where  # random weights may be loud, not wild
+                assert np.abs(decoded.samples).max() < 20, where  # loud, but not extreme
                 assert item.bits > 0 and item.nominal_bitrate_bps > 0, where
                 assert (item.num_samples, item.sample_rate_hz) == (audio.num_samples, rate_hz), where
                 for stream in item.streams:

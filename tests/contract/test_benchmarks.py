@@ -9,13 +9,13 @@ import pytest
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import benchmark_names, load_benchmark, suite, suite_names
-from codec_bench.benchmark.loader import definitions, read_definition
-from codec_bench.benchmark.process import Unparsed, load_steps
-from codec_bench.benchmark.prompt import load_prompt, prompt_names
-from codec_bench.benchmark.validate import validate_benchmark, validate_prompt
+from codec_bench.benchmark.definition.loader import definitions, read_definition
+from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
+from codec_bench.benchmark.definition.validate import validate_benchmark, validate_prompt
+from codec_bench.benchmark.reading import Unparsed, load_steps
+from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
+from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.metrics.answers import is_answer_metric, load_answer_metric
-from codec_bench.metrics.answers.base import Answer
 from codec_bench.models.base import ModelInfo
 
 TEXT_MODEL = ModelInfo("a-text-model", reads="messages")
@@ -29,13 +29,13 @@ OTHER_REFERENCE = {
     "WavPath": "text",  # Seed-TTS-Eval, MiniMax
     "id": "target_text",  # CV3-Eval emotion: the emotion is a part of the id
 }
-# Where its reference is the question itself, nothing is expected.
+# If its reference is the question itself, we expect no particular answer.
 NOTHING_EXPECTED = {
     f"voice_bench_{part}" for part in ("alpacaeval", "alpacaeval_full", "commoneval", "wildvoice", "ifeval", "advbench")
 }
 # The hub's library allows no hyphen in the name of a split.
 OTHER_SPLIT = {"sample-en": "sample_en"}
-# UltraEval-Audio's BLEU takes a Japanese sentence for one word, and a text of one word has none.
+# UltraEval-Audio's BLEU treats a Japanese sentence as one word, and BLEU of one word is not defined.
 JAPANESE_AS_ONE_WORD = "bleu[official/ultraeval-audio/bleu]"
 
 
@@ -56,7 +56,7 @@ def test_every_entry_of_ultraeval_audio_is_defined_once():
 
 @pytest.mark.parametrize("row", UPSTREAM, ids=lambda row: row["name"])
 def test_an_entry_reads_what_ultraeval_audio_reads(row):
-    benchmark = load_benchmark(row["name"])  # by its name there
+    benchmark = load_benchmark(row["name"])  # by its name in UltraEval-Audio
     data = benchmark.data
     assert benchmark.upstream == row["name"]
     assert benchmark.category == row["category"]
@@ -125,8 +125,8 @@ def test_questions_of_the_miniature(name, mirror, monkeypatch):
         and "text" not in benchmark.data.columns
         and benchmark.data.layout == "table"
     ):
-        assert any(question.references == () for question in good)  # a row that can be asked and not be scored
-    # One row of each split has no sound (or no text where that is all there is), and stays in the count.
+        assert any(question.references == () for question in good)  # a row that can be asked but not scored
+    # One row of each split has no sound (or no text, if there is no sound to begin with). It is still counted.
     assert bad or "audio" in benchmark.data.optional
     assert all(question.problem.startswith("the row has no") for question in bad)
     first = [question.id for question in benchmark.questions(limit=2)]
@@ -151,7 +151,7 @@ def test_prompts_for_a_text_model_and_for_a_synthesiser(name, mirror, monkeypatc
     if benchmark.kind in ("understanding", "qa"):
         assert question.audio in content
         told = (*question.fields.get("labels", ()), *question.fields.get("choices", ()))
-        # What is expected is not given away, but as one of several.
+        # The prompt does not contain the expected answer, except as one of several options.
         assert all(
             reference in told or len(reference) == 1 or reference not in words for reference in question.references
         )
@@ -250,5 +250,5 @@ def test_a_random_part_is_drawn_from_all_splits_alike(mirror, monkeypatch):
     assert {part.split("/")[0] for drawn in parts.values() for part in drawn} == {
         f"hsk{level}" for level in range(1, 7)
     }
-    # A part holds the smaller ones of its seed.
+    # With the same seed, a larger part contains the smaller ones.
     assert set(parts[4]) <= {question.id for question in benchmark.questions(limit=7, seed=4)}

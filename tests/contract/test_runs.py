@@ -7,9 +7,9 @@ import json
 import miniature
 import pytest
 
+from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 from codec_bench.benchmark import benchmark_names, load_benchmark
-from codec_bench.benchmarking import run_benchmark, run_codecs
-from codec_bench.judges.rating import is_rating
+from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import exchanges
 
@@ -78,7 +78,7 @@ def run(name, place, tmp_path, monkeypatch, *, speaks=False, phase="both", overr
     (tmp_path / "right.json").write_text(json.dumps(right))
     monkeypatch.setenv("RIGHT_ANSWERS", str(tmp_path / "right.json"))
     model = f"{place / 'models.py'}:Perfect"
-    judge = f"{place / 'models.py'}:Judge" if any(map(is_rating, benchmark.metrics)) else None
+    judge = f"{place / 'models.py'}:Judge" if any(map(is_judge_metric, benchmark.metrics)) else None
     outcome = run_benchmark(
         benchmark=name, model=model, judge=judge, phase=phase, data=place / "mirror", out=tmp_path / "out", page=False, cache=False,
         options={model: {"speaks": speaks, "sound": sound}, **({name: overrides} if overrides else {})}, workers=1,
@@ -99,7 +99,7 @@ def test_a_benchmark_runs_from_end_to_end(name, place, tmp_path, monkeypatch):
     (row,) = json.loads((outcome.folder / "summary.json").read_text())["benchmarks"]
     assert list(row["metrics"]) == list(benchmark.metrics)
     entry = row["metrics"][benchmark.primary]
-    # Every question is in the count: scored, or missing with a reason.
+    # Every question is counted: it has a score, or it is missing with a reason.
     assert entry["n"] + entry["failed"] == len(questions)
     assert entry["n"] >= 4, row["failures"]["reasons"]
     facts = made.metrics[benchmark.primary]
@@ -130,7 +130,7 @@ def test_cloned_voices_are_scored(place, tmp_path, monkeypatch, embedded_clip):
     good = [q for q in questions if q.problem is None]
     wer = list(made.scores("perfect", "wer[pocketsphinx]"))
     assert len(wer) == len(questions) and sum(s.status == "ok" for s in wer) == len(good)
-    # What was said is not what was asked for, and the recogniser hears what was said.
+    # The recording does not contain the words that were asked for, and the recogniser hears its words.
     assert all(s.value > 0.5 for s in wer if s.status == "ok")
     assert all(
         len(set(s.detail["hypothesis"].split()) & set(embedded_clip.text.lower().split())) >= 2

@@ -1,4 +1,4 @@
-"""Generated audio finds its sample, and nothing is matched that could belong elsewhere."""
+"""Generated audio is matched with its sample. A file that could belong to several samples is not matched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One door for every kind of data set: ids, fingerprints, limits, and one sentence for what is wrong."""
+"""Opening every kind of data set: ids, fingerprints, limits, and one sentence for every mistake."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_a_seeded_part_does_not_depend_on_the_order(tmp_path):
     assert open_part == sorted(open_part), "the order of the rows stays"
     assert len({tuple(part(ids, seed)) for seed in range(5)}) == 5
     assert set(part(ids, 1)) != set(ids[:20])
-    # A part of a larger part: more samples of the same seed hold the fewer.
+    # With the same seed, a larger part contains the smaller one.
     assert set(open_part) < set(s.id for s in open_source(tmp_path / "m.csv", limit=40, seed=1))
 
 
@@ -187,9 +187,9 @@ def test_samples_travel_between_processes(tree):
     assert pickle.loads(pickle.dumps(source.samples)) == source.samples
 
 
-def test_real_recordings_open(recordings_dir):
-    source = open_source(recordings_dir)
-    rows = [json.loads(line) for line in (recordings_dir / "manifest.jsonl").read_text("utf-8").splitlines()]
+def test_real_data_opens(speech_dir):
+    source = open_source(speech_dir)
+    rows = [json.loads(line) for line in (speech_dir / "manifest.jsonl").read_text("utf-8").splitlines()]
     assert [(s.id, s.text, s.speaker, s.language) for s in source] == [
         (row["id"], row.get("text"), row.get("speaker"), row.get("language")) for row in rows
     ]

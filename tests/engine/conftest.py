@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codec_bench.api import evaluate
+from codec_bench.api.evaluate import evaluate
 
 OWN = Path(__file__).parent / "assets" / "own_code.py"
 

@@ -1,4 +1,4 @@
-"""The feature cache: what goes in comes out, the bound holds, and a broken cache never breaks a run."""
+"""The feature cache: stored values are read back, its size stays bounded, and a broken cache never breaks a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed, short of disk: a run continues where it was, loses nothing, doubles nothing, ends with the same numbers."""
+"""After a kill or a full disk, a run continues where it was. Nothing is lost or doubled, and the numbers are equal."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_killed_ten_times_a_run_ends_with_the_same_numbers(tmp_path):
         process = start(folder)
         begun = time.monotonic()
         pause = rng.uniform(0.0, 0.8)
-        while process.poll() is None and finished(folder) <= seen and time.monotonic() - begun < 20:
+        while process.poll() is None and finished(folder) <= seen and time.monotonic() - begun < 300:
             time.sleep(0.02)
         time.sleep(pause)
         if attempt % 3 == 2:
@@ -130,11 +130,11 @@ def test_a_full_disk_stops_the_run_and_room_continues_it(tmp_path):
 
 def test_two_processes_on_one_folder(tmp_path):
     first = start(tmp_path / "run")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not (tmp_path / "run" / "run.sqlite").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     second = start(tmp_path / "run")
-    _out, err = second.communicate(timeout=120)
+    _out, err = second.communicate(timeout=300)
     assert first.wait(300) == 0, first.stderr.read()
     assert second.returncode == 2
     assert "is being written by another process" in err
@@ -143,14 +143,14 @@ def test_two_processes_on_one_folder(tmp_path):
 
 def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
     process = start(tmp_path / "run")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not finished(tmp_path / "run") and time.monotonic() < deadline:
         time.sleep(0.02)
     workers = workers_of(process.pid)
     assert workers
     process.kill()
     process.wait()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while any(Path(f"/proc/{w}").exists() for w in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [w for w in workers if Path(f"/proc/{w}").exists()]
@@ -158,11 +158,11 @@ def test_nothing_is_left_behind_when_the_main_process_is_killed(tmp_path):
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path):
     process = start(tmp_path / "run")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not finished(tmp_path / "run") and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    _out, err = process.communicate(timeout=60)
+    _out, err = process.communicate(timeout=300)
     assert process.returncode not in (0, 3)
     assert "Traceback" not in err
     assert finished(tmp_path / "run") > 0

@@ -1,4 +1,4 @@
-"""What language a sample is in reaches the features that ask for it, and decides which features are asked at all."""
+"""A sample's language is passed to the features that need it, and it decides which features are computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan stores results under: other weights are other results."""
+"""The keys under which a plan stores results: with other weights, the key is another one."""
 
 from __future__ import annotations
 

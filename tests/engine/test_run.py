@@ -1,18 +1,19 @@
-"""The engine: numbers do not depend on how a run is run, and faults stay where they happen."""
+"""The engine: numbers do not depend on how a run is executed, and a fault affects only the item that caused it."""
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from codec_bench.api import evaluate
+from codec_bench.api.evaluate import evaluate
 from codec_bench.data import open_source
+from codec_bench.engine.pool import Batch, Worker
 from codec_bench.errors import RunLocked, RunMismatch, UnknownName, UserError
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio
@@ -45,7 +46,7 @@ def test_the_order_of_the_data_changes_no_number(run_it, undisturbed, same):
     random.Random(3).shuffle(samples)
     run = run_it(codec="unprocessed,opus-12k,g711-ulaw", data=samples, metrics=METRICS)
     same(undisturbed, run)
-    # ... and no interval either: the bootstrap sees the samples by id.
+    # ... and no interval either: its units are the same.
     from codec_bench.stats.summary import summarise
 
     a, b = summarise(undisturbed)["systems"], summarise(run)["systems"]
@@ -55,7 +56,7 @@ def test_the_order_of_the_data_changes_no_number(run_it, undisturbed, same):
             if left["ci95"] is None:
                 assert right["ci95"] is None
             else:
-                assert left["ci95"] == pytest.approx(right["ci95"], rel=1e-12), (system, metric)
+                assert left["ci95"] == pytest.approx(right["ci95"], rel=1e-9), (system, metric)
 
 
 def test_unprocessed_audio_is_perfect(undisturbed):
@@ -170,7 +171,34 @@ def test_a_worker_that_dies_once_costs_nothing(run_it, own, same, tmp_path, monk
     assert [s.value for s in run.scores()] == [s.value for s in calm.scores()]
 
 
-def test_an_item_that_hangs_fails_in_time_and_the_rest_goes_on(run_it, own):
+@pytest.fixture
+def own_clock(tmp_path, monkeypatch):
+    """Replaces the clock: no time passes for a working worker, and one that says it is late is over its limit."""
+    marks = tmp_path / "late"
+    marks.mkdir()
+    monkeypatch.setenv("CODEC_BENCH_TEST_LATE", str(marks))
+
+    def time_left_s(worker):
+        late = worker.began is not None and (marks / str(worker.process.pid)).exists()
+        return -1.0 if late else math.inf
+
+    monkeypatch.setattr(Worker, "time_left_s", property(time_left_s))
+
+
+def test_the_time_of_a_batch_counts_from_its_beginning(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("codec_bench.engine.pool.monotonic", lambda: now[0])
+    worker = Worker("cpu", None, None)
+    assert worker.time_left_s == math.inf
+    worker.batches = {7: Batch("codec", [], 1.0, "cpu", 5.0), 8: Batch("codec", [], 1.0, "cpu", 50.0)}
+    assert worker.time_left_s == math.inf  # it is still loading
+    worker.began = now[0]
+    assert worker.time_left_s == 5.0
+    now[0] += 6.5
+    assert worker.time_left_s == -1.5
+
+
+def test_an_item_that_hangs_fails_in_time_and_the_rest_goes_on(run_it, own, own_clock):
     samples = sorted(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
     asked = {"data": [*samples[:5], *samples[-2:]], "metrics": "si_sdr,bitrate", "batch_s": 30}
     calm = run_it(out="calm", codec=own("Quantiser"), **asked)
@@ -194,7 +222,7 @@ def test_the_program_that_a_late_codec_waits_for_is_ended_too(run_it, own, monke
     seconds = f"3600.{os.getpid()}"  # recognised by its argument
     monkeypatch.setenv("CODEC_BENCH_TEST_SLEEP", seconds)
     long = max(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
-    run = run_it(codec=own("HangsForLong"), data=[long], metrics="bitrate", time_limit_s=0.5)
+    run = run_it(codec=own("HangsForLong"), data=[long], metrics="bitrate", time_limit_s=0.5)  # seconds that pass
     assert [s.status for s in run.scores()] == ["failed"]
     left = [p for p in Path("/proc").glob("[0-9]*/cmdline") if seconds.encode() in _read(p)]
     assert not left
@@ -207,8 +235,7 @@ def _read(path):
         return b""
 
 
-def test_a_codec_of_which_nothing_comes_back_is_given_up(run_it, own):
-    begun = time.monotonic()
+def test_a_codec_of_which_nothing_comes_back_is_given_up(run_it, own, own_clock):
     run = run_it(codec=f"g711-ulaw,{own('HangsAlways')}", data="embedded", metrics="bitrate", time_limit_s=0.5)
     reasons = [s.reason for s in run.scores(own("HangsAlways"))]
     assert len(reasons) == run.counts()["samples"] > 8
@@ -219,17 +246,16 @@ def test_a_codec_of_which_nothing_comes_back_is_given_up(run_it, own):
         f"{own('HangsAlways')} was given up: none of the first 3 items came back within its limit of 0.5 s"
     }
     assert {s.status for s in run.scores("g711-ulaw")} == {"ok"}
-    assert time.monotonic() - begun < 60
 
 
-def test_a_metric_that_hangs_fails_its_item_only(run_it, own, monkeypatch):
+def test_a_metric_that_hangs_fails_its_item_only(run_it, own, monkeypatch, own_clock):
     samples = list(open_source("embedded"))[:4]
     monkeypatch.setenv("CODEC_BENCH_TEST_ITEM", samples[1].id)
     hanging = own("HangsForOne")
     run = run_it(codec="unprocessed", data=samples, metrics=["mel_distance", hanging], time_limit_s=2, batch_s=30)
     found = {(s.id, s.metric): (s.status, s.value, s.reason) for s in run.scores()}
     for sample in samples:
-        if sample.id == samples[1].id:  # what is measured in one visit fails together
+        if sample.id == samples[1].id:  # metrics that are measured together fail together
             late = ("failed", None, "signal metrics took longer than its limit of 2 s, twice")
             assert found[sample.id, hanging] == found[sample.id, "mel_distance"] == late
         else:
@@ -237,7 +263,7 @@ def test_a_metric_that_hangs_fails_its_item_only(run_it, own, monkeypatch):
             assert found[sample.id, "mel_distance"] == ("ok", 0.0, None)
 
 
-def test_loading_does_not_count_against_the_limit(run_it, own):
+def test_loading_does_not_count_against_the_limit(run_it, own, own_clock):
     run = run_it(codec="unprocessed", data="embedded", metrics=own("SlowToLoad"), limit=4, time_limit_s=0.7)
     assert [s.status for s in run.scores()] == ["ok"] * 4
 
@@ -282,8 +308,8 @@ def test_another_configuration_is_refused_and_the_difference_named(run_it, chang
     [
         ({"metrics": "stio"}, UnknownName, "did you mean.*stoi"),
         ({"codec": "opsu-12k"}, UnknownName, "did you mean.*opus-12k"),
-        ({"metrics": "stoi,stoi"}, UserError, "asked for twice"),
-        ({"codec": "g711-ulaw,g711-ulaw"}, UserError, "asked for twice"),
+        ({"metrics": "stoi,stoi"}, UserError, "twice"),
+        ({"codec": "g711-ulaw,g711-ulaw"}, UserError, "twice"),
         ({"data": "/nowhere/at/all"}, UserError, "nowhere"),
         ({"device": "cuda:17"}, UserError, "no device 'cuda:17'"),
         ({"options": {"utmos": {"weights": "x"}}}, UserError, "utmos"),

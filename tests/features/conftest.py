@@ -1,4 +1,4 @@
-"""Features run on one thread: small steps lose more to waiting for a second one than it brings."""
+"""Features run on one thread, because waiting for a second one takes longer than it saves on small steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The default is the project's tracker, `world` is pyworld with VERSA's settings; neither heeds its neighbours."""
+"""The default is the project's tracker, and `world` is pyworld with VERSA's settings. Neither depends on the batch."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def feature(folder):
 @pytest.fixture(scope="module")
 def small():
     """The same network, small."""
-    from codec_bench.features.encoder import EncoderConfig
+    from codec_bench.networks.speech_encoder import EncoderConfig
 
     convolutions = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
     config = EncoderConfig("group_norm", 32, 2, 4, 48, False, conv_layers=convolutions, conv_pos=16, conv_pos_groups=4)
@@ -64,14 +64,14 @@ def voices(rng, lengths):
 def opinions(net, signals):
     import torch
 
-    from codec_bench.features.encoder import padded
+    from codec_bench.networks.speech_encoder import padded
 
     with torch.inference_mode():
         return utmos.mean_opinions(net, *padded(signals, "cpu")).numpy()
 
 
 def check_against_speechmos(feature, signals, clips, monkeypatch):
-    # All in one padded batch, as on a GPU, however unlike their lengths are.
+    # Puts all into one padded batch, as on a GPU, however different their lengths are.
     monkeypatch.setattr(utmos, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
     for signal, clip in zip(signals, clips):
         assert signal.size == clip["samples"]
@@ -97,18 +97,10 @@ def check_against_speechmos(feature, signals, clips, monkeypatch):
             np.testing.assert_allclose(row[:4], expected[key], atol=TOLERANCE["features_absolute"])
 
 
-def test_equals_speechmos_on_embedded_speech_in_one_batch(feature, embedded, monkeypatch):
-    by_id = {sample.id: audio for sample, audio in embedded}
-    clips = EXPECTED["embedded"]["clips"]
+def test_equals_speechmos_in_one_batch(feature, speech_set, spoken, monkeypatch):
+    by_id = {row["id"]: audio for row, audio in spoken}
+    clips = EXPECTED[speech_set]["clips"]
     signals = [prepare(by_id[clip["id"]], utmos.RATE_HZ)[: clip["samples"]] for clip in clips]
-    check_against_speechmos(feature, signals, clips, monkeypatch)
-
-
-def test_equals_speechmos_on_a_recording(feature, recordings, monkeypatch):
-    by_id = {row["id"]: audio for row, audio in recordings}
-    clips = [clip for clip in EXPECTED["recordings"]["clips"] if clip["id"] in by_id]
-    signals = [prepare(by_id[clip["id"]], utmos.RATE_HZ) for clip in clips]
-    assert len(clips) == len(EXPECTED["recordings"]["clips"])
     check_against_speechmos(feature, signals, clips, monkeypatch)
 
 
@@ -119,7 +111,7 @@ def test_a_batch_equals_every_signal_alone(small):
         rng.shuffle(lengths)
         signals = voices(rng, lengths)
         alone = np.concatenate([opinions(small, [signal]) for signal in signals])
-        assert alone.std() > 1e-3  # else equality would prove little
+        assert alone.std() > 1e-3  # otherwise equality would prove little
         np.testing.assert_allclose(opinions(small, signals), alone, rtol=1e-5)
 
 
@@ -137,7 +129,7 @@ def test_alone_it_is_the_mean_of_what_the_recurrent_network_says(small):
 
 
 def test_zeros_appended_to_a_signal_change_its_score(small):
-    """What the masks are for: to the network, silence is part of a signal unless it is told the length."""
+    """The masks are needed: without a length, the network takes the padding for a part of the signal."""
     rng = np.random.default_rng(22)
     (signal,) = voices(rng, [12_000])
     apart = opinions(small, [signal]) - opinions(small, [np.pad(signal, (0, 12_000))])

@@ -1,4 +1,4 @@
-"""The compiled DNSMOS networks are the specified ones, and the specified ones are those of the published files."""
+"""The compiled DNSMOS networks equal the specification, and the specification equals the published files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled edit path is the specified one, step for step, and both count as rapidfuzz does."""
+"""The compiled edit path equals the specified one step by step, and both give rapidfuzz's counts."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_compiled_path_is_the_specified_one(reference, estimate, whole_bytes):
 
 
 def test_division_is_specified_for_near_copies_too(rng):
-    # Near copies have narrow bands, which is where cells are left out.
+    # Sequences that are almost equal have narrow bands, in which cells are left out.
     for _ in range(60):
         reference, estimate = random_pair(rng, 300, (2, 3, 30))
         for whole_bytes in (0, 60, 400):

@@ -1,4 +1,4 @@
-"""Every implementation is the specified activation, and zero beyond each item's length whatever lay there."""
+"""Every implementation equals the specified activation and writes zeros beyond each item, whatever was there before."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_torch_is_as_specified(x, activation):
 def test_an_item_does_not_depend_on_its_batch(x):
     together = cpu.activate(torch.from_numpy(x), torch.from_numpy(LENGTHS), "elu")
     alone = cpu.activate(torch.from_numpy(x[2:, :, :33].copy()), torch.tensor([33]), "elu")
-    # Vector and scalar exponentials differ in the last digit, and an item's end may fall to either.
+    # Vector and scalar exponentials differ in the last digit, and either may be used for the end of an item.
     torch.testing.assert_close(together[2:, :, :33], alone, rtol=1e-6, atol=1e-7)
 
 

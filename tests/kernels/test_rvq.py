@@ -74,7 +74,7 @@ def assert_same_codes(ours, theirs, distances):
     assert ours.shape == theirs.shape and ours.dtype == theirs.dtype == torch.int64
     wrong = (ours != theirs).transpose(1, 2).flatten(0, 1)
     frames = wrong.any(1).nonzero().flatten().tolist()
-    # A single frame is allowed to: it is more than the share where there are few.
+    # A single frame may differ: with few frames it is more than the allowed share.
     assert len(frames) <= max(1, FLIPS * len(wrong)), f"{len(frames)} of {len(wrong)} frames differ"
     for frame in frames:
         item, t = divmod(frame, ours.shape[2])

@@ -1,4 +1,4 @@
-"""The spectrograms are torch's and the mel filters librosa's; long signals go through in blocks without a seam."""
+"""The spectrograms equal torch's and the mel filters librosa's. Processing in blocks does not change the result."""
 
 from __future__ import annotations
 

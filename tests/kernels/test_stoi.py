@@ -1,4 +1,4 @@
-"""The compiled STOI is the specified one, step for step, and both take their filter and bands from where pystoi does."""
+"""The compiled STOI equals the specified one step by step, and filter and bands are those that pystoi uses."""
 
 from __future__ import annotations
 
@@ -68,6 +68,6 @@ def test_compiled_equals_specified_where_a_signal_is_silent_for_long(measure):
 
 
 def test_the_compiled_code_keeps_float32_input_exact():
-    """Half the precision in is converted, not computed with."""
+    """Inputs of half precision are converted first; nothing is computed in half precision."""
     x, y = noise(9, 12_000).astype(np.float32), noise(10, 12_000).astype(np.float32)
     assert cpu.stoi(x, y, 16_000) == cpu.stoi(x.astype(np.float64), y.astype(np.float64), 16_000)

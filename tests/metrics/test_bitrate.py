@@ -1,4 +1,4 @@
-"""Bitrate is what was sent over the time it stands for, and a corpus is all bits over all seconds."""
+"""Bitrate is the number of bits over the duration, and that of a corpus is all bits over all seconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four metrics read one feature and say which windows they rest on."""
+"""The four metrics read one feature and report which windows they used."""
 
 from __future__ import annotations
 

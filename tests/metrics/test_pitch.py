@@ -1,4 +1,4 @@
-"""The three metrics are what their definitions say of two pitch tracks, and what VERSA's code says of the same."""
+"""For two pitch tracks, the three metrics equal their definitions and the results of VERSA's code."""
 
 from __future__ import annotations
 

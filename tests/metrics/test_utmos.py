@@ -1,4 +1,4 @@
-"""The metric hands on the feature's score, for English unless it is asked for more."""
+"""The metric gives the feature's score, only for English unless another variant is asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RESULT = {"utmos": 4.25, "frames": 193}
 
 
 def asked(metric, language, result=RESULT):
-    """As the engine asks: the score that stands already, or that of the item."""
+    """Computes as the engine does: first checks whether the item can be measured, then scores it."""
     features = {metric.estimate_features[0]: result}
     outcome = inputs_or_score(
         metric, id="a", rate_hz=16_000, language=language, estimate_features=features, reference_features={}
@@ -34,10 +34,7 @@ def test_other_languages_are_refused_with_the_way_out(language):
     metric = build_metric("utmos")
     for score in (asked(metric, language), metric.compute([Inputs("a", 16_000, language=language)])[0]):
         assert (score.status, score.value) == ("refused", None)
-        assert score.reason == (
-            f"UTMOS22 was trained on English, and the language is '{language}'; ask for utmos[any-language] to have the "
-            "number all the same"
-        )
+        assert f"'{language}'" in score.reason and "utmos[any-language]" in score.reason
 
 
 @pytest.mark.parametrize("language", [None, "en", "zh"])

@@ -109,7 +109,7 @@ async def serving(handle):
 
 
 class Clock:
-    """Time that passes only while something sleeps."""
+    """A clock whose time passes only while something sleeps."""
 
     def __init__(self):
         self.now = 0.0
@@ -156,7 +156,7 @@ def question(text="What is said?", audio=None, wants="text", id="q1", **more):
 
 @pytest.fixture
 def kit():
-    """What the tests of this folder share: modules beside a test cannot be imported."""
+    """Helpers that the tests of this folder share, because modules beside a test cannot be imported."""
     from types import SimpleNamespace
 
     return SimpleNamespace(
@@ -173,6 +173,6 @@ def kit():
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch):
-    """No test sees a key of the person who runs it."""
+    """Hides the API keys of the person who runs the tests."""
     for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DASHSCOPE_API_KEY"):
         monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""Batches: everybody gets their own answer, however many ask, whatever fails, and however much memory there is."""
+"""Batches: every request gets its own answer, whatever the number of requests, the failures and the memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RATE = 16_000
 
 
 class Counting(BatchModel):
-    """Answers with the number of samples it heard; has room for `room_s` padded seconds, and chokes on some ids."""
+    """Answers with the number of samples it heard. It has memory for `room_s` padded seconds and fails on some ids."""
 
     def __init__(self, *, room_s=1e9, bad=(), batch_s=60.0, device="cpu", **info):
         self.info = ModelInfo("counting", **info)
@@ -88,9 +88,7 @@ def test_a_batch_holds_like_lengths_and_stays_within_its_budget():
 
 def test_nobody_waits_for_a_full_batch():
     model = Counting(batch_s=1e6)
-    begun = time.perf_counter()
-    assert ask_all(model, [request("a", 1.0)])[0].text == "16000"
-    assert time.perf_counter() - begun < 5.0  # it would wait for ever
+    assert ask_all(model, [request("a", 1.0)])[0].text == "16000"  # otherwise it would wait for ever
     assert model.batches == [["a"]]
 
 

@@ -160,10 +160,10 @@ def test_identity_changes_with_either_and_with_the_template(own):
     [
         ({"recogniser": "utmos"}, "does not transcribe"),
         ({"recogniser": "whisper-huge"}, "whisper-huge"),
-        ({"llm": "openai-speech"}, "not asked in words"),
+        ({"llm": "openai-speech"}, "does not take a conversation"),
         ({"llm": "llama-9"}, "no model called"),
-        ({"template": "what was said"}, "no {transcript}"),
-        ({"recogniser_options": {}}, "cannot hear for a cascade"),
+        ({"template": "what was said"}, "{transcript}"),
+        ({"recogniser_options": {}}, "cannot be the recogniser of the cascade"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(own, options, message):

@@ -1,4 +1,4 @@
-"""Models in workers: requests and answers as they are, in this environment and in two that are really isolated."""
+"""Models in workers: requests and answers arrive unchanged, in this environment and in two that are really isolated."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import isolated as isolated_module
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.isolated import Isolated
+from codec_bench.models.workers import environment
+from codec_bench.models.workers.environment import Environment, make_environment
+from codec_bench.models.workers.spec import read_env
 from codec_bench.types import Audio, Message, Request
-from codec_bench.workers import environment
-from codec_bench.workers.environment import Environment, make_environment
-from codec_bench.workers.spec import read_env
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="isolated workers are tested on Linux")
 
@@ -138,7 +138,7 @@ def test_what_goes_wrong_is_this_items_status(folder):
     wrong = {
         "error": ("failed", "^too noisy$"),
         "refused": ("refused", "^not in this language$"),
-        "not text": ("failed", "its text is int, not str"),
+        "not text": ("failed", "its text is int; expected str"),
         "NaN": ("failed", "10 samples that are not finite"),
         "empty audio": ("failed", "no samples"),
         "rate 0": ("failed", "sample rate is 0"),
@@ -209,7 +209,7 @@ def test_who_asks_just_as_a_worker_runs_out_of_work_is_answered(folder):
         item = isolated_module.wire.pack(isolated_module._plain(asks("usage")))
 
         async def in_a_row():
-            # Each follows the one before in the same step of the event loop, without the detour of reading a sound.
+            # Each request follows the one before in the same step of the event loop, because no sound has to be read.
             return [await model._answer(item, "text") for _ in range(4)]
 
         try:
@@ -369,7 +369,7 @@ def test_another_transformers(isolated):
 def test_a_list_that_leaves_out_what_it_needs(isolated, tmp_path):
     isolated("transformers-4")  # skips where nothing can be installed
     (tmp_path / "own.yaml").write_text("version: 1\nsummary: x\nrequirements: [requests==2.34.2]\n")
-    with pytest.raises(UserError, match=r"not whole.*urllib3"):
+    with pytest.raises(UserError, match=r"lacks packages.*urllib3"):
         make_environment(read_env(str(tmp_path / "own.yaml")))
 
 

@@ -1,4 +1,4 @@
-"""A recogniser as a model says what the feature hears, in the language that is asked for."""
+"""A recogniser used as a model answers with the feature's transcript, in the language that is asked for."""
 
 from __future__ import annotations
 

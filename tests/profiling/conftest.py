@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from multiprocessing.connection import Pipe
 from pathlib import Path
 
 import pytest
 
+from codec_bench.api.profile import profile
 from codec_bench.codecs import load_codec
 from codec_bench.data import open_source
-from codec_bench.profiling import profile
+from codec_bench.profiling import isolate
 from codec_bench.profiling.material import Material
 from codec_bench.profiling.settings import Settings
 
@@ -68,6 +70,41 @@ def profiled(tmp_path, monkeypatch):
         return profile(codec=list(names), settings=Settings(**{**SMALL, "threads": 1, **(settings or {})}), **arguments)
 
     return run
+
+
+@pytest.fixture
+def hanging(tmp_path, monkeypatch):
+    """Lets the time limit pass exactly when a codec of the assets says that it hangs, however fast the machine is.
+
+    Returns:
+        The limits that were waited for, in seconds.
+    """
+    said, limits = tmp_path / "hangs", []
+    monkeypatch.setenv("CODEC_BENCH_TEST_HANGS", str(said))
+
+    class Reader:
+        """Our end of a pipe, with that clock."""
+
+        def __init__(self, pipe):
+            self._pipe = pipe
+
+        def __getattr__(self, name):
+            return getattr(self._pipe, name)
+
+        def poll(self, limit_s):
+            limits.append(limit_s)
+            while not self._pipe.poll(0.05):
+                if said.exists() and not self._pipe.poll(0):  # what it sent before is answered first
+                    return False
+            return True
+
+    def pipe():
+        said.unlink(missing_ok=True)
+        ours, theirs = Pipe()
+        return Reader(ours), theirs
+
+    monkeypatch.setattr(isolate, "Pipe", pipe)
+    return limits
 
 
 @pytest.fixture

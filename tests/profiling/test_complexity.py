@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
-from codec_bench.profiling import NotApplicable, Settings, complexity
+from codec_bench.profiling import complexity
 from codec_bench.profiling.material import Material
+from codec_bench.profiling.settings import NotApplicable, Settings
 
 
 def network():

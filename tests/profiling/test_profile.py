@@ -1,4 +1,4 @@
-"""The whole profile: right codecs, codecs that break in every way, and what is left of the others."""
+"""The whole profile, with correct codecs and codecs that fail in every way. A failure does not affect other codecs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import time
 import pytest
 
 import codec_bench
+from codec_bench.api.profile import SCHEMA
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.profiling import SCHEMA
+from codec_bench.profiling.isolate import Hangs, converse
+from codec_bench.profiling.settings import Settings
+from codec_bench.profiling.steps import STEPS, Request
 
 
 def test_a_right_codec_has_every_number(profiled, odd, tmp_path):
@@ -23,8 +26,8 @@ def test_a_right_codec_has_every_number(profiled, odd, tmp_path):
     assert set(states.values()) == {"ok", "not applicable", "not measured"}
     assert sections["info"]["name"] == "framed" and sections["rate"]["nominal_bps"] == 2000.0
     assert sections["load"]["load_s"] > 0 and sections["load"]["memory"]["resident_bytes"] > 1e7
-    assert 0 < sections["speed"]["encode_real_time_factor"] < sections["speed"]["real_time_factor"] < 1
-    assert sections["batched"]["audio_hours_per_hour"] > 1 and sections["batched"]["items"] == 3
+    assert 0 < sections["speed"]["encode_real_time_factor"] < sections["speed"]["real_time_factor"]
+    assert sections["batched"]["audio_hours_per_hour"] > 0 and sections["batched"]["items"] == 3
     assert sections["latency"]["lookahead_samples"] == 79 and sections["streaming"]["equals_offline"]
     assert {f["check"] for f in sections["findings"]["findings"]} >= {
         "hidden delay",
@@ -71,17 +74,24 @@ def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, 
     assert found.codecs[odd("Pcm")]["rate"]["nominal_bps"] == 256000.0
 
 
-def test_a_codec_that_hangs_is_ended_in_time_and_the_next_is_measured(profiled, odd):
-    start = time.monotonic()
+def test_a_codec_that_hangs_is_ended_and_the_next_is_measured(profiled, odd, hanging):
     found = profiled(odd("Hangs"), odd("Pcm"), settings={"time_limit_s": 4.0})
-    assert time.monotonic() - start < 60
     assert found.codecs[odd("Hangs")]["contract"] == {
         "state": "failed", "reason": "it did not answer for 4 s and was ended",
     }  # fmt: skip
     assert found.codecs[odd("Pcm")]["stability"]["state"] == "ok"
+    assert set(hanging) == {4.0}
 
 
-def test_one_measurement_that_hangs_or_dies_leaves_the_others(profiled, odd):
+def test_the_limit_is_in_seconds_that_pass(files, odd, tmp_path):
+    request = Request(odd("Hangs"), files, "cpu", Settings(clip_s=0.5), tuple(STEPS))
+    begun = time.monotonic()
+    with pytest.raises(Hangs, match=r"^it did not answer for 0\.5 s and was ended$"):
+        list(converse(("codec", request), limit_s=0.5, log=tmp_path / "log"))
+    assert time.monotonic() - begun >= 0.5
+
+
+def test_one_measurement_that_hangs_or_dies_leaves_the_others(profiled, odd, hanging):
     found = profiled(odd("HangsInStreams"), odd("DiesOnSilence"), settings={"time_limit_s": 4.0})
     streams, silence = found.codecs[odd("HangsInStreams")], found.codecs[odd("DiesOnSilence")]
     assert streams["streaming"]["reason"] == "it did not answer for 4 s and was ended"
@@ -122,7 +132,7 @@ def test_a_packet_codec_gives_what_applies_and_reasons_for_the_rest(profiled):
     assert 4 <= sections["latency"]["lookahead_ms"] <= 40
 
 
-def test_no_process_is_left_behind(profiled, odd):
+def test_no_process_is_left_behind(profiled, odd, hanging):
     profiled(odd("Hangs"), settings={"time_limit_s": 2.0})
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)

@@ -28,7 +28,7 @@ def test_quality_comes_from_the_engine_and_makes_curves(profiled):
     assert again.codecs["opus-6k"]["quality"]["run"] == "quality-2"
 
 
-def test_a_codec_that_hangs_in_the_engine_does_not_take_the_others_with_it(profiled, odd):
+def test_a_codec_that_hangs_in_the_engine_does_not_take_the_others_with_it(profiled, odd, hanging):
     found = profiled(odd("HangsOnSecondUse"), "g711-ulaw", metrics="si_sdr", settings={"time_limit_s": 6.0})
     assert found.codecs[odd("HangsOnSecondUse")]["quality"]["reason"] == "it did not answer for 6 s and was ended"
     assert found.codecs["g711-ulaw"]["quality"]["metrics"]["si_sdr"]["n"] == 3

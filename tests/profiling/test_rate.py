@@ -1,4 +1,4 @@
-"""Bitrates and codebook use of codes that were made to a known distribution."""
+"""Bitrates and codebook use of codes with a known distribution."""
 
 from __future__ import annotations
 

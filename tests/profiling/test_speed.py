@@ -9,8 +9,9 @@ import pytest
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
-from codec_bench.profiling import Settings, speed
+from codec_bench.profiling import speed
 from codec_bench.profiling.material import Material
+from codec_bench.profiling.settings import Settings
 from codec_bench.profiling.steps import Measuring, Request
 
 
@@ -33,12 +34,33 @@ def slowed(odd, encode_s, decode_s, megabytes=0):
     return Slowed()
 
 
+def test_the_warming_call_does_not_count_and_the_median_does(files, odd, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(speed, "perf_counter", lambda: now[0])
+    seconds = {"encode": iter((9.0, 0.04, 0.06, 0.05)), "decode": iter((9.0, 0.02, 0.01, 0.03))}
+
+    class Timed(type(load_codec(odd("Pcm")))):
+        def encode(self, batch):
+            now[0] += next(seconds["encode"])
+            return super().encode(batch)
+
+        def decode(self, codes):
+            now[0] += next(seconds["decode"])
+            return super().decode(codes)
+
+    codec = Timed()
+    found = speed.single(codec, Material(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
+    expected = {"encode_real_time_factor": 0.1, "decode_real_time_factor": 0.04, "real_time_factor": 0.14}
+    expected |= {"fastest": 0.12, "slowest": 0.16}
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+
+
 def test_real_time_factors_are_the_seconds_that_pass(files, odd):
     codec = slowed(odd, 0.04, 0.02)
     found = speed.single(codec, Material(files, codec), Settings(clip_s=0.5, repeats=3), "cpu")
     assert found["repeats"] == 3 and found["clip_s"] == 0.5
-    # Another process may hold this one up, nothing can hurry it.
-    assert 0.08 <= found["encode_real_time_factor"] < 0.5 and 0.04 <= found["decode_real_time_factor"] < 0.4
+    # Another process may slow this one down, but nothing can make it faster.
+    assert found["encode_real_time_factor"] >= 0.08 and found["decode_real_time_factor"] >= 0.04
     assert 0.12 <= found["fastest"] <= found["real_time_factor"] <= found["slowest"]
     assert "gpu_bytes" not in found["memory"]
 

@@ -29,7 +29,7 @@ def test_what_is_lost_in_every_round_drifts(measured):
     found = measured(stability, "Quieter", reencodings=3)
     with_first = [entry["with_first"][0] for entry in found["reencoding"]]
     assert with_first[0] < 0.5 and with_first[1] <= with_first[0] + 0.05
-    assert found["reencoding"][2]["with_previous"][0] > with_first[2]  # silence settles
+    assert found["reencoding"][2]["with_previous"][0] > with_first[2]  # the codes of silence no longer change
 
 
 def test_only_the_codebook_that_carries_the_level_changes_with_it(measured):

@@ -1,10 +1,11 @@
-"""Streams against the whole signal: carried state is equal, forgotten state is not."""
+"""Streams compared with the whole signal: with carried state they are equal, without it they are not."""
 
 from __future__ import annotations
 
 import pytest
 
-from codec_bench.profiling import NotApplicable, streaming
+from codec_bench.profiling import streaming
+from codec_bench.profiling.settings import NotApplicable
 
 
 def test_carried_state_equals_offline(measured):
@@ -27,5 +28,5 @@ def test_frames_stream_to_the_last_incomplete_one(measured):
 
 
 def test_a_codec_without_streams_says_so(measured):
-    with pytest.raises(NotApplicable, match="no streaming"):
+    with pytest.raises(NotApplicable, match="cannot stream"):
         measured(streaming, "Pcm")

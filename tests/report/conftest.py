@@ -1,4 +1,4 @@
-"""A run as the engine would leave it: nine systems, thirty samples, every kind of failure, kept audio."""
+"""A run as the engine would write it: nine systems, thirty samples, every kind of failure, and kept audio."""
 
 from __future__ import annotations
 
@@ -128,6 +128,7 @@ def build_run(
     metrics=None,
     stop_after=None,
     longer_s=0.0,
+    data="synthetic voices",
 ) -> Run:
     """Writes a run through the writer that the engine uses and opens it."""
     rng = np.random.default_rng(seed)
@@ -149,7 +150,7 @@ def build_run(
         machine={"cpu": "Example CPU @ 2.0 GHz", "cores": 2, "gpu": "none"},
         started="2026-11-20T18:40:00+00:00",
         state="running",
-        data={"name": "synthetic voices", "samples": samples, "audio_s": 2.2 * samples},
+        data={"name": data, "fingerprint": f"{data} {samples} {seed}", "samples": samples, "audio_s": 2.2 * samples},
     )
     written = 0
     for n, sample in enumerate(rows):

@@ -44,8 +44,28 @@ def test_numbers_are_written_with_true_signs_and_no_negative_zero():
     assert numbers.number(-0.001, 2) == "0.00"
     assert numbers.number(0.5, 1, sign=True) == "+0.5"
     assert numbers.number(None, 2) == "–"
-    assert numbers.half_width(entry(0.5, 0.4, 0.62), 2) == "±0.11"
-    assert numbers.half_width(entry(0.5), 2) == ""
+
+
+def test_an_interval_that_is_not_symmetric_shows_its_ends():
+    assert numbers.spread(entry(0.5, 0.39, 0.61), 2) == "±0.11"
+    assert numbers.spread(entry(0.5, 0.395, 0.6), 2) == "±0.10", "the sides differ by less than a tenth"
+    assert numbers.spread(entry(1.0, 0.88, 1.67), 2) == "[0.88, 1.67]"
+    assert numbers.spread(entry(72130.0, 64000.0, 98300.0), 1, 1e-3) == "[64.0, 98.3]"
+    assert numbers.spread(entry(0.5), 2) == ""
+    assert numbers.spread({**entry(0.5, 0.39, 0.61), "note": "may be too short"}, 2) == "±0.11*"
+
+
+def test_the_notes_of_intervals_name_their_metrics():
+    noted = lambda note, low=None: {**entry(0.5, low, low and 0.6), "note": note}  # noqa: E731
+    few, short = "there are 2 units", "may be too short"
+    all_few = [("a", "wer", noted(few)), ("a", "stoi", noted(few))]
+    assert numbers.interval_notes(all_few) == ["no interval: there are 2 units"]
+    fine = entry(0.5, 0.4, 0.6)
+    one_metric = [(s, m, noted(short, 0.4) if m == "wer" else fine) for s in "ab" for m in ("wer", "stoi")]
+    assert numbers.interval_notes(one_metric) == ["* interval (wer): may be too short"]
+    one_system = [(s, m, noted(few) if s == "b" else fine) for s in "ab" for m in ("wer", "stoi")]
+    assert numbers.interval_notes(one_system) == ["no interval (of b): there are 2 units"]
+    assert numbers.interval_notes([("a", "wer", entry(None))]) == []
 
 
 def test_best_knows_the_direction():

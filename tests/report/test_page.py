@@ -1,4 +1,4 @@
-"""The page as a file: what it holds, what it leaves out, and that nothing in it can act."""
+"""The page as a file: what it contains, what it leaves out, and that no text from the data can run as code."""
 
 from __future__ import annotations
 
@@ -172,10 +172,10 @@ def test_the_sound_keeps_to_its_budget_in_whole_samples(demo_run, tmp_path, audi
     heard = len({sample for sample, _, _ in clips})
     if audio_mb:
         assert heard and spent > 0.3e6
-        assert f"{heard} of 30 samples carry their sound" in page.text
+        assert f"sound of {heard} of 30 samples" in page.text
     else:
-        assert not clips and "No sound is in this file" in page.text
-    # What is not embedded is named, with a link only where the run folder lies beneath the page.
+        assert not clips and "This file holds no sound" in page.text
+    # Audio that is not embedded is named, with a link only if the run folder is below the page's folder.
     assert len({s for s, _, _ in page.data["kept"]}) == 30 - heard
     assert all(link is None for *_, link in page.data["kept"])
 
@@ -325,3 +325,33 @@ def test_a_page_is_written_whole_or_not_at_all(demo_run, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == [target]
     with pytest.raises(ValueError, match="no run"):
         write_page([], target)
+
+
+def test_runs_over_different_data_have_columns_of_their_own(make_run, tmp_path):
+    names = ["opus-12k", "opus-24k"]
+    runs = [
+        make_run(samples=count, systems=names, metrics=["stoi", "bitrate"], audio=False, data=f"folder/{where}")
+        for where, count in (("first", 4), ("second", 12))
+    ]
+    write_page(runs, tmp_path / "page.html")
+    page = Reader(tmp_path / "page.html")
+    columns = [(column["name"], column["data"]) for column in page.data["columns"]]
+    sets = ["first, 4 samples", "second, 12 samples"]
+    assert sorted(columns) == sorted((name, data) for name in ("stoi", "bitrate") for data in sets)
+    for of_system, system in zip(page.data["summary"], page.data["systems"]):
+        held = [data for (_, data), entry in zip(columns, of_system) if entry is not None]
+        assert set(held) == {sets[system["run"]]}, "no number stands in a column of other data"
+    assert "cannot be compared" in page.text and sets[0] in page.text
+    same = [make_run(samples=4, systems=names, metrics=["stoi"], audio=False) for _ in range(2)]
+    write_page(same, tmp_path / "same.html")
+    assert [c["data"] for c in Reader(tmp_path / "same.html").data["columns"]] == [""]
+
+
+def test_systems_that_failed_are_compared_over_common_samples(demo_run, page, tmp_path):
+    """mp3-24k failed on two samples: the tables of common samples and of counted failures are on the page."""
+    assert "Over common samples" in page.text
+    assert "the best is found over the" in page.text
+    entry = summarise(demo_run)["systems"]["opus-12k"]["metrics"]["stoi"]
+    assert entry["common"]["n"] < entry["n"]
+    views = [attributes["data-view"] for _, attributes in page.tags if "data-view" in attributes]
+    assert views[:2] == ["Each system over its own samples", "Common samples"]

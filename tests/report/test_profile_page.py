@@ -149,7 +149,7 @@ def test_rows_are_numbers_or_dashes_with_reasons(facts):
     for section in made:
         for row in (*section.rows, *section.without):
             assert all(cell.reason for cell in row.cells if cell.text == "–"), row.label
-    assert "streaming step" not in rows  # of no codec
+    assert "streaming step" not in rows  # no codec has one
     assert any(
         who == "new@2, new@4, new@8, new@16" and why.endswith("no streaming way of coding")
         for who, _, why in reasons(made, list(profile["codecs"]))

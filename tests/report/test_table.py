@@ -1,17 +1,18 @@
-"""The terminal's tables: readable in the width there is, complete, and harmless whatever the data says."""
+"""Tables in the terminal: they fit its width, are complete, and show hostile texts of the data as plain text."""
 
 from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
 from codec_bench.report import numbers
-from codec_bench.report.table import comparison_table, failures_table, summary_table
-from codec_bench.stats.paired import ScoreRow, compare_scores
+from codec_bench.report.table import comparison_notes, comparison_table, failures_table, summary_table
+from codec_bench.stats.paired import ItemParts, compare_items
 from codec_bench.stats.summary import summarise
 
 
@@ -41,7 +42,7 @@ def test_every_number_is_there_whole_in_any_width(summary, width):
             column = [s["metrics"][metric] for s in summary["systems"].values()]
             factor, _ = numbers.shown_unit(entry["unit"])
             places = numbers.decimals(column, factor)
-            shown = f"{numbers.number(factor * entry['value'], places)} {numbers.half_width(entry, places, factor)}"
+            shown = f"{numbers.number(factor * entry['value'], places)} {numbers.spread(entry, places, factor)}"
             assert shown in rows, (name, metric)
 
 
@@ -115,8 +116,8 @@ def test_a_run_without_any_score_has_a_table():
 
 def test_a_comparison_shows_the_difference_and_who_won(rng):
     a = rng.random(50)
-    rows = [[ScoreRow(f"s{n:02d}", v, v, 1.0) for n, v in enumerate(values)] for values in (a, a + 0.1)]
-    clear = compare_scores(rows[0], rows[1][:40], metric="stoi", higher_is_better=True, seed=1)
+    rows = [[ItemParts(f"s{n:02d}", v, (v, 1.0)) for n, v in enumerate(values)] for values in (a, a + 0.1)]
+    clear = compare_items(rows[0], rows[1][:40], metric="stoi", higher_is_better=True, seed=1)
     text = render(comparison_table([clear], name_a="opus-6k", name_b="opus-12k"), 140)
     line = next(line for line in text.splitlines() if "stoi" in line)
     assert "−0.1" in line
@@ -124,6 +125,19 @@ def test_a_comparison_shows_the_difference_and_who_won(rng):
     assert "<0.001" in line
     assert "10 left out" in text
     assert "opus-12k" in text
-    none = compare_scores([], [], metric="stoi", higher_is_better=True, seed=1)
+    assert comparison_notes([clear]) == []
+    none = compare_items([], [], metric="stoi", higher_is_better=True, seed=1)
     assert "–" in render(comparison_table([none]))
-    assert np.isclose(clear.difference, -0.1)
+    assert comparison_notes([none]) == ["one of the two has no value"]
+    assert comparison_notes([clear, none]) == ["stoi: one of the two has no value"]
+    assert np.isclose(clear.test.difference, -0.1)
+
+
+def test_a_comparison_names_units_and_the_adjusted_p():
+    items = [
+        [ItemParts(f"s{n}", v, (v, 1.0)) for n, v in enumerate(values)] for values in ([6000.0] * 8, [12000.0] * 8)
+    ]
+    found = compare_items(*items, metric="bitrate", unit="bit/s", higher_is_better=False, seed=0)
+    text = render(comparison_table([replace(found, p_holm=0.25)], adjusted=True), 160)
+    assert "bitrate kbps" in text and "−6.00" in text and "0.250" in text and "p (Holm)" in text
+    assert "p (Holm)" not in render(comparison_table([found]), 160)

@@ -1,4 +1,4 @@
-"""The delta rate of curves that are known exactly, against an integral by other means, and what it refuses."""
+"""The delta rate of exactly known curves, compared with an integral computed in another way, and refused inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One metric seen closer: laws of its parts, and sacreBLEU and a bootstrap of the test's own beside the folds."""
+"""The breakdown of one metric: laws of its parts, and a comparison with sacreBLEU and with a bootstrap of the test."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from codec_bench.metrics.answers import Answer, load_answer_metric
+from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
 from codec_bench.stats.breakdown import MAX_SUBSETS, Parts, answers_of, folded, parts_of, subsets_of
 from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.intervals import too_few
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.record import ItemRecord, Run
@@ -120,20 +121,20 @@ def test_failures_counted_are_as_good_as_wrong_answers(tmp_path, sentences, metr
 def test_failures_whose_worst_nobody_knows_are_told(tmp_path):
     rows = {"a": Score.ok(1.0, "p"), "b": lost([0.0, 1.0]), "c": lost(None, "failed"), "d": lost(None, "undefined")}
     counting = parts_of(write_run(tmp_path, rows), "model", "m", "mean").counting_failures()
-    assert counting == {"value": 0.5, "n": 2, "uncounted": 2}
+    assert counting == {"value": 0.5, "n": 2, "uncounted": 1}, "an undefined score is no failure"
 
 
 def test_where_everything_failed_the_value_is_the_worst(tmp_path):
     rows = {"a": lost([0.0, 1.0]), "b": lost([0.0, 1.0], "failed")}
     parts = parts_of(write_run(tmp_path, rows), "model", "m", "mean")
-    assert parts.value is None and parts.interval(0) is None
+    assert parts.value is None and parts.interval.ends is None
     assert parts.counting_failures() == {"value": 0.0, "n": 2, "uncounted": 0}
 
 
 @pytest.mark.parametrize("aggregate", ["mean", "ratio", "bleu"])
 def test_a_run_in_which_nothing_can_count_has_no_value(tmp_path, aggregate):
     parts = parts_of(write_run(tmp_path, {"a": lost(None), "b": lost(None)}, aggregate), "model", "m", aggregate)
-    assert parts.value is None and parts.interval(0) is None
+    assert parts.value is None and parts.interval.ends is None
     assert parts.counting_failures() == {"value": None, "n": 0, "uncounted": 2}
 
 
@@ -144,26 +145,24 @@ def test_every_answer_of_a_corpus_metric_failed(tmp_path):
     assert parts.counting_failures() == {"value": 0.0, "n": 2, "uncounted": 0}
 
 
-def test_bleu_is_sacrebleus_and_its_interval_that_of_a_bootstrap_of_sentences(tmp_path, sentences):
+def test_bleu_is_sacrebleus_and_its_interval_a_jackknife_of_sentences(tmp_path, sentences):
     import sacrebleu
+    from scipy.stats import t as student
 
     parts = parts_of(write_run(tmp_path, bleu_rows(sentences), "bleu"), "model", "m", "bleu")
     said, expected = [s for s, _ in sentences], [r for _, r in sentences]
     value = sacrebleu.corpus_bleu(said, [expected]).score
     assert parts.value == pytest.approx(value, rel=1e-12)
 
-    # An independent bootstrap: whole sentences drawn with numpy's generator, each resample scored by sacreBLEU itself.
-    draws = np.random.default_rng(7)
-    values = []
-    for _ in range(600):
-        chosen = draws.integers(0, len(said), len(said))
-        values.append(sacrebleu.corpus_bleu([said[k] for k in chosen], [[expected[k] for k in chosen]]).score)
-    low, high = np.quantile(values, [0.025, 0.975])
-    interval = parts.interval(3)
-    assert interval.units == 60 and interval.low < parts.value < interval.high
-    # Each end of a percentile interval of 600 to 1,000 draws scatters by about 8 % of its length: twice both.
-    assert interval.low == pytest.approx(low, abs=0.25 * (high - low))
-    assert interval.high == pytest.approx(high, abs=0.25 * (high - low))
+    # An independent jackknife: sacreBLEU itself scores the corpus without each sentence.
+    left = [
+        sacrebleu.corpus_bleu(said[:k] + said[k + 1 :], [expected[:k] + expected[k + 1 :]]).score
+        for k in range(len(said))
+    ]
+    reach = student.ppf(0.975, 59) * np.sqrt(59 / 60 * np.square(np.array(left) - value).sum())
+    found = parts.interval
+    assert found.units == 60
+    assert found.ends == pytest.approx([value - reach, value + reach], rel=1e-9)
 
 
 def test_a_mean_has_the_interval_of_scipy(tmp_path, rng):
@@ -171,13 +170,9 @@ def test_a_mean_has_the_interval_of_scipy(tmp_path, rng):
 
     values = rng.normal(3, 1, 200)
     rows = {f"q{n:03d}": Score.ok(v, "p") for n, v in enumerate(values)}
-    interval = parts_of(write_run(tmp_path, rows), "model", "m", "mean").interval(0)
-    theirs = scipy.stats.bootstrap(
-        (values,), np.mean, method="percentile", n_resamples=4000, rng=rng
-    ).confidence_interval
-    length = theirs.high - theirs.low
-    assert interval.low == pytest.approx(theirs.low, abs=0.2 * length)
-    assert interval.high == pytest.approx(theirs.high, abs=0.2 * length)
+    theirs = scipy.stats.ttest_1samp(values, 0).confidence_interval()
+    found = parts_of(write_run(tmp_path, rows), "model", "m", "mean").interval
+    assert found.ends == pytest.approx([theirs.low, theirs.high], rel=1e-12)
 
 
 @pytest.mark.parametrize("aggregate", ["ratio", "bleu"])
@@ -189,8 +184,7 @@ def test_the_order_in_which_answers_came_does_not_matter(tmp_path, rates, senten
     one, two, three = (parts_of(run, "model", "m", aggregate) for run in (straight, mixed, renumbered))
     assert one.value == two.value == three.value
     assert one.counting_failures() == two.counting_failures() == three.counting_failures()
-    assert one.interval(5) == two.interval(5) == three.interval(5)
-    assert one.interval(5) != one.interval(6), "the seed is heard"
+    assert one.interval == two.interval == three.interval
 
 
 def test_subsets_partition_the_whole(tmp_path, rates):
@@ -199,7 +193,7 @@ def test_subsets_partition_the_whole(tmp_path, rates):
     columns = subsets_of(run)
     assert set(columns) == {"level", "odd"}, "one language for all says nothing more"
     parts = parts_of(run, "model", "m", "ratio")
-    rows = parts.by_subset(columns, 0)
+    rows = parts.by_subset(columns)
     at = dict(zip(parts.numbers, parts.sums))
     for column, values in columns.items():
         assert sorted(itertools.chain(*values.values())) == list(range(40))
@@ -226,8 +220,8 @@ def test_languages_are_subsets_where_there_are_several(tmp_path):
     run = write_run(tmp_path, rows, languages={"a": "en", "b": "zh", "c": "zh"})
     entry = summarise(run)["systems"]["model"]["metrics"]["m"]
     assert entry["subsets"]["language"] == {
-        "en": {"value": 1.0, "ci95": None, "n": 1, "failed": 0},
-        "zh": {"value": 3.0, "ci95": None, "n": 1, "failed": 1},
+        "en": {"value": 1.0, "ci95": None, "note": too_few(1, 3, "an interval"), "n": 1, "failed": 0},
+        "zh": {"value": 3.0, "ci95": None, "note": too_few(1, 3, "an interval"), "n": 1, "failed": 1},
     }
     assert entry["counting_failures"] == {"value": pytest.approx(4 / 3), "n": 3, "uncounted": 0}
     assert (entry["value"], entry["n"], entry["failed"], entry["missing"]) == (2.0, 2, 1, {"unparsed": 1})
@@ -241,9 +235,9 @@ def test_a_column_of_names_is_no_subset(tmp_path):
 
 def test_a_subset_in_which_all_failed_has_no_value():
     parts = Parts([0], np.asarray([[1.0, 1.0]]), [""], {}, FOLDS["bleu"], {"failed": 1})
-    empty = parts.by_subset({"x": {"none": [1], "nobody": []}}, 0)["x"]
-    assert empty["none"] == {"value": None, "ci95": None, "n": 0, "failed": 1}
-    assert empty["nobody"] == {"value": None, "ci95": None, "n": 0, "failed": 0}
+    empty = parts.by_subset({"x": {"none": [1], "nobody": []}})["x"]
+    assert empty["none"] == {"value": None, "ci95": None, "note": "there is no value", "n": 0, "failed": 1}
+    assert empty["nobody"] == {"value": None, "ci95": None, "note": "there is no value", "n": 0, "failed": 0}
 
 
 def answered(folder, *answers):

@@ -1,4 +1,4 @@
-"""Laws of the entropies, SciPy as their oracle, and counts that add."""
+"""Entropies obey their laws and equal SciPy's, and counts can be added."""
 
 from __future__ import annotations
 

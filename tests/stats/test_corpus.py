@@ -1,4 +1,4 @@
-"""Folds of summed counts: the same for one set as for many resamples at once."""
+"""Corpus values from summed counts are the same for one set as for many resamples at once."""
 
 from __future__ import annotations
 

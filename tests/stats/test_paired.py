@@ -1,4 +1,4 @@
-"""Paired comparisons against SciPy, against theory, and against laws."""
+"""Paired comparisons against SciPy's permutation test, against theory, and against laws."""
 
 from __future__ import annotations
 
@@ -8,143 +8,192 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from codec_bench.stats import ScoreRow, compare_scores, paired_bootstrap, sign_test
+from codec_bench import paired_test
+from codec_bench.errors import UserError
+from codec_bench.stats import ItemParts, compare_items, holm
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.intervals import SHORT, ratios
+from codec_bench.stats.paired import DISAGREE, DRAWS, paired_parts
 
 
-def paired(a, b, **options):
-    return paired_bootstrap(a, np.ones_like(a), b, np.ones_like(b), **{"seed": 1, **options})
+def test_a_mean_difference_has_the_interval_of_the_t_test(rng):
+    a = rng.normal(0.1, 1, 30)
+    b = a + rng.normal(0.05, 0.3, 30)
+    theirs = stats.ttest_rel(a, b).confidence_interval()
+    ours = paired_test(a, b)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-10)
+    assert ours.difference == pytest.approx(a.mean() - b.mean(), rel=1e-12)
 
 
-def test_the_interval_of_a_mean_difference_agrees_with_scipy(rng):
-    a = rng.normal(0.1, 1, 200)
-    b = a + rng.normal(0.05, 0.3, 200)
-    oracle = stats.bootstrap((a - b,), np.mean, n_resamples=40_000, method="percentile", rng=np.random.default_rng(0))
-    ours = paired(a, b, resamples=40_000)
-    tolerance = 0.03 * (oracle.confidence_interval.high - oracle.confidence_interval.low)
-    assert ours.interval.low == pytest.approx(oracle.confidence_interval.low, abs=tolerance)
-    assert ours.interval.high == pytest.approx(oracle.confidence_interval.high, abs=tolerance)
-    assert ours.difference == pytest.approx(a.mean() - b.mean())
+@pytest.mark.parametrize("units", [6, 9, 12])
+def test_p_of_few_units_is_scipys_exact_permutation_test(rng, units):
+    a, b = rng.normal(size=units), rng.normal(0.5, 1, units)
+    theirs = stats.permutation_test(
+        (a, b), lambda x, y, axis: (x - y).mean(axis), permutation_type="samples", vectorized=True, n_resamples=np.inf
+    )
+    assert paired_test(a, b).p == pytest.approx(theirs.pvalue, rel=1e-12)
 
 
-def test_p_agrees_with_the_t_test(rng):
-    # For the mean of many items the bootstrap's p and the paired t test's p are the same number.
-    for shift in (0.0, 0.02, 0.04, 0.06):
-        a = rng.normal(0, 1, 500)
-        b = a + shift + rng.normal(0, 0.3, 500)
-        expected = stats.ttest_rel(a, b).pvalue
-        assert paired(a, b, resamples=20_000).p == pytest.approx(expected, abs=0.02)
+def test_p_of_many_units_is_scipys_sampled_one(rng):
+    a, b = rng.normal(size=60), rng.normal(0.25, 1, 60)
+    theirs = stats.permutation_test(
+        (a, b), lambda x, y, axis: (x - y).mean(axis), permutation_type="samples", vectorized=True, n_resamples=20_000,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    # Random exchanges end once 400 were as large, so p is known to about 5 %; four times that.
+    assert paired_test(a, b).p == pytest.approx(theirs.pvalue, rel=0.2)
+    # More units than are exchanged one by one: several are exchanged together, and the t test is the oracle.
+    a = rng.normal(size=20_000)
+    b = a + rng.normal(0.004, 0.3, 20_000)
+    assert paired_test(a, b).p == pytest.approx(stats.ttest_rel(a, b).pvalue, abs=0.02)
 
 
-def test_p_is_level_where_nothing_differs(rng):
-    found = []
-    for trial in range(300):
-        a = rng.normal(0, 1, 60)
-        found.append(paired(a, a + rng.normal(0, 0.2, 60), seed=trial, resamples=400).p)
-    # A fair p is uniform; a bootstrap of 60 items is a little too sure.
-    assert stats.kstest(found, "uniform").statistic < 0.12
-    assert 0.02 < np.mean(np.array(found) < 0.05) < 0.11
+def test_a_ratio_is_exchanged_whole_by_hand(rng):
+    """Errors and words of a unit move together. Here the two systems even have other denominators."""
+    a = np.stack([rng.poisson(3, 7), rng.integers(5, 20, 7)], axis=1).astype(float)
+    b = np.stack([rng.poisson(5, 7), rng.integers(5, 20, 7)], axis=1).astype(float)
+    seen = abs(float(ratios(a.sum(0)) - ratios(b.sum(0))))
+    reached = 0
+    for which in range(2**7):
+        swap = np.array([which >> k & 1 for k in range(7)], bool)[:, None]
+        one, other = np.where(swap, b, a), np.where(swap, a, b)
+        reached += abs(float(ratios(one.sum(0)) - ratios(other.sum(0)))) >= seen - 1e-12
+    assert paired_parts(ratios, a, b, None, seed=0).p == reached / 2**7
+
+
+def test_a_fold_is_exchanged_too(rng):
+    words = rng.integers(5, 20, 10).astype(float)
+    counts = np.stack(
+        [words, words, *(rng.integers(1, 5, 10) for _ in range(4)), *(words - k for k in range(4))], axis=1
+    )
+    result = paired_parts(FOLDS["bleu"], counts, counts, None, seed=0)
+    assert (result.difference, result.p) == (0.0, 1.0)
+    worse = counts.copy()
+    worse[:, 2:6] = 0
+    result = paired_parts(FOLDS["bleu"], counts, worse, None, seed=0)
+    assert result.difference > 0 and result.p == 2 / 2**10
+
+
+def test_p_is_never_smaller_than_the_units_can_show(rng):
+    for units in (6, 8, 12):
+        assert paired_test(np.ones(units), np.zeros(units)).p == 2 / 2**units
+    assert paired_test(rng.normal(5, 0.1, 100), np.zeros(100)).p == 1 / (1 + DRAWS)
 
 
 def test_pairing_sees_what_separate_intervals_do_not(rng):
     a = rng.normal(0, 1, 300)
     b = a + 0.05 + rng.normal(0, 0.1, 300)
-    result = paired(a, b)
-    assert result.p < 0.01 and result.interval.high < 0
-    assert paired(a, rng.permutation(b)).p > 0.05
+    result = paired_test(a, b)
+    assert result.p < 0.01 and result.high < 0
+    assert paired_test(a, rng.permutation(b)).p > 0.05
 
 
 def test_corpus_ratios_are_compared_and_not_the_means_of_items():
-    errors_a, words_a = np.array([1.0, 0.0, 3.0]), np.array([2.0, 10.0, 4.0])
-    errors_b, words_b = np.array([0.0, 2.0, 3.0]), np.array([2.0, 10.0, 4.0])
-    result = paired_bootstrap(errors_a, words_a, errors_b, words_b, seed=0)
-    assert (result.value_a, result.value_b, result.difference) == (4 / 16, 5 / 16, -1 / 16)
+    result = paired_test([1.0, 0.0, 3.0], [0.0, 2.0, 3.0], denominators=[2.0, 10.0, 4.0])
+    assert result.difference == -1 / 16
 
 
 def test_swapping_mirrors(rng):
     a, b = rng.normal(0, 1, 50), rng.normal(0.2, 1, 50)
-    one, other = paired(a, b), paired(b, a)
+    one, other = paired_test(a, b), paired_test(b, a)
     assert one.p == other.p and one.difference == -other.difference
-    assert (one.interval.low, one.interval.high) == pytest.approx((-other.interval.high, -other.interval.low))
+    assert (one.low, one.high) == pytest.approx((-other.high, -other.low))
 
 
 def test_equal_systems_do_not_differ(rng):
     a = rng.normal(size=30)
-    result = paired(a, a)
-    assert (result.difference, result.p, result.interval.low, result.interval.high) == (0.0, 1.0, 0.0, 0.0)
-
-
-def test_p_never_claims_more_than_its_resamples(rng):
-    a = rng.normal(0, 0.1, 100)
-    assert paired(a, a - 5, resamples=999).p == 2 / 1000
+    result = paired_test(a, a)
+    assert (result.difference, result.p, result.low, result.high, result.note) == (0.0, 1.0, 0.0, 0.0, None)
 
 
 def test_clusters_make_it_less_sure(rng):
     codes = np.repeat(np.arange(10), 20)
     a = rng.normal(size=200)
     b = a + rng.normal(0.1, 0.3, 10)[codes] + rng.normal(0, 0.05, 200)
-    alone, clustered = paired(a, b), paired(a, b, clusters=codes)
-    width = lambda result: result.interval.high - result.interval.low  # noqa: E731
-    assert width(clustered) > 2 * width(alone)
-    assert clustered.interval.units == 10
+    alone, clustered = paired_test(a, b), paired_test(a, b, clusters=codes)
+    assert clustered.high - clustered.low > 2 * (alone.high - alone.low)
+    assert clustered.units == 10 and clustered.detectable > 2 * alone.detectable
 
 
-def test_too_little_for_an_interval():
-    assert paired(np.ones(1), np.zeros(1)) == paired(np.ones(1), np.zeros(1), seed=2)
-    assert paired(np.ones(1), np.zeros(1)).interval is None and paired(np.ones(1), np.zeros(1)).p is None
-    empty = paired(np.ones(0), np.zeros(0))
-    assert (empty.value_a, empty.difference, empty.interval) == (None, None, None)
-    with pytest.raises(ValueError, match="A has 1 items and B has 2"):
-        paired(np.ones(1), np.ones(2))
+@pytest.mark.parametrize("units", [0, 1, 2, 3, 5, 6])
+def test_what_few_units_can_say(units):
+    result = paired_test(np.arange(units) + 1.0, np.arange(units) ** 1.5)
+    assert (result.low is None) == (units < 3) and (result.p is None) == (units < 6)
+    if units < 6:
+        assert result.note and ("no value" in result.note or "needs at least" in result.note)
+    speakers = [f"s{k}" for k in range(units) for _ in range(10)]
+    clustered = paired_test(np.arange(10.0 * units), np.sqrt(np.arange(10.0 * units)), clusters=speakers)
+    assert (clustered.low is None, clustered.p is None, clustered.units) == (units < 3, units < 6, units)
 
 
-@pytest.mark.parametrize(("wins", "losses"), [(0, 1), (1, 1), (3, 9), (9, 3), (0, 40), (500, 520), (498_000, 502_000)])
-def test_the_sign_test_is_scipys_binomial_test(wins, losses):
-    a = np.concatenate([np.ones(wins), -np.ones(losses), np.zeros(5)])
-    test = sign_test(a, np.zeros_like(a))
-    assert (test.wins, test.losses, test.ties) == (wins, losses, 5)
-    assert test.p == pytest.approx(stats.binomtest(wins, wins + losses).pvalue, rel=1e-9)
+def test_interval_and_p_that_disagree_say_so():
+    # Five large wins and one small loss: every exchange counts, while t sees a large spread.
+    found = {paired_test(np.array([4, 5, 6, 5, 4, x]), np.zeros(6)).note for x in np.linspace(-6, 6, 25)}
+    assert found == {None, DISAGREE}
 
 
-def test_the_sign_test_knows_the_direction():
-    a, b = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 3.0, 3.0, 1.0])
-    assert (sign_test(a, b).wins, sign_test(a, b).losses) == (1, 2)
-    assert (sign_test(a, b, higher_is_better=False).wins, sign_test(a, b, higher_is_better=False).losses) == (2, 1)
-    assert sign_test(a, a).p == 1.0 and sign_test(a, a).ties == 4
-    with pytest.raises(ValueError, match="same items"):
-        sign_test(a, b[:2])
+def test_the_detectable_difference_is_found_in_four_of_five(rng):
+    pilots = [paired_test(rng.normal(0, 1, 40), rng.normal(0, 1, 40)).detectable for _ in range(100)]
+    wanted, found = np.mean(pilots), 0
+    for _ in range(400):
+        a, b = rng.normal(0, 1, 40), rng.normal(0, 1, 40)
+        result = paired_test(a + wanted, b)
+        found += result.low > 0
+    assert abs(found / 400 - 0.8) < 4 * np.sqrt(0.8 * 0.2 / 400)
 
 
-def rows(values, **changes):
-    return [ScoreRow(f"u{i:02d}", v, v and 10 * v, v and 10.0, f"s{i % 4}") for i, v in enumerate(values)]
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1, 2], [1, 2, 3]), "a has 2 values and b has 3"),
+        (([1, 2, float("nan")], [1, 2, 3]), r"a\[2\] is nan"),
+        (([1, 2, 3], [1, 2, float("inf")]), r"b\[2\] is inf"),
+    ],
+)
+def test_wrong_input_is_named(arguments, message):
+    with pytest.raises(UserError, match=message):
+        paired_test(*arguments)
+    with pytest.raises(UserError, match="2 clusters for 3"):
+        paired_test([1, 2, 3], [1, 2, 3], clusters=["a", "b"])
+
+
+def test_holms_adjustment_by_hand():
+    # The published example of four tests: 0.005 x 4, 0.01 x 3, 0.03 x 2, and 0.04, which may not fall below the one before.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, None, 0.9]) == [1.0, None, 1.0]
+    assert holm([]) == []
+
+
+def rows(values):
+    return [ItemParts(f"u{i:02d}", v, None if v is None else (10 * v, 10.0), f"s{i % 4}") for i, v in enumerate(values)]
 
 
 def test_only_items_with_both_numbers_are_compared():
     a = rows([0.5, None, 0.25, 0.75, 1.0])
-    b = [*rows([0.25, 0.5, 0.25, None]), ScoreRow("only b", 0.1, 1.0, 10.0)]
-    result = compare_scores(a, b, metric="wer", higher_is_better=False, seed=0)
+    b = [*rows([0.25, 0.5, 0.25, None]), ItemParts("only b", 0.1, (1.0, 10.0))]
+    result = compare_items(a, b, metric="wer", higher_is_better=False, seed=0)
     assert (result.metric, result.pairs, result.dropped) == ("wer", 2, 4)
-    assert (result.value_a, result.value_b, result.difference) == (0.375, 0.25, 0.125)
+    assert (result.value_a, result.value_b, result.test.difference) == (0.375, 0.25, 0.125)
     assert (result.wins, result.losses, result.ties) == (0, 1, 1)
-    assert result.p_sign == stats.binomtest(0, 1).pvalue
 
 
 def test_the_order_of_the_rows_does_not_matter(rng):
     a, b = rows(rng.uniform(0.1, 1, 40).tolist()), rows(rng.uniform(0.1, 1, 40).tolist())
-    first = compare_scores(a, b, metric="m", higher_is_better=True, seed=3)
-    assert first.interval.units == 4
+    first = compare_items(a, b, metric="m", higher_is_better=True, seed=3)
+    assert first.test.units == 4
     for _ in range(3):
         random.Random(1).shuffle(a)
         random.Random(2).shuffle(b)
-        assert compare_scores(a, b, metric="m", higher_is_better=True, seed=3) == first
+        assert compare_items(a, b, metric="m", higher_is_better=True, seed=3) == first
 
 
 def test_nothing_in_common_has_no_value():
-    result = compare_scores(rows([0.5]), [], metric="m", higher_is_better=True, seed=0)
-    assert (result.pairs, result.dropped, result.value_a, result.interval, result.p_bootstrap) == (
+    result = compare_items(rows([0.5]), [], metric="m", higher_is_better=True, seed=0)
+    assert (result.pairs, result.dropped, result.value_a, result.test.difference, result.test.p) == (
         0,
         1,
         None,
         None,
         None,
     )
-    assert result.p_sign == 1.0
+    assert "no value" in result.test.note and SHORT not in result.test.note

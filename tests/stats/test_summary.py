@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+import codec_bench
 from codec_bench.stats.summary import MAX_REASONS, summarise
 from codec_bench.store.record import ItemRecord, Run
 from codec_bench.store.writer import RunWriter
@@ -24,7 +25,7 @@ def write_run(folder, rows, systems=("codec",), speakers=None, **meta) -> Run:
     ids = list(dict.fromkeys(i for items in rows.values() for i in items))
     writer = RunWriter(folder, {"of": "a test"})
     writer.begin({name: {} for name in systems}, FACTS, [Sample(i, None, speaker=(speakers or {}).get(i)) for i in ids])
-    writer.set_meta(config={"seed": 3}, **meta)
+    writer.set_meta(**{"config": {"seed": 3}, **meta})
     for system, items in rows.items():
         for i, scores in items.items():
             lost = isinstance(scores, str)
@@ -102,20 +103,17 @@ def test_values_are_those_computed_by_hand(tmp_path):
     assert codec["timing"] == {"times_real_time": 12.0}
 
 
-def test_the_interval_is_the_percentile_bootstrap_of_scipy(tmp_path, rng):
-    from scipy.stats import bootstrap
-
+def test_the_interval_is_that_of_the_public_function(tmp_path, rng):
     wrong, words = rng.poisson(1.2, 80).astype(float), rng.integers(4, 14, 80).astype(float)
     rows = {"codec": {f"s{n:02d}": {"wer": errors(w, m)} for n, (w, m) in enumerate(zip(wrong, words))}}
-    low, high = summarise(write_run(tmp_path / "run", rows))["systems"]["codec"]["metrics"]["wer"]["ci95"]
-    ratio = lambda a, b, axis=-1: a.sum(axis) / b.sum(axis)  # noqa: E731
-    oracle = bootstrap((wrong, words), ratio, paired=True, method="percentile", n_resamples=20_000, rng=1)
-    width = oracle.confidence_interval.high - oracle.confidence_interval.low
-    assert low == pytest.approx(oracle.confidence_interval.low, abs=0.12 * width)
-    assert high == pytest.approx(oracle.confidence_interval.high, abs=0.12 * width)
+    entry = summarise(write_run(tmp_path / "run", rows))["systems"]["codec"]["metrics"]["wer"]
+    public = codec_bench.interval(wrong, denominators=words)
+    assert entry["ci95"] == [public.low, public.high]
+    assert (entry["note"], entry["units"]) == (public.note, 80)
+    assert "may be too short" in entry["note"]
 
 
-def test_speakers_are_drawn_whole(tmp_path, rng):
+def test_speakers_are_the_units(tmp_path, rng):
     # Ten speakers that differ, whose utterances hardly do: what is not known is the speakers' mean.
     means = np.repeat(rng.normal(0.8, 0.1, 10), 12)
     ids = [f"s{n:03d}" for n in range(120)]
@@ -129,10 +127,16 @@ def test_speakers_are_drawn_whole(tmp_path, rng):
         return high - low
 
     by_speaker, by_item = width("known", known), width("unknown", None)
-    assert by_speaker == pytest.approx(2 * 1.96 * means[::12].std() / np.sqrt(10), rel=0.15)
+    assert by_speaker == pytest.approx(2 * 2.262 * means[::12].std(ddof=1) / np.sqrt(10), rel=0.02)
     assert by_item == pytest.approx(2 * 1.96 * means.std() / np.sqrt(120), rel=0.15)
-    # One speaker alone is no cluster to draw from: the interval is then over the utterances.
-    assert width("alone", dict.fromkeys(ids, "one")) == by_item
+    # Of one or two speakers nothing is known of how speakers differ.
+    for count in (1, 2):
+        few = {i: f"speaker {n % count}" for n, i in enumerate(ids)}
+        entry = summarise(write_run(tmp_path / f"few {count}", rows, speakers=few))["systems"]["codec"]["metrics"][
+            "stoi"
+        ]
+        assert entry["ci95"] is None and entry["value"] is not None and entry["units"] == count
+        assert "needs at least 3" in entry["note"]
 
 
 def test_the_order_of_the_samples_changes_nothing(tmp_path, rng):
@@ -167,7 +171,59 @@ def test_a_score_that_is_not_in_the_record_is_said(tmp_path):
     rows = {"codec": {"a": {"wer": errors(0, 3), "stoi": Score.ok(1.0, "p")}, "b": {"wer": errors(1, 3)}}}
     summary = summarise(write_run(tmp_path / "run", rows))
     assert summary["systems"]["codec"]["metrics"]["stoi"]["missing"] == {"not_scored": 1}
-    assert summary["failures"]["scores"] == 1 + 2  # nor was any bitrate
+    assert summary["failures"]["scores"] == 1 + 2  # two items have no bitrate either
+
+
+def test_items_without_an_estimate_are_counted_once_whether_scored_or_not(tmp_path):
+    """Of five items one is scored, two lost their scores, and two had no estimate, of which one has a score that says so."""
+    writer = RunWriter(tmp_path / "run", {})
+    writer.begin({"codec": {}}, {"stoi": FACTS["stoi"]}, [Sample(i, None) for i in "abcde"])
+    failed = Score.failed("there is no estimate", "p")
+    for number, (i, status, scores) in enumerate(
+        (
+            ("a", "ok", {"stoi": Score.ok(0.5, "p")}),
+            ("b", "ok", {}),
+            ("c", "failed", {"stoi": failed}),
+            ("d", "failed", {}),
+            ("e", "ok", {}),
+        )
+    ):
+        writer.write([(number, ItemRecord("codec", i, status, None if status == "ok" else "gave up", scores))])
+    writer.close()
+    summary = summarise(Run(tmp_path / "run"))
+    entry = summary["systems"]["codec"]["metrics"]["stoi"]
+    assert (entry["n"], entry["failed"], entry["missing"]) == (1, 4, {"no_estimate": 2, "not_scored": 2})
+    assert list(entry["missing"]) == ["no_estimate", "not_scored"]
+    assert (summary["failures"]["items"], summary["failures"]["scores"]) == (2, 2)
+    assert [(r["metric"], r["status"], r["count"]) for r in summary["failures"]["reasons"]] == [
+        (None, "failed", 2), ("stoi", "not_scored", 2),
+    ]  # fmt: skip
+
+
+def test_systems_are_compared_over_the_samples_that_all_have(tmp_path):
+    stoi = lambda value: {"stoi": Score.ok(value, "p")}  # noqa: E731
+    rows = {
+        "careful": {f"s{n}": stoi(0.9 if n < 4 else 0.1) for n in range(6)},
+        "fails on hard ones": {f"s{n}": stoi(0.8) if n < 4 else "gave up" for n in range(6)},
+        "never works": {f"s{n}": "no device" for n in range(6)},
+    }
+    systems = summarise(write_run(tmp_path / "run", rows, systems=rows))["systems"]
+    careful, fails, never = (systems[name]["metrics"]["stoi"] for name in rows)
+    assert careful["value"] < fails["value"], "over its own samples the system that fails looks better"
+    assert careful["common"]["value"] == pytest.approx(0.9) and careful["common"]["n"] == 4
+    assert fails["common"] is None, "it has the common samples and no others"
+    assert never["common"] is None
+    apart = {"a": {"s0": stoi(0.5), "s1": "lost"}, "b": {"s0": "lost", "s1": stoi(0.6)}}
+    for system in summarise(write_run(tmp_path / "apart", apart, systems=apart))["systems"].values():
+        assert system["metrics"]["stoi"]["common"]["n"] == 0 and system["metrics"]["stoi"]["common"]["value"] is None
+
+
+def test_failures_count_as_what_the_record_says(tmp_path):
+    failed = Score.failed("gave up", "p").counting_wrong(Score.ok(-1.0, "p"))
+    rows = {"codec": {"a": {"stoi": Score.ok(0.8, "p")}, "b": {"stoi": failed}, "c": {"stoi": Score.failed("x", "p")}}}
+    entry = summarise(write_run(tmp_path / "run", rows))["systems"]["codec"]["metrics"]["stoi"]
+    assert (entry["value"], entry["n"]) == (0.8, 1)
+    assert entry["counting_failures"] == {"value": pytest.approx(-0.1), "n": 2, "uncounted": 1}
 
 
 def test_reasons_are_grouped_and_complete(tmp_path, mixed_rows):
@@ -180,7 +236,7 @@ def test_reasons_are_grouped_and_complete(tmp_path, mixed_rows):
     for status in ("undefined", "failed", "refused", "unparsed"):
         counted = sum(r["count"] for r in failures["reasons"] if r["metric"] and r["status"] == status)
         assert counted == sum(s.status == status for s in scores)
-    # What is undefined or refused did not fail.
+    # Undefined and refused scores are not failures.
     assert failures["scores"] == sum(s.status in ("failed", "unparsed") for s in scores)
     for row in failures["reasons"]:
         said = mixed_rows[row["system"]][row["example"]]
@@ -203,7 +259,7 @@ def test_a_hostile_reason_is_kept_as_text(tmp_path):
     (row,) = summarise(write_run(tmp_path / "run", rows))["failures"]["reasons"]
     assert row["count"] == 2
     assert row["reason"].startswith("� </script>")
-    assert len(row["reason"]) <= 500
+    assert len(row["reason"]) == 500
 
 
 def test_endless_reasons_do_not_grow_the_summary(tmp_path):
@@ -211,13 +267,23 @@ def test_endless_reasons_do_not_grow_the_summary(tmp_path):
     word = lambda n: "".join(letters[int(d)] for d in str(n))  # noqa: E731
     rows = {
         "codec": {
-            f"s{n:04d}": {m: Score.failed(f"broke as {word(n)}", "p") for m in ("wer", "stoi")} for n in range(700)
+            f"s{n:04d}": {m: Score.failed(f"broke as {word(n // 2)}", "p") for m in ("wer", "stoi")}
+            for n in range(1400)
         }
     }
     failures = summarise(write_run(tmp_path / "run", rows))["failures"]
     by_metric = {m: sum(r["count"] for r in failures["reasons"] if r["metric"] == m) for m in ("wer", "stoi")}
-    assert by_metric == {"wer": 700, "stoi": 700}
+    assert by_metric == {"wer": 1400, "stoi": 1400}
     assert len(failures["reasons"]) <= MAX_REASONS + 3
+
+
+def test_flags_of_scores_are_counted_though_they_have_a_value(tmp_path):
+    flagged = {"wer": Score.ok(0.5, "p", detail={"flag": "the answer was cut"})}
+    rows = {"codec": {"a": flagged, "b": {"wer": errors(0, 3)}, "c": flagged, "d": flagged}}
+    summary = summarise(write_run(tmp_path / "run", rows))
+    (row,) = [r for r in summary["failures"]["reasons"] if r["status"] == "flagged"]
+    assert (row["metric"], row["reason"], row["count"], row["example"]) == ("wer", "the answer was cut", 3, "a")
+    assert summary["systems"]["codec"]["metrics"]["wer"]["n"] == 4
 
 
 def test_a_run_that_recorded_nothing_but_its_names_has_a_summary(tmp_path):
@@ -226,7 +292,8 @@ def test_a_run_that_recorded_nothing_but_its_names_has_a_summary(tmp_path):
     writer.close()
     summary = summarise(Run(tmp_path / "run"))
     assert summary["systems"]["codec"]["metrics"]["stoi"] == {
-        "value": None, "ci95": None, "n": 0, "failed": 0, "missing": {}, "unit": "", "higher_is_better": None,
+        "value": None, "ci95": None, "note": None, "units": 0, "common": None, "n": 0,
+        "counting_failures": {"value": None, "n": 0, "uncounted": 0}, "failed": 0, "missing": {}, "unit": "", "higher_is_better": None,
         "protocol": "stoi/p",
     }  # fmt: skip
     assert summary["failures"] == {"items": 0, "scores": 0, "reasons": []}

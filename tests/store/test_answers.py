@@ -60,6 +60,8 @@ def test_what_is_written_is_read_back_field_by_field(tmp_path):
     first, second = held(tmp_path)
     assert (first.question, first.answer) == BARE and (second.question, second.answer) == FULL
     assert first.reading is None and first.audio_path is None and first.answer_path is None
+    with closing(open_run(tmp_path)) as run:
+        assert [(s.id, s.text) for s in run.samples()][1] == (FULL[0].id, FULL[0].expected[0])
     assert second.audio_path == tmp_path / "audio/questions/0000003.flac"
     assert second.answer_path == tmp_path / "audio/answers/0000003.flac"
 
@@ -154,6 +156,26 @@ def test_failed_answers_are_forgotten_with_all_that_was_made_of_them(tmp_path):
     ]
 
 
+def test_nothing_of_a_forgotten_answer_stays_with_the_next(tmp_path):
+    with closing(opened(tmp_path)) as writer:
+        writer.write_answers([pair(0), pair(1, None, "failed")])
+        writer.write_marked([marked(0), marked(1, status="failed")], {n: Reading("heard", "read") for n in range(2)})
+        writer.forget_failed_answers()
+        writer.write_answers([pair(1, "now")])
+    assert [(e.answer.text, e.reading) for e in held(tmp_path)] == [("yes", Reading("heard", "read")), ("now", None)]
+
+
+def test_failed_scores_of_one_metric_are_forgotten_and_no_others(tmp_path):
+    with closing(AnswerWriter(tmp_path, PRINT)) as writer:
+        writer.begin({"model": {}}, {"m": FACTS, "other": FACTS}, ())
+        writer.write_answers([pair(0), pair(1), pair(2)])
+        scores = {0: Score.ok(0.5, "m/1"), 1: Score.failed("no judge", "m/1"), 2: Score.undefined("no", "m/1")}
+        writer.write_scores("model", "m", scores)
+        writer.write_scores("model", "other", scores)
+        writer.forget_failed_scores("m")
+        assert (writer.scored("m"), writer.scored("other")) == ({0, 2}, {0, 1, 2})
+
+
 def test_a_metrics_scores_are_written_over(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0), pair(1)])
@@ -188,7 +210,7 @@ def test_rules_of_scoring_are_free_until_the_first_score(tmp_path):
 
 
 def test_metrics_that_changed_before_the_first_score_are_the_new_ones(tmp_path):
-    """Scores are kept under a metric's number: a name of before must not stand for the metric of today."""
+    """Scores are stored under a metric's number, so an earlier name must not refer to another metric later."""
     with closing(AnswerWriter(tmp_path, PRINT)) as writer:
         writer.begin({"model": {}}, {"old": FACTS, "both": FACTS}, ())
         writer.write_answers([pair(0)])
@@ -202,7 +224,7 @@ def test_metrics_that_changed_before_the_first_score_are_the_new_ones(tmp_path):
 
 
 def test_what_is_refused_changes_nothing(tmp_path):
-    """Else the next command would continue scores of one kind with scores of another."""
+    """Otherwise the next command would add scores of one kind to scores of another."""
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0)])
         writer.write_marked([marked(0)], {0: Reading(None, "yes")})
@@ -234,7 +256,7 @@ def test_a_run_of_codecs_has_no_answers_and_reads_as_before(tmp_path):
         from codec_bench.stats.summary import summarise
 
         entry = summarise(run)["systems"]["codec"]["metrics"]["m"]
-        assert entry["value"] == 0.5 and "counting_failures" not in entry and "subsets" not in entry
+        assert entry["value"] == 0.5 and "subsets" not in entry
     opened(tmp_path / "other").close()
     with closing(open_run(tmp_path / "other")) as run:
         assert has_answers(run)
@@ -302,7 +324,7 @@ def test_forgetting_failures_on_a_full_disk_loses_nothing(tmp_path):
 
 
 def test_a_killed_writer_leaves_whole_answers(tmp_path):
-    """What the database file and its log hold at any moment is what a kill leaves."""
+    """Copies the database file and its log at one moment, as a kill would leave them."""
     import shutil
 
     folder, copy = tmp_path / "run", tmp_path / "copy"

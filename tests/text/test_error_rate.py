@@ -69,9 +69,9 @@ def test_hostile_text_counts_and_aligns_as_jiwer(unit, reference, estimate):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_transcripts_of_the_recordings_count_as_jiwer(recordings, unit):
-    said = [row["text"] for row, _ in recordings if row.get("text")]
-    # Each against each other's: real words in every degree of likeness.
+def test_sentences_of_real_data_count_as_jiwer(spoken, unit):
+    said = [row["text"] for row, _ in spoken if row.get("text")]
+    # Every text is compared with every other, so the pairs are more or less alike.
     references = [a for a in said for _ in said]
     estimates = [b for _ in said for b in said]
     apply = get_normaliser("whisper-en")

@@ -1,4 +1,4 @@
-"""Languages have one name here, however they are written elsewhere."""
+"""Every language has one name in this project, however it is written elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules keep the laws of error rates, and the project's own counts what differs in each language and nothing else."""
+"""Rules obey the laws of error rates, and in each language the project's own rule counts real differences only."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_shares_add_up_to_the_corpus(name, some, cut):
         assert whole == counts.rate
 
 
-# What is the same speech written otherwise, and is not counted.
+# The same speech in another spelling: no error is counted.
 SAME = [
     ("en", "Mr. Jones paid $20, didn't he?", "mister jones paid twenty dollars did not he"),
     ("zh", "会议在2023年5月12日举行，价格是58.5元。", "會議在二〇二三年五月十二日舉行價格是五十八點五元"),
@@ -111,7 +111,7 @@ SAME = [
     (None, "Привет, мир!", "привет мир"),
     (None, "东京的天气", "东京 的 天气。"),
 ]
-# What is other speech, however alike it is written, with the number of items that differ.
+# Different speech with a similar spelling, and the number of items that differ.
 OTHER = [
     ("zh", "他买了3个苹果", "他买了四个苹果", 1),
     ("zh", "我用 iphone", "我用 android", 1),
@@ -134,7 +134,7 @@ def test_the_same_speech_written_otherwise_is_no_error(language, reference, esti
         result = one(a, b, language)
         assert (result.reference, result.value) == (result.estimate, 0.0)
         assert result.counts.hits
-        # By characters as well: spaces that no one hears are no characters.
+        # The same by characters: spaces cannot be heard, so they are not counted.
         assert one(a, b, language, unit="char").value == 0.0
 
 

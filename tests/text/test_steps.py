@@ -1,4 +1,4 @@
-"""Steps do what they are named for: jiwer, zhon and Whisper's own rule are the oracles."""
+"""Steps do what their names say. They are compared with jiwer, zhon and Whisper's own rule."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class _Quiet(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """A client that hangs up is what some tests are about."""
+        """Ignores clients that hang up, because some tests do that on purpose."""
 
 
 class Server:
@@ -190,7 +190,7 @@ def content(rng):
 
 @pytest.fixture(autouse=True)
 def _away_from_this_user(tmp_path, monkeypatch):
-    """Nothing of the machine's own is read or written."""
+    """Keeps tests from reading or writing the machine's own files."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
@@ -202,7 +202,7 @@ def _away_from_this_user(tmp_path, monkeypatch):
 
 @pytest.fixture
 def catalogue(monkeypatch):
-    """A catalogue of one's own: call it with an entry's fields to add one."""
+    """A catalogue for the test. Calling it with the fields of an entry adds one."""
     from codec_bench.weights.catalogue import Checkpoint
 
     entries = {}

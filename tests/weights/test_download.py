@@ -1,4 +1,4 @@
-"""One file over HTTP: continued, checked, and nothing wrong left under its name."""
+"""One file over HTTP: it is continued and checked, and a wrong file never gets its name."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_web_page_is_no_checkpoint(server, serve, target):
 
 @pytest.mark.parametrize(
     ("status", "says", "hint"),
-    [(404, "is not there", "--from"), (403, "may not be fetched", "HF_TOKEN"), (401, "may not be", "HF_TOKEN"), (503, "answered 503", "later")],
+    [(404, "is not there", "--from"), (403, "the server refused", "HF_TOKEN"), (401, "the server refused", "HF_TOKEN"), (503, "answered 503", "later")],
 )  # fmt: skip
 def test_what_a_server_refuses_is_one_sentence(server, serve, target, status, says, hint):
     serve(PATH, b"", status=status)

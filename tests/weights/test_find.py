@@ -1,4 +1,4 @@
-"""What a caller may name, and what is said where it is not there."""
+"""What a caller may name as weights, and the message if they are not there."""
 
 from __future__ import annotations
 

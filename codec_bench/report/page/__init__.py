@@ -1,10 +1,10 @@
-"""One self-contained HTML file: tables, plots, sound and spectrograms of one or several runs.
+"""The page of one or several runs: one HTML file with tables, plots, sound and spectrograms.
 
 Conventions
-    The file opens from disk and loads nothing: a content security policy allows its own style and script, by their
-    hash, and sound from itself; everything else is refused by the browser.
-    All text from data is hostile. What the template writes is escaped; what the script shows is set as text, never as
-    markup; the data travels as JSON in which `<`, `>` and `&` are written as escapes.
+    The file can be opened from disk and loads nothing. A content security policy allows its own style and script by
+    their hash, and sound in the file itself; the browser refuses everything else.
+    Text from data is not trusted. The template escapes it. The script sets it as text, never as markup. In the data, which
+    is JSON, `<`, `>` and `&` are written as escapes.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def write_page(
 
     Args:
         runs: opened run folders, finished or in progress.
-        path: the HTML file; it appears whole or not at all.
-        audio_mb: how many megabytes of the page may be sound (base64 included): worst cases and random samples in
-            turn, of those whose audio the record kept, each with its reference and all systems.
-        max_rows: how many rows (sample and system) the page holds; beyond, it keeps failures, worst cases and a random
-            rest of the samples, and says so.
-        summaries: the runs' summaries where they are at hand, else they are computed.
+        path: the HTML file; it is written whole or not at all.
+        audio_mb: how many megabytes of the page may be sound, in base64. Of the samples whose audio was kept, worst and
+            random ones are taken in turn, each with its reference and all systems.
+        max_rows: how many rows (of a sample and a system) the page may hold. If there are more, it holds failures, the
+            worst samples and random ones, and says so.
+        summaries: the summaries of the runs; None to compute them.
 
     Raises:
         ValueError: no run was given.
@@ -118,7 +118,7 @@ def _render(collected: Collected) -> str:
 
 
 def as_json(value: Any) -> str:
-    """JSON that may stand inside a script element: what could end it is written as escapes."""
+    """JSON that can be put inside a script element: characters that could end the element are written as escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -126,12 +126,12 @@ def as_json(value: Any) -> str:
 
 
 def policy_hash(text: str) -> str:
-    """What a content security policy calls a style or a script."""
+    """The hash by which a content security policy names a style or a script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _moment(text: Any) -> str:
-    """`20 Nov 2026, 18:54 UTC` of an ISO string; what is not one is shown as it is."""
+    """A time in ISO format as `20 Nov 2026, 18:54 UTC`; other text stays as it is."""
     try:
         when = datetime.fromisoformat(str(text))
     except ValueError:
@@ -148,7 +148,7 @@ def _heading(key: str) -> str:
 
 
 def _cell(value: Any, key: str) -> str:
-    """One cell of a table of timings, written by what its column's name says of the unit."""
+    """One cell of a table of timings; the name of its column says in which unit it is written."""
     if isinstance(value, Mapping):
         parts = {name: _cell(part, f"{key}_s") for name, part in value.items()}
         return ", ".join(f"{name} {part}" for name, part in parts.items() if part != "0.0 s")

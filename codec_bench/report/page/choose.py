@@ -1,4 +1,4 @@
-"""Which samples a page holds, and which of them it lets be heard."""
+"""Which samples a page holds, and of which of them it holds the sound."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from codec_bench.report.page.collect import System
+    from codec_bench.report.page.system import Column, System
 
 _BROKEN = {"failed", "unparsed", "undefined", "no_estimate", "not_scored"}
 
 
-def _worst_first(values: np.ndarray, columns: Mapping[tuple[str, str], Mapping[str, Any]]) -> Iterator[int]:
-    """Samples by how bad they are for some system and metric: every pair's worst, then every pair's second, ..."""
+def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]) -> Iterator[int]:
+    """Samples, worst first: the worst of every pair of system and metric, then the second worst of every pair, and so on."""
     orders = []
-    for c, ((name, _), facts) in enumerate(columns.items()):
-        if name == "bitrate" or facts.get("higher_is_better") is None:
+    for c, (column, facts) in enumerate(columns.items()):
+        if column.metric == "bitrate" or facts.get("higher_is_better") is None:
             continue
         for of_system in values[:, c]:
             badness = -of_system if facts["higher_is_better"] else of_system
@@ -30,8 +30,8 @@ def _worst_first(values: np.ndarray, columns: Mapping[tuple[str, str], Mapping[s
                 yield int(order[rank])
 
 
-def worth_hearing(values: np.ndarray, columns: Mapping[tuple[str, str], Any], count: int) -> Iterator[int]:
-    """Worst cases and random samples in turn, each once."""
+def worth_hearing(values: np.ndarray, columns: Mapping[Column, Any], count: int) -> Iterator[int]:
+    """Samples whose sound is taken first: worst and random ones in turn, each once."""
     spread = list(range(count))
     random.Random(0).shuffle(spread)
     seen: set[int] = set()
@@ -45,7 +45,7 @@ def worth_hearing(values: np.ndarray, columns: Mapping[tuple[str, str], Any], co
 
 def choose_rows(
     values: np.ndarray,
-    columns: Mapping[tuple[str, str], Mapping[str, Any]],
+    columns: Mapping[Column, Mapping[str, Any]],
     summaries: Sequence[Mapping[str, Any]],
     systems: Sequence[System],
     heard: Mapping[int, None],
@@ -53,13 +53,16 @@ def choose_rows(
     count: int,
     limit: int,
 ) -> list[int]:
-    """The samples whose rows the page holds, in the data's order: all, or those with sound, failures, worst, random."""
+    """The samples whose rows the page holds, in the order of the data.
+
+    All of them if they fit; otherwise those with sound, then failures, the worst, and random ones.
+    """
     if count <= limit:
         return list(range(count))
     chosen = dict(heard)
     broken = [sample for _, sample, status, _, _ in item_trouble if status != "ok"]
     for s, system in enumerate(systems):
-        for c, (name, _) in enumerate(columns):
+        for c, (name, _, _) in enumerate(columns):
             entry = summaries[system.run]["systems"][system.name]["metrics"].get(name)
             if entry and entry["n"] and _BROKEN & set(entry["missing"]):
                 broken += np.flatnonzero(np.isnan(values[s, c])).tolist()

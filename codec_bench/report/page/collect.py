@@ -1,10 +1,11 @@
-"""Gathers from the records what the page shows: what the template writes, and the data its script works on.
+"""Gathers from the records what the page shows: the variables of the template, and the data of the script.
 
 Conventions
-    On the page, systems, columns (metrics) and samples are known by their position. Columns are told apart by name and
-    protocol, so that numbers of two protocols never share one. Samples of several runs are one where benchmark, id and
-    text agree.
-    Values are arrays of (systems, columns, samples), nan where there is none.
+    On the page, systems, columns (metrics) and samples are named by their position. Numbers of two protocols are never in
+    one column, and neither are those of runs of codecs over different data: a column is known by metric, protocol and
+    data (`data` is empty if all runs have the same). Samples of several runs are the same sample if their benchmark,
+    id and text are equal.
+    Values are arrays `(systems, columns, samples)`, nan if there is no value.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from codec_bench.report.page.exchanges import (
     asked_aloud,
     collect_exchanges,
 )
+from codec_bench.report.page.heads import column_heads
 from codec_bench.report.page.sound import choose_clips
+from codec_bench.report.page.system import Column, System
 from codec_bench.report.page.written import reason, reasons, written
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import has_answers
@@ -31,22 +34,12 @@ from codec_bench.store.record import Run, SampleRow
 
 _TEXT_CHARACTERS = 4000
 _DETAIL_ENTRIES = 16
-_HEAD = ("name", "base", "variant", "unit", "factor", "higher", "arrow", "protocol", "what", "places", "single")
-
-
-@dataclass(slots=True)
-class System:
-    """One row of the tables: a system of a run."""
-
-    run: int
-    name: str
-    label: str
-    facts: Mapping[str, Any]
+_HEAD = ("name", "base", "variant", "unit", "factor", "higher", "arrow", "protocol", "data", "what", "places", "single")
 
 
 @dataclass(slots=True)
 class Collected:
-    """What a page is made of: the template's variables, the script's data, the sound."""
+    """What a page is made of: the variables of the template, the data of the script, and the sound files."""
 
     page: dict[str, Any]
     data: dict[str, Any]
@@ -64,23 +57,24 @@ def collect(
     """Reads the runs' records.
 
     Args:
-        runs, summaries: the runs and, where at hand, their summaries.
-        audio_bytes: budget of embedded sound in bytes of base64.
-        max_rows: budget of per-sample rows.
-        folder: where the page will lie, for links to sound that is not embedded.
+        runs: the runs. summaries: their summaries; None to compute them.
+        audio_bytes: how many bytes of base64 the embedded sound may have.
+        max_rows: how many rows of samples the page may hold.
+        folder: the folder of the page, for links to sound that is not embedded.
     """
     summaries = summaries or [summarise(run) for run in runs]
     names = _run_names(runs)
     systems = _systems(runs, names)
-    columns = _columns(runs)
+    sets = _data_sets(runs)
+    columns = _columns(runs, sets)
     benchmarks = [_benchmark(run) for run in runs]
     samples, places, origins = _samples(runs, benchmarks)
-    values = _values(runs, systems, columns, places, len(samples))
+    values = _values(runs, systems, columns, sets, places, len(samples))
     estimates = _estimates(runs, systems, places)
     asked = {place[id] for run, place in zip(runs, places) for id in asked_aloud(run)}
 
     def sounds(sample: int) -> list[tuple[int, Path]]:
-        # A question is worth hearing alone: its answer may be text. A reference is not.
+        # A question is of interest by itself, since its answer may be text. A reference alone is not.
         wanted = sample in estimates or sample in asked
         reference = _reference(runs, places, samples[sample].id, sample) if wanted else None
         return [*([(-1, reference)] if reference else []), *estimates.get(sample, [])]
@@ -92,8 +86,8 @@ def collect(
         values, columns, summaries, systems, heard, item_trouble, len(samples), max_rows // max(1, len(systems))
     )
     position = {sample: n for n, sample in enumerate(chosen)}
-    entries = _entries(systems, columns, summaries)
-    heads = _heads(systems, columns, entries, benchmarks)
+    entries = _entries(systems, columns, sets, summaries)
+    heads = column_heads(systems, columns, entries, benchmarks, np.isfinite(values))
     data = _data(names, systems, heads, entries, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
     lost = {
@@ -101,7 +95,7 @@ def collect(
         for system, sample, status, reason, _ in item_trouble
         if status != "ok" and sample in position
     }
-    missing, data["details"] = _scores(runs, systems, columns, places, position)
+    missing, data["details"] = _scores(runs, systems, columns, sets, places, position)
     data["missing"] = [*lost.values(), *(row for row in missing if (row[0], row[1]) not in lost)]
     data["exchanges"] = collect_exchanges(runs, systems, places, position)
     data["notes"] = [
@@ -116,22 +110,26 @@ def collect(
         for system, path in sounds(sample)
         if path.is_file()
     ]
-    # The unprocessed audio is the reference's own file: it is embedded once.
+    # The unprocessed audio is the file of the reference, which is embedded only once.
     files = list(dict.fromkeys(clip.path for clip in clips))
     place = {path: n for n, path in enumerate(files)}
     data["clips"] = [[position[clip.sample], clip.system, place[clip.path]] for clip in clips]
     page = written(runs, names, systems, heads, entries, summaries, samples, len(chosen), clips)
     page["asked"], page["benchmarks"] = data["asked"], len(set(benchmarks))
+    page["sets"] = list(dict.fromkeys(filter(None, sets)))
     page["timed"] = any(sample.duration_s is not None for sample in samples)
     page["reasons"] = [
         reason(row, systems, heads, position.get(places[row["run"]].get(row["example"])))
-        for row in reasons(runs, systems, summaries)
+        for row in reasons(runs, systems, sets, summaries)
     ]
     return Collected(page, data, files)
 
 
 def _run_names(runs: Sequence[Run]) -> list[str]:
-    """Folder names, with as many parents as it takes to tell them apart; a benchmark's lies in its parent's."""
+    """The folders of the runs, with as many parent folders as are needed to tell them apart.
+
+    For runs of benchmarks that is one parent at least, since the folder is named after the model alone.
+    """
     paths = [run.folder.resolve().parts for run in runs]
     least = 2 if any(map(has_answers, runs)) else 1
     for depth in range(least, max(map(len, paths)) + 1):
@@ -148,19 +146,38 @@ def _systems(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
         count[system.name] = count.get(system.name, 0) + 1
     for system in found:
         if count[system.name] > 1:
-            # The run of a benchmark is of one model, and its folder is named by it.
+            # A run of a benchmark has one system, the model, which its folder is named after.
             name = names[system.run]
             system.label = name if has_answers(runs[system.run]) else f"{name}/{system.name}"
     return found
 
 
-def _columns(runs: Sequence[Run]) -> dict[tuple[str, str], dict[str, Any]]:
-    columns: dict[tuple[str, str], dict[str, Any]] = {}
-    for run in runs:
+def _data_sets(runs: Sequence[Run]) -> list[str]:
+    """What each run's data are called where the runs have different data; empty for all if they have the same.
+
+    The data of benchmarks are told apart by the benchmark, which has rows of its own.
+    """
+    found = [run.meta.get("data") or {} for run in runs]
+    prints = [None if has_answers(run) else data.get("fingerprint") for run, data in zip(runs, found)]
+    if len(set(prints)) == 1:
+        return ["" for _ in runs]
+    labels: dict[Any, str] = {}
+    for print_, data in zip(prints, found):
+        if print_ is None or print_ in labels:
+            continue
+        name = numbers.plain(Path(str(data.get("name", "data"))).name)
+        label = f"{name}, {data.get('samples', 0):,} samples"
+        labels[print_] = label if label not in labels.values() else f"{label} ({len(labels) + 1})"
+    return ["" if print_ is None else labels[print_] for print_ in prints]
+
+
+def _columns(runs: Sequence[Run], sets: Sequence[str]) -> dict[Column, dict[str, Any]]:
+    columns: dict[Column, dict[str, Any]] = {}
+    for run, data in zip(runs, sets):
         for name, facts in run.metrics.items():
-            columns.setdefault((name, facts.get("protocol", "")), facts)
-    # The bitrate comes first: every other number is bought with it.
-    return dict(sorted(columns.items(), key=lambda entry: entry[0][0] != "bitrate"))
+            columns.setdefault(Column(name, facts.get("protocol", ""), data), facts)
+    # The bitrate comes first, since all other numbers depend on it.
+    return dict(sorted(columns.items(), key=lambda entry: entry[0].metric != "bitrate"))
 
 
 def _benchmark(run: Run) -> str | None:
@@ -170,14 +187,14 @@ def _benchmark(run: Run) -> str | None:
 def _samples(
     runs: Sequence[Run], benchmarks: Sequence[str | None]
 ) -> tuple[list[SampleRow], list[dict[str, int]], list[str]]:
-    """The samples of all runs, per run the position of each of its ids, and of each sample the benchmark it is from.
+    """The samples of all runs, for each run the position of each of its ids, and the benchmark of each sample.
 
-    The benchmark is only told where there are several.
+    The benchmark is empty if there is only one.
     """
     samples: list[SampleRow] = []
     origins: list[str] = []
     known: dict[tuple[str | None, str, str | None], int] = {}
-    places = []
+    places: list[dict[str, int]] = []
     several = len(set(benchmarks)) > 1
     for run, benchmark in zip(runs, benchmarks):
         places.append({})
@@ -195,7 +212,8 @@ def _samples(
 def _values(
     runs: Sequence[Run],
     systems: Sequence[System],
-    columns: Mapping[tuple[str, str], Any],
+    columns: Mapping[Column, Any],
+    sets: Sequence[str],
     places: Sequence[Mapping[str, int]],
     count: int,
 ) -> np.ndarray:
@@ -203,7 +221,7 @@ def _values(
     column_of = {key: n for n, key in enumerate(columns)}
     for s, system in enumerate(systems):
         run, place = runs[system.run], places[system.run]
-        # Not by counting: a question that was not asked yet is not in the record, and numbers have gaps.
+        # The numbers have gaps: a question that was not asked yet is not in the record.
         to_sample = {number: place[id] for number, id in run.query("SELECT number, id FROM samples") if id in place}
         for name, facts in run.metrics.items():
             rows, numerators, denominators, _, _ = run.columns(system.name, name)
@@ -213,14 +231,18 @@ def _values(
             with np.errstate(divide="ignore", invalid="ignore"):
                 ratio = np.asarray(numerators, dtype=float) / below
             ratio[~np.isfinite(ratio)] = np.nan
-            values[s, column_of[name, facts.get("protocol", "")], [to_sample[row] for row in rows]] = ratio
+            values[
+                s,
+                column_of[Column(name, facts.get("protocol", ""), sets[system.run])],
+                [to_sample[row] for row in rows],
+            ] = ratio
     return values
 
 
 def _items(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
 ) -> tuple[list[set[int]], list[tuple[int, int, str, str | None, Sequence[str]]]]:
-    """Per system the samples that are finished, and the items that failed or carry notes."""
+    """The finished samples of each system, and the items that failed or have notes."""
     finished: list[set[int]] = []
     trouble = []
     for s, system in enumerate(systems):
@@ -236,7 +258,7 @@ def _items(
 def _estimates(
     runs: Sequence[Run], systems: Sequence[System], places: Sequence[Mapping[str, int]]
 ) -> dict[int, list[tuple[int, Path]]]:
-    """The estimates that the record says it kept, by sample, as (system, file)."""
+    """The estimates whose audio was kept, as (system, file), by sample."""
     kept: dict[int, list[tuple[int, Path]]] = {}
     for s, system in enumerate(systems):
         for item in runs[system.run].items(system.name):
@@ -246,7 +268,7 @@ def _estimates(
 
 
 def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str, sample: int) -> Path | None:
-    """A sample's reference audio from the first run that has the sample and its audio."""
+    """The reference audio of a sample, from the first run that has it."""
     found = (run.reference_audio(id) for run, place in zip(runs, places) if place.get(id) == sample)
     return next((path for path in found if path is not None), None)
 
@@ -272,7 +294,7 @@ def _data(
                 "label": system.label,
                 "run": system.run,
                 "unprocessed": system.name == numbers.UNPROCESSED,
-                # A model that answers in text owes no sound; what is not a model has no such word.
+                # A model that answers in text has no sound. Codecs do not declare outputs: theirs is always sound.
                 "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),
                 "family": -1 if family is None else shown.index(family),
             }
@@ -307,7 +329,7 @@ def _data(
 
 
 def _families(systems: Sequence[System], names: Sequence[str]) -> list[str | None]:
-    """Per system the codec whose points are joined: never over two runs, and None for the unprocessed audio."""
+    """The family of each system, whose points are joined in plots; never across runs, and None for unprocessed audio."""
     of = [None if system.name == numbers.UNPROCESSED else numbers.family(system.name) for system in systems]
     runs: dict[str | None, set[int]] = {}
     for system, name in zip(systems, of):
@@ -324,30 +346,28 @@ def _short(value: float | None, digits: int) -> float | None:
 
 def _entries(
     systems: Sequence[System],
-    columns: Mapping[tuple[str, str], Mapping[str, Any]],
+    columns: Mapping[Column, Mapping[str, Any]],
+    sets: Sequence[str],
     summaries: Sequence[Mapping[str, Any]],
 ) -> list[list[dict[str, Any] | None]]:
-    """Summary entries by system and column; None where a run measured it by another protocol or not at all."""
+    """Summary entries by system and column; None if the run did not measure it, or by another protocol or over other data."""
     rows = []
     for system in systems:
         entries = summaries[system.run]["systems"].get(system.name, {"metrics": {}})["metrics"]
-        rows.append(
-            [
-                entries[name] if name in entries and entries[name]["protocol"] == protocol else None
-                for name, protocol in columns
-            ]
-        )
+        known = {Column(name, entry["protocol"], sets[system.run]): entry for name, entry in entries.items()}
+        rows.append([known.get(column) for column in columns])
     return rows
 
 
 def _scores(
     runs: Sequence[Run],
     systems: Sequence[System],
-    columns: Mapping[tuple[str, str], Any],
+    columns: Mapping[Column, Any],
+    sets: Sequence[str],
     places: Sequence[Mapping[str, int]],
     position: Mapping[int, int],
 ) -> tuple[list[list[Any]], list[list[Any]]]:
-    """Of the chosen samples: the scores without a value and why, and what the scores say beside their value."""
+    """The scores of the chosen samples that have no value, with the reason, and the details of all their scores."""
     column_of = {key: n for n, key in enumerate(columns)}
     missing: list[list[Any]] = []
     details: list[list[Any]] = []
@@ -356,7 +376,7 @@ def _scores(
             place = position.get(places[system.run][score.id])
             if place is None:
                 continue
-            column = column_of[score.metric, score.protocol]
+            column = column_of[Column(score.metric, score.protocol, sets[system.run])]
             if score.status != "ok":
                 missing.append([s, place, column, score.status, score.reason])
             if score.detail:
@@ -365,7 +385,7 @@ def _scores(
 
 
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:
-    """What fits on a page of a score's detail: texts, word lists and numbers."""
+    """The details of a score that the page shows: texts, lists of words and numbers, cut to a length."""
     kept: dict[str, Any] = {}
     for key, value in list(detail.items())[:_DETAIL_ENTRIES]:
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
@@ -380,43 +400,3 @@ def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:
 def _link(path: Path, folder: Path) -> str | None:
     path = path.resolve()
     return "./" + quote(path.relative_to(folder).as_posix()) if path.is_relative_to(folder) else None
-
-
-def _heads(
-    systems: Sequence[System],
-    columns: Mapping[tuple[str, str], Mapping[str, Any]],
-    entries: Sequence[Sequence[Mapping[str, Any] | None]],
-    benchmarks: Sequence[str | None],
-) -> list[dict[str, Any]]:
-    """What each column is, and how its numbers are written."""
-    heads = []
-    for c, ((name, protocol), facts) in enumerate(columns.items()):
-        column = [row[c] for row in entries]
-        factor, unit = numbers.shown_unit(facts.get("unit", ""))
-        base, variant = numbers.split_name(name)
-        higher = facts.get("higher_is_better")
-        # Only answers to the same questions compete.
-        rivals: dict[str | None, dict[int, float | None]] = {}
-        for s, (entry, system) in enumerate(zip(column, systems)):
-            if entry and system.name != numbers.UNPROCESSED:
-                rivals.setdefault(benchmarks[system.run], {})[s] = entry["value"]
-        heads.append(
-            {
-                "name": name,
-                "base": base,
-                "variant": variant,
-                "unit": unit,
-                "factor": factor,
-                "protocol": protocol,
-                "places": numbers.decimals([entry for entry in column if entry], factor),
-                "single": numbers.three_digits([entry["value"] for entry in column if entry], factor),
-                "higher": higher,
-                "arrow": numbers.ARROWS[higher],
-                "direction": {True: "higher is better", False: "lower is better", None: ""}[higher],
-                "what": facts.get("summary") or "",
-                "range": facts.get("range"),
-                "facts": facts,
-                "best": set().union(*(numbers.best(values, higher) for values in rivals.values() if name != "bitrate")),
-            }
-        )
-    return heads

@@ -26,20 +26,27 @@ const shown = (value, column, extra = 0) =>
   value === null || value === undefined ? "–" : number(value * column.factor, Math.min(4, column.places + extra));
 const single = (value, column) => (value === null || value === undefined ? "–" : number(value * column.factor, column.single));
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
-// A long name may break where its words meet.
+// A long name may break between its words.
 const breakable = (name) => name.split("_").flatMap((part, n) => (n ? ["_", el("wbr"), part] : [part]));
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
-const title = (column) => column.name;
+const title = (column) => (column.data ? `${column.name}, ${column.data}` : column.name);
 const heading = (column) => [title(column), column.unit && `(${column.unit})`, column.arrow].filter(Boolean).join(" ");
 
-// Of several benchmarks on one page, a sample says which it is from.
+// If the page shows several benchmarks, the label of a sample names its benchmark.
 const labelOf = (sample) => [sample[6], sample[0]].filter(Boolean).join(": ");
 
-const bitrateColumn = data.columns.findIndex((column) => column.name === "bitrate");
-const qualityColumns = data.columns.map((_, c) => c).filter((c) => c !== bitrateColumn);
+// Runs over different data have columns of their own, bitrates too.
+const bitrateColumns = data.columns.map((_, c) => c).filter((c) => data.columns[c].name === "bitrate");
+const qualityColumns = data.columns.map((_, c) => c).filter((c) => !bitrateColumns.includes(c));
+
+/** The summary's entry of a system's bitrate, or null. */
+function bitrateOf(s) {
+  const column = bitrateColumns.find((c) => data.summary[s][c] !== null);
+  return column === undefined ? null : data.summary[s][column];
+}
 const firstColumn = qualityColumns.length ? qualityColumns[0] : 0;
 
-// What has no value, by "system sample": the whole item under -1, scores under their column.
+// Missing values by "system sample": whole items under -1, scores under their column.
 const missing = new Map();
 for (const [system, sample, column, status, reason] of data.missing) {
   const key = `${system} ${sample}`;
@@ -49,12 +56,12 @@ for (const [system, sample, column, status, reason] of data.missing) {
 const why = (system, sample, column) => {
   const found = missing.get(`${system} ${sample}`);
   if (!found) return null;
-  // An item that failed has no value of the metrics of its own run; those of others were never asked for.
+  // An item that failed has no value of any metric of its own run; other runs' metrics were not computed for it.
   const isMeasured = column < 0 || data.summary[system][column] !== null;
   return found.get(column) || (isMeasured && found.get(-1)) || null;
 };
 
-// Markers differ in shape and in colour, so that neither alone has to be told apart.
+// Markers differ in both shape and colour, so that either is enough to tell them apart.
 const SHAPES = [
   "M-5,0A5,5 0 1 1 5,0A5,5 0 1 1 -5,0Z",
   "M-4.5,-4.5H4.5V4.5H-4.5Z",
@@ -70,7 +77,7 @@ const outline = (family) => (family < 0 ? SHAPES[0] : SHAPES[(family + Math.floo
 const marker = (family) =>
   shape("svg", { viewBox: "-7.5 -7.5 15 15", "aria-hidden": "true" }, shape("path", { d: outline(family), class: colour(family) }));
 
-// One tip for everything that explains itself on hover and on focus.
+// One tooltip for everything that has an explanation on hover and on focus.
 const tip = byId("tip");
 function explain(element, lines) {
   const show = () => {

@@ -22,11 +22,11 @@ function openSample(n, s) {
   player.clear();
   const [, text, speaker, language, duration, rate] = data.samples[n];
   const systems = data.systems.map((_, other) => other).filter((other) => data.finished[other][n]);
-  // The system that was asked for stands next to the reference.
+  // The system of the chosen row is next to the reference.
   const order = [-1, s, ...systems.filter((other) => other !== s)];
   const clips = order.map((track) => ({ track, clip: clipOf.get(`${n} ${track}`) }));
   const heard = clips.filter(({ clip }) => clip !== undefined);
-  // Where nothing is heard, only those are told of that could have been.
+  // If there is no sound, only the tracks that could have some are listed.
   const tracks = clips.filter(({ track, clip }) => clip !== undefined || (track < 0 ? !isAsked(n) || duration !== null : data.systems[track].speaks));
   const compares = heard.length > 1 && heard[0].track < 0;
   current = { n, s, tracks, lastEstimate: s, loaded: 0, pictures: new Map(), mode: "levels", last: null };
@@ -82,7 +82,7 @@ function transport(compares) {
   );
 }
 
-// An answer is no altered question: only what should be alike has a difference to show.
+// A difference is shown only between sounds that should be alike, not between a question and its answer.
 function trackOptions(differs) {
   const modes = differs ? [["levels", "Spectrogram"], ["difference", "Difference from the reference"]] : [];
   const scale = el("canvas", { width: 256, height: 1 });
@@ -103,7 +103,7 @@ function trackOptions(differs) {
 
 function trackRow(n, { track, clip }) {
   const name = nameOf(track);
-  const scores = track < 0 ? [] : [view.metric, bitrateColumn].filter((c, at, all) => c >= 0 && all.indexOf(c) === at && data.values[track][c][n] !== null);
+  const scores = track < 0 ? [] : [view.metric, ...bitrateColumns].filter((c, at, all) => c >= 0 && all.indexOf(c) === at && data.values[track][c][n] !== null);
   const label = el(
     "div",
     { class: "track-name" },
@@ -116,11 +116,11 @@ function trackRow(n, { track, clip }) {
     return el("div", { class: "track", "data-track": track }, label, picture);
   }
   const failure = track >= 0 && why(track, n, -1);
-  const content = failure ? `${failure.status}: ${failure.reason}` : "The run kept no sound of this.";
+  const content = failure ? `${failure.status}: ${failure.reason}` : "The run kept no sound of this system.";
   return el("div", { class: "track", "data-track": track }, label, el("div", { class: "silent" }, content));
 }
 
-// Where a sample's sound is, when none of it is in this file.
+// Says where the sound of a sample is, if this file holds none of it.
 function elsewhere(n, order) {
   const kept = order.filter((track) => keptOf.has(`${n} ${track}`));
   if (!kept.length) return el("div", { class: "silent alone" }, "The run kept no sound of this sample.");
@@ -312,7 +312,7 @@ function alignedWords(content, byCharacter) {
   if (reference.length * hypothesis.length > ALIGNMENT_LIMIT) return el("p", null, content.hypothesis);
   const pairs = align(reference, hypothesis);
   const kind = ([a, b]) => (a === null ? "inserted" : b === null ? "deleted" : a === b ? "same" : "substituted");
-  return el("div", { class: byCharacter ? "words tight" : "words" }, pairs.map((p) => pair(kind(p), ...p)), !pairs.length && el("small", null, "nothing was said and nothing was heard"));
+  return el("div", { class: byCharacter ? "words tight" : "words" }, pairs.map((p) => pair(kind(p), ...p)), !pairs.length && el("small", null, "nothing was said, and nothing was recognised"));
 }
 
 function transcripts(n, order) {
@@ -378,7 +378,7 @@ function remarks(n, order) {
 
 function startDetail() {
   detail.addEventListener("close", () => {
-    if (detail.open) return; // another sample was opened before the browser told of the closing
+    if (detail.open) return; // another sample was opened before the browser reported the closing
     player.clear();
     document.body.append(tip);
     const row = current && byId("sample-table").querySelector(`[data-row="${current.s} ${current.n}"] .open`);

@@ -1,4 +1,4 @@
-// A question and its answers: what the model was given, what was right, what it said and how that was read.
+// A question and its answers: the prompt, the expected answer, the answer, and how it was read.
 const exchangeOf = new Map(data.exchanges.map(([system, sample, told]) => [`${system} ${sample}`, told]));
 
 const isAsked = (n) => data.systems.some((_, s) => exchangeOf.has(`${s} ${n}`));
@@ -26,7 +26,7 @@ function exchange(n, order) {
     const facts = [
       content.latency_s !== undefined && `${content.latency_s.toFixed(2)} s`,
       content.finish && `ended: ${content.finish}`,
-      content.cut_s && `${content.cut_s.toFixed(1)} s of the sound not heard`,
+      content.cut_s && `${content.cut_s.toFixed(1)} s of the sound were cut off`,
       content.cached && "from the cache",
     ].filter(Boolean);
     return el(

@@ -1,8 +1,7 @@
-"""What a benchmark's page shows besides: questions with answers, results by subset, what others published.
+"""What the page of a benchmark shows in addition: questions with answers, results by subset, and published results.
 
 Conventions
-    Systems and samples are known by their position on the page, as in `collect`. Texts are cut to a length that a page
-    can hold; what was cut says so.
+    Systems and samples are named by their position on the page, as in `collect.py`. Long texts are cut, and say so.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ SHORT = 8
 
 
 def asked_aloud(run: Run) -> list[str]:
-    """Ids of the questions whose sound the record kept; none for runs of codecs."""
+    """Ids of the questions whose sound was kept; empty for runs of codecs."""
     if not has_answers(run):
         return []
     rows = run.query("SELECT p.id FROM questions q JOIN samples p ON p.number = q.number WHERE q.audio IS NOT NULL")
@@ -31,7 +30,7 @@ def asked_aloud(run: Run) -> list[str]:
 def collect_exchanges(
     runs: Sequence[Run], systems: Sequence[Any], places: Sequence[Mapping[str, int]], position: Mapping[int, int]
 ) -> list[list[Any]]:
-    """Of the chosen samples: `[system, sample, {prompt, expected, answer, ...}]`; none for runs of codecs."""
+    """`[system, sample, {prompt, expected, answer, ...}]` for the chosen samples; empty for runs of codecs."""
     found = []
     for s, system in enumerate(systems):
         run = runs[system.run]
@@ -48,12 +47,12 @@ def collect_exchanges(
 
 
 def _is_read(run: Run) -> bool:
-    """Whether anything that was measured rests on the text of the answers, and not on their sound alone."""
+    """Whether any metric of the run reads the text of the answers, and not only their sound."""
     return any(facts.get("kind") in ("answer", "rating") for facts in run.metrics.values())
 
 
 def _verdicts(run: Run, system: str, chosen: Container[str]) -> dict[str, list[str]]:
-    """What the judge replied, by the question's id: each reply under the name of the rating."""
+    """The replies of the judge by the question's id, each with the name of its metric."""
     found: dict[str, list[str]] = {}
     for metric in (name for name, facts in run.metrics.items() if facts.get("kind") == "rating"):
         for score in run.scores(system, metric):
@@ -86,14 +85,14 @@ def _told(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[st
 
 
 def _about(question: QuestionRecord) -> list[str]:
-    """The columns of a question that stand neither in what the model was given nor among what is expected.
+    """The columns of a question that are neither in the prompt nor among the expected answers.
 
-    A spoken question is told in words by these alone, and what a judge was shown of it too.
+    They may hold the text of a spoken question, and what the judge was shown.
     """
     lines = []
     for name, value in question.fields.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        # A short text such as "A" stands in every prompt by chance.
+        # A short text such as "A" is in nearly every prompt by chance.
         given = len(text) >= SHORT and text in (question.prompt or "")
         if value is not None and not given and text not in question.expected and name not in question.subsets:
             lines.append(f"{name}: {text}")
@@ -109,7 +108,7 @@ def _cut(value: Any) -> Any:
 def subset_rows(
     systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[Mapping[str, Any] | None]]
 ) -> list[dict[str, Any]]:
-    """One row per system, column of subsets and value, with a cell per metric; and one where failures count as wrong."""
+    """One row for each system and each value of a column of subsets, with a cell for each metric."""
     rows = []
     for system, row in zip(systems, entries):
         columns: dict[tuple[str, str], None] = {}
@@ -125,12 +124,32 @@ def subset_rows(
 def counting_rows(
     systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[Mapping[str, Any] | None]]
 ) -> list[dict[str, Any]]:
-    """One row per system that has failures: its values where failures count as wrong."""
+    """One row for each system: its values if failures count as the worst value; no rows if no failure counts."""
+    counting = [[(entry or {}).get("counting_failures") for entry in row] for row in entries]
+    own = [[entry["n"] if entry else 0 for entry in row] for row in entries]
+    if not any(e and e["n"] > n for row, counts in zip(counting, own) for e, n in zip(row, counts)):
+        return []
+    return [
+        {"label": system.label, "cells": [_cell(entry, head) for entry, head in zip(row, heads)]}
+        for system, row in zip(systems, counting)
+    ]
+
+
+def common_rows(
+    systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[Mapping[str, Any] | None]]
+) -> list[dict[str, Any]]:
+    """One row for each system: its values over the samples for which all systems of its run have one.
+
+    There are no rows if every system has values for the same samples.
+    """
+    if not any(entry and entry.get("common") for row in entries for entry in row):
+        return []
     rows = []
-    for system, row in zip(systems, entries):
-        if not any(entry and entry.get("counting_failures") and entry["failed"] for entry in row):
-            continue
-        cells = [_cell((entry or {}).get("counting_failures"), head) for entry, head in zip(row, heads)]
+    for s, (system, row) in enumerate(zip(systems, entries)):
+        cells = []
+        for entry, head in zip(row, heads):
+            cell = _cell(None if entry is None else entry.get("common") or entry, head)
+            cells.append(cell and {**cell, "best": s in head["best"]})
         rows.append({"label": system.label, "cells": cells})
     return rows
 
@@ -142,7 +161,7 @@ def _cell(entry: Mapping[str, Any] | None, head: Mapping[str, Any]) -> dict[str,
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """What others published of the same benchmarks: `model`, `metric`, `value`, `source`, `benchmark`."""
+    """Published results of the same benchmarks: `model`, `metric`, `value`, `source`, `benchmark`."""
     rows, seen = [], set()
     for run in runs:
         benchmark = run.meta.get("benchmark") or {}

@@ -1,4 +1,4 @@
-// Sound: decoded once, played by one clock, so that changing between tracks keeps the position to the sample.
+// The player. Sounds are decoded once and share one clock, so that changing between them keeps the exact position.
 const clipOf = new Map(data.clips.map(([sample, system, n]) => [`${sample} ${system}`, n]));
 const keptOf = new Map(data.kept.map(([sample, system, link]) => [`${sample} ${system}`, link]));
 
@@ -88,7 +88,7 @@ class Player {
     this.changed();
   }
 
-  // A short fade, so that the change itself is not heard as a click.
+  // A short fade, so that the change makes no click.
   hear(track) {
     if (!this.tracks.has(track)) return;
     this.heard = track;
@@ -106,7 +106,7 @@ class Player {
     this.changed();
   }
 
-  // At the end it stands at the start again, and goes on from there where it loops.
+  // At the end the position returns to the start, and playing goes on if it loops.
   tick() {
     if (!this.playing || this.position < this.duration) return;
     this.pause();

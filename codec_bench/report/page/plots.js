@@ -1,10 +1,10 @@
-// Quality against the bitrate that was measured; without bitrates, every system on a line of its own.
+// Quality against measured bitrate; without bitrates, each system has a line of its own.
 const points = (c) =>
   data.systems
-    .map((system, s) => ({ ...system, s, entry: data.summary[s][c], rate: bitrateColumn < 0 ? null : data.summary[s][bitrateColumn] }))
+    .map((system, s) => ({ ...system, s, entry: data.summary[s][c], rate: bitrateOf(s) }))
     .filter((p) => p.entry && p.entry[0] !== null);
 const hasRate = (p) => !p.unprocessed && p.rate && p.rate[0] > 0;
-const withBitrates = data.systems.some((system, s) => hasRate({ ...system, rate: bitrateColumn < 0 ? null : data.summary[s][bitrateColumn] }));
+const withBitrates = data.systems.some((system, s) => hasRate({ ...system, rate: bitrateOf(s) }));
 
 function niceTicks(low, high, count) {
   const raw = (high - low) / count;
@@ -115,7 +115,7 @@ function ratePlot(c, large, room) {
   return picture;
 }
 
-// A name beside its point where it hides nothing; where there is no such place, the legend and the tip name it.
+// The name of a point is put beside it if it hides nothing there; otherwise the legend and the tooltip name it.
 function placeLabel(picture, p, at, up, width, taken) {
   const wide = 6.9 * p.label.length;
   const spots = [
@@ -184,7 +184,7 @@ function startPlots() {
     byId("plots-lead").textContent = `The bars are 95 % intervals.${data.asked ? "" : " The run has no measured bitrates to plot against."}`;
   } else {
     byId("plots-lead").textContent =
-      "The bars are 95 % intervals; points of one codec are joined; the dashed line is a system without a bitrate, such as the unprocessed audio.";
+      "The bars are 95 % intervals. Points of one codec are joined. A dashed line is a system without a bitrate, such as the unprocessed audio.";
   }
   const buttons = qualityColumns.map((c) => {
     const column = data.columns[c];

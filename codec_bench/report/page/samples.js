@@ -40,7 +40,7 @@ function selectRows() {
   const up = column ? (column.higher !== false) === worst : worst;
   rows.sort((a, b) => {
     const [x, y] = [valueOf(a, key), valueOf(b, key)];
-    // Without a value there is no worse and no better: those rows come last, under their own filter they stand alone.
+    // Rows without a value cannot be ordered: they come last, or alone if the filter selects them.
     if (x === null || y === null) return (x === null) - (y === null) || a[1] - b[1] || a[0] - b[0];
     const difference = typeof x === "string" ? collator.compare(x, y) : x - y;
     return (up ? difference : -difference) || a[1] - b[1] || a[0] - b[0];
@@ -126,7 +126,7 @@ function drawRows() {
       );
     }),
   );
-  if (!part.length) body.append(el("tr", { class: "empty" }, el("td", { colspan: heads.length }, "No row fits these filters.")));
+  if (!part.length) body.append(el("tr", { class: "empty" }, el("td", { colspan: heads.length }, "No row matches these filters.")));
 
   const from = view.page * PAGE;
   const without = view.rows.filter(([s, n]) => data.values[s][view.metric][n] === null).length;

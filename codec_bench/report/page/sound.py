@@ -1,4 +1,4 @@
-"""Which sound the page carries: of the samples whose audio the record kept, worst cases and random ones in turn."""
+"""Which sound the page holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ _MISSES = 40
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """One embedded sound: of a sample (its index in the data) and a system (its index, -1 for the reference)."""
+    """One sound of the page.
+
+    Args:
+        sample: index of the sample in the data. system: index of the system, or -1 for the reference.
+        path: the file.
+    """
 
     sample: int
     system: int
@@ -19,9 +24,9 @@ class Clip:
 
 
 def is_sound(path: Path) -> bool:
-    """Whether a file is sound that browsers play, by its first bytes.
+    """Whether a file is sound that browsers can play, judged by its first bytes.
 
-    The name is not believed: the data decides which files are references, and only sound may end up on the page.
+    The name is not trusted: the data names the files, and nothing but sound may get into the page.
     """
     try:
         with path.open("rb") as file:
@@ -36,16 +41,16 @@ def is_sound(path: Path) -> bool:
 def choose_clips(
     candidates: Iterable[int], sounds: Callable[[int], Sequence[tuple[int, Path]]], budget_bytes: int
 ) -> list[Clip]:
-    """Takes samples in the order given, each with all its sounds, while they fit.
+    """Takes samples in the given order, each with all its sounds, as long as they fit.
 
     Args:
-        candidates: samples by index, the ones worth hearing first; may repeat.
-        sounds: gives a sample's sounds as (system or -1, file), none where none were kept.
-        budget_bytes: of base64 text.
+        candidates: indices of samples, the most interesting first; an index may come several times.
+        sounds: gives the sounds of a sample as (system or -1, file); empty if none were kept.
+        budget_bytes: how many bytes of base64 text the sounds may have.
 
     Returns:
-        The clips, by sample in the order taken. A sample that does not fit is passed over; after many in a row the
-        search ends.
+        The clips in the order in which they were taken. A sample that does not fit is left out; after many of them in a
+        row the search ends.
     """
     clips: list[Clip] = []
     seen: set[int] = set()

@@ -57,7 +57,7 @@ function powers(samples, rate, columns) {
     fft(plan, re, im);
     for (let bin = 0; bin < bins; bin += 1) out[column * bins + bin] = re[bin] * re[bin] + im[bin] * im[bin];
   }
-  // The window's gain is taken out, so that rates with windows of other lengths share one scale.
+  // The window's gain is removed, so that sounds of different rates, whose windows differ in length, share one scale.
   const gain = 4 / (size * size);
   for (let n = 0; n < out.length; n += 1) out[n] *= gain;
   return { out, columns, bins, rate };
@@ -92,7 +92,7 @@ function ramp(stops) {
   }
   return table;
 }
-// Lightness grows evenly with the level, and with the size of a difference; blue and orange are told apart by all eyes.
+// Lightness grows evenly with the level, and with the size of a difference; blue and orange can also be told apart with colour blindness.
 const LEVEL_COLOURS = ramp([[0, 0, 4], [28, 16, 68], [79, 18, 123], [129, 37, 129], [181, 54, 122], [229, 80, 100], [251, 135, 97], [254, 194, 135], [252, 253, 191]]);
 const DIFFERENCE_COLOURS = ramp([[160, 215, 255], [64, 150, 240], [24, 82, 160], [14, 38, 74], [12, 13, 17], [82, 38, 10], [168, 76, 12], [240, 138, 40], [255, 214, 150]]);
 
@@ -114,7 +114,7 @@ function paint(canvas, columns, rows, colours, index) {
   context.putImageData(image, 0, 0);
 }
 const paintLevels = (canvas, columns, rows, db) => paint(canvas, columns, rows, LEVEL_COLOURS, (n) => 1 - db[n] / FLOOR_DB);
-// Where both are below the floor there is nothing to hear, and so nothing to differ.
+// If both are below the floor, nothing is audible and there is no difference to show.
 const paintDifference = (canvas, columns, rows, db, reference) =>
   paint(canvas, columns, rows, DIFFERENCE_COLOURS, (n) => {
     const difference = Math.max(db[n], FLOOR_DB) - Math.max(reference[n], FLOOR_DB);

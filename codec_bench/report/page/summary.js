@@ -1,4 +1,4 @@
-// The summary table stands in the markup; this sorts it, explains it and draws where each value lies in its column.
+// The template writes the summary table; this script sorts it, adds tooltips, and draws each value's place in its column.
 function startSummary() {
   const table = byId("summary-table");
   const body = table.tBodies[0];
@@ -53,6 +53,8 @@ function startSummary() {
     body.append(...sorted);
   }
 
+  offerViews();
+
   data.columns.forEach((column, c) => {
     const found = data.systems.map((_, s) => data.summary[s][c]).filter((entry) => entry && entry[0] !== null);
     if (found.length < 2) return;
@@ -69,7 +71,7 @@ function startSummary() {
       explain(cell, () => [
         `${system.label}, ${title(column)}: ${shown(value, column, 1)} ${column.unit}`,
         from === null ? "no interval" : `95 % interval: ${shown(from, column, 1)} to ${shown(to, column, 1)}`,
-        `rests on ${plural(n, "sample")}`,
+        `from ${plural(n, "sample")}`,
       ]);
       if (value === null) continue;
       const picture = shape("svg", { class: "whisker", viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true" });
@@ -79,4 +81,21 @@ function startSummary() {
       cell.insertBefore(picture, cell.querySelector(".count"));
     }
   });
+}
+
+/** Shows one of the tables of the same systems at a time, with a button for each. Without this script all are shown. */
+function offerViews() {
+  const views = [...document.querySelectorAll("#summary [data-view]")];
+  if (views.length < 2) return;
+  const choose = (chosen) => {
+    for (const [view, button] of buttons) {
+      view.hidden = view !== chosen;
+      button.setAttribute("aria-pressed", String(view === chosen));
+    }
+  };
+  const buttons = new Map(
+    views.map((view) => [view, el("button", { type: "button", class: "plain", onclick: () => choose(view) }, view.dataset.view)]),
+  );
+  views[0].before(el("div", { class: "views", role: "group", "aria-label": "Which samples count" }, ...buttons.values()));
+  choose(views[0]);
 }

@@ -1,4 +1,4 @@
-"""What the page's template writes: the tables that need no script."""
+"""The variables of the page's template, which writes the tables that need no script."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
-from codec_bench.report.page.exchanges import counting_rows, published_rows, subset_rows
+from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows, subset_rows
 from codec_bench.report.page.sound import Clip
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run, SampleRow
 
 if TYPE_CHECKING:
-    from codec_bench.report.page.collect import System
+    from codec_bench.report.page.system import System
 
 
 def written(
@@ -26,7 +26,13 @@ def written(
     rows: int,
     clips: Sequence[Clip],
 ) -> dict[str, Any]:
-    """What the template writes."""
+    """The variables of the template."""
+    shown = [
+        (system.label, head["name"], entry)
+        for system, row in zip(systems, entries)
+        for head, entry in zip(heads, row)
+        if entry is not None
+    ]
     return {
         "title": " · ".join(names),
         "runs": [_run(run, name, summary) for run, name, summary in zip(runs, names, summaries)],
@@ -36,11 +42,14 @@ def written(
                 "label": system.label,
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 "lost": lost,
+                "silent": summaries[system.run]["systems"][system.name].get("silent", 0),
                 "cells": [_shown(entry, head, s, lost) for entry, head in zip(row, heads)],
             }
             for s, (system, row) in enumerate(zip(systems, entries))
             for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
         ],
+        "notes": [*numbers.common_notes(shown), *numbers.interval_notes(shown)],
+        "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
         "subsets": subset_rows(systems, heads, entries),
         "published": published_rows(runs),
@@ -52,32 +61,32 @@ def written(
 
 
 def reasons(
-    runs: Sequence[Run], systems: Sequence[System], summaries: Sequence[Mapping[str, Any]]
+    runs: Sequence[Run], systems: Sequence[System], sets: Sequence[str], summaries: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Why there are no values, over all runs: systems by their labels, metrics with their protocol."""
+    """Why values are missing, over all runs, with the labels of the systems and the protocols of the metrics."""
     labels = {(system.run, system.name): system.label for system in systems}
     rows = []
     for r, (run, summary) in enumerate(zip(runs, summaries)):
         metrics = run.metrics
         for row in summary["failures"]["reasons"]:
             protocol = metrics[row["metric"]].get("protocol", "") if row["metric"] else ""
-            rows.append({**row, "run": r, "system": labels[r, row["system"]], "protocol": protocol})
+            rows.append({**row, "run": r, "system": labels[r, row["system"]], "protocol": protocol, "data": sets[r]})
     return numbers.grouped_reasons(rows)
 
 
 def reason(
     row: Mapping[str, Any], systems: Sequence[System], heads: Sequence[Mapping[str, Any]], example: int | None
 ) -> dict[str, Any]:
-    """One row of the failures, with the filter that shows its rows: a column, and a system where it is one alone.
+    """One row of the failures, with the filter for its samples: a column, and the system if it is only one.
 
-    `example` is the position among the page's samples of the one that is named, or None where it is not there.
+    `example` is the position of the sample that is named as example, or None if it is not on the page.
     """
-    keys = [(head["name"], head["protocol"]) for head in heads]
+    keys = [(head["name"], head["protocol"], head["data"]) for head in heads]
     labels = [system.label for system in systems]
     return {
         **row,
         "sample": example,
-        "column": keys.index((row["metric"], row["protocol"])) if row["metric"] else -1,
+        "column": keys.index((row["metric"], row["protocol"], row["data"])) if row["metric"] else -1,
         "place": labels.index(row["systems"][0]) if len(row["systems"]) == 1 else -1,
         "where": f"all {len(systems)}" if len(row["systems"]) == len(systems) > 1 else ", ".join(row["systems"]),
     }
@@ -89,7 +98,8 @@ def _shown(entry: Mapping[str, Any] | None, head: Mapping[str, Any], system: int
     factor, places, value = head["factor"], head["places"], entry["value"]
     return {
         "value": numbers.number(None if value is None else factor * value, places),
-        "half": numbers.half_width(entry, places, factor),
+        "spread": numbers.spread(entry, places, factor),
+        "note": entry.get("note") or "",
         "interval": [numbers.number(factor * bound, places) for bound in entry["ci95"]] if entry["ci95"] else None,
         "n": entry["n"],
         "failed": entry["failed"],
@@ -144,7 +154,7 @@ def _run(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _machine_line(machine: Mapping[str, Any]) -> list[str]:
-    """The machine in a few words: the GPU where there is one, the processor, its cores."""
+    """The machine in a few words: the GPU if there is one, the processor, and its cores."""
     gpu = str(machine.get("gpu") or "")
     named = [str(machine[key]) for key in ("cpu", "machine", "processor") if machine.get(key)][:1]
     cores = [f"{machine['cores']} cores"] if machine.get("cores") else []

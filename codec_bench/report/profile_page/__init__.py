@@ -1,8 +1,8 @@
 """One self-contained HTML file of a profile: tables, rate-distortion curves, codebook histograms, players.
 
 Conventions
-    The file opens from disk and loads nothing, under the same content security policy as a run's page, whose style, plots and
-    player it uses. All text from data is hostile: the template escapes it, the script sets it as text.
+    The file can be opened from disk and loads nothing. It has the content security policy, the style, the plots and the
+    player of a run's page. Text from data is not trusted: the template escapes it, and the script sets it as text.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def write_profile_page(
     """Writes the page of a profile.
 
     Args:
-        profile: what `profile.json` holds.
-        path: the HTML file; it appears whole or not at all. The codecs' audio is looked for beside it.
-        references: the sound files that were coded, by id; without them the players hold the codecs alone.
-        audio_mb: how many megabytes of the page may be sound (base64 included); clips that do not fit are left out.
+        profile: the content of `profile.json`.
+        path: the HTML file; it is written whole or not at all. The codecs' audio is in its folder.
+        references: the sound files that were coded, by id; without them only the codecs can be played.
+        audio_mb: how many megabytes of the page may be sound, in base64; clips that do not fit are left out.
 
     Raises:
         OSError: the file cannot be written.
@@ -61,14 +61,14 @@ def write_profile_page(
 
 
 class _Sounds:
-    """The files that go into the page, each once, while they fit."""
+    """The sound files in the page, each once, up to a size."""
 
     def __init__(self, budget_bytes: int) -> None:
         self._left = budget_bytes
         self.files: list[Path] = []
 
     def take(self, tracks: list[tuple[int, Path]]) -> list[tuple[int, int]]:
-        """(codec's place or -1, number of the sound) of one clip's tracks; all of them or none."""
+        """Adds the tracks of one clip, all or none; gives (place of the codec or -1, number of the sound) of each."""
         tracks = [(place, path) for place, path in tracks if is_sound(path)]
         size = sum(4 * -(-path.stat().st_size // 3) for _, path in tracks)
         if size > self._left:

@@ -1,11 +1,11 @@
-// How often a codebook's entries occur, the most frequent first, against all of them equally often (the dashed line).
+// How often the entries of a codebook occur, most frequent first; the dashed line is where all occur equally often.
 const HEIGHT = 60;
 const SHOWN = 16; // pictures before the rest is folded away
 const MOST = 8; // multiples of equal use at the top of every picture, so that pictures compare
 
 function bookPicture(bars) {
   const picture = shape("svg", { viewBox: `0 0 ${bars.length} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-  // A square root, so that rare entries are seen beside frequent ones.
+  // A square root, so that rare entries are visible beside frequent ones.
   const y = (times) => HEIGHT - HEIGHT * Math.sqrt(Math.min(times, MOST) / MOST);
   bars.forEach((times, n) => {
     if (times > 0) picture.append(shape("rect", { class: "bar", x: n, width: 1.02, y: y(times), height: HEIGHT - y(times) }));

@@ -1,7 +1,7 @@
-"""What the page of a profile shows: the template's variables, and the data its script works on.
+"""What the page of a profile shows: the variables of the template, and the data of the script.
 
-The script's data has the layout of a run's page, so that the same plots and players work on it: codecs are its systems, known by
-their position, and `summary` holds per system and column the value, the interval and the number of samples.
+The data has the layout of that of a run's page, so that the same plots and players work with it. The codecs are its systems
+and are named by their position. `summary` holds the value, the interval and the number of samples by system and column.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _DECLARED = ("rates", "channels", "causal", "licence of the code", "licence of t
 def collect(
     profile: Mapping[str, Any], clips: Sequence[tuple[str, Sequence[tuple[int, int]]]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Gathers everything.
+    """Gathers everything that the page shows.
 
     Args:
-        profile: what `profile.json` holds.
+        profile: the content of `profile.json`.
         clips: (id, [(codec's place or -1 for the reference, number of the sound)]).
 
     Returns:
@@ -86,7 +86,7 @@ def _tracks(tracks: Sequence[tuple[int, int]], labels: Sequence[str]) -> list[tu
 
 
 def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The bitrate, then every metric, with how its numbers are written."""
+    """The columns: the bitrate, then every metric, with the way in which its numbers are written."""
     made = []
     for name, facts in {
         _BITRATE: {"unit": "bit/s", "higher_is_better": False, "protocol": ""},
@@ -126,7 +126,7 @@ def _plots(
 
 
 def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Per codec and stream, each codebook's use of its entries, the most frequent first, as multiples of equal use."""
+    """How often each codebook uses its entries, most frequent first, as multiples of equal use; by codec and stream."""
     out = []
     for text, codec in zip(labels, profile["codecs"].values()):
         if codec["rate"]["state"] != "ok":
@@ -151,7 +151,7 @@ def _bars(histogram: Sequence[int]) -> list[float]:
 
 
 def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
-    """Per codec and stream a table of its codebooks, with how many codes survive each round of re-encoding."""
+    """A table of the codebooks by codec and stream, with the share of codes that is kept in each re-encoding."""
     out = []
     for text, codec in zip(labels, profile["codecs"].values()):
         if codec["rate"]["state"] != "ok":
@@ -203,7 +203,7 @@ def _info(info: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tuple[str, str]]:
-    """The operators that the multiply-accumulates leave out, per codec."""
+    """The operators that the multiply-accumulates do not include, by codec."""
     out = []
     for text, codec in zip(labels, profile["codecs"].values()):
         if codec["complexity"]["state"] == "ok":

@@ -1,4 +1,4 @@
-// One player for each clip: all codecs and the reference, changed between without losing the place.
+// One player for each clip: it changes between all codecs and the reference and keeps the position.
 const listening = [];
 
 function startListening() {
@@ -23,7 +23,7 @@ function listen(place, clip) {
     for (const button of buttons) button.setAttribute("aria-pressed", String(Number(button.dataset.track) === player.heard));
   }
 
-  // Decoding costs time and memory: it waits until somebody wants to listen.
+  // Decoding takes time and memory, so it is done only when somebody wants to listen.
   function load() {
     loading ??= (async () => {
       time.textContent = "decoding …";

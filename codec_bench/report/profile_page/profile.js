@@ -1,4 +1,4 @@
-// Cells without a number say why, on hover and on focus.
+// Cells without a number show the reason on hover and on focus.
 function startReasons() {
   for (const cell of document.querySelectorAll("[data-why]")) explain(cell, () => [cell.dataset.head, cell.dataset.why]);
 }

@@ -1,0 +1,280 @@
+"""Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known; then times both.
+
+    python bench/bench_intervals.py                  the study (about 20 minutes) and the timings
+    python bench/bench_intervals.py --repetitions 400 --no-times
+
+Each repetition draws speakers and items of equal variance, and two systems that do not differ. Drawn are
+    mean          one number per item, normal
+    ratio         the same numbers as errors per word, over 3 to 40 words an item
+    difference    of two systems' error rates: Poisson errors over 3 to 40 words, and one item in twenty wrong as a whole
+    share         items that are right or wrong, nine in ten right
+    error rate    of one such system; no method holds below a few hundred items, and the package marks these intervals
+Beside the package's own method stand those that are in use elsewhere: Student's t on linearised sums, the percentile and
+the BCa bootstrap, the paired bootstrap's p, and the sign test over items.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from statistics import NormalDist
+
+import numpy as np
+from common import append_rows, interleaved, row
+from scipy import stats
+
+from codec_bench.stats.intervals import interval_of, ratios, unit_sums
+from codec_bench.stats.paired import paired_parts
+
+DESIGNS = ((2, 20), (3, 20), (5, 10), (8, 8), (10, 10), (20, 5), (40, 5), (5, 1), (6, 1), (12, 1), (30, 1), (100, 1), (300, 1), (1000, 1))  # fmt: skip
+RESAMPLES = 400
+# Other methods are known from elsewhere; a quarter of the repetitions shows where they stand.
+FEWER = 4
+LEVEL = 0.95
+_NORMAL = NormalDist()
+
+
+class Case:
+    """One simulated run: the items' parts of one or two systems, the units, and the truth."""
+
+    def __init__(self, kind: str, speakers: int, each: int, rng: np.random.Generator) -> None:
+        shape = (speakers, each)
+        self.codes = np.repeat(np.arange(speakers), each) if each > 1 else None
+        words = rng.integers(3, 41, shape).astype(float)
+        ones = np.ones(shape)
+        self.b: np.ndarray | None = None
+        self.truth = 0.0
+        if kind in ("mean", "ratio"):
+            below = ones if kind == "mean" else words
+            self.a = self._table(_spoken(speakers, each, rng) * below, below)
+            self.b = self._table(_spoken(speakers, each, rng) * below, below)
+        elif kind == "share":
+            chance = _shares(0.9, speakers, each, rng)
+            self.a = self._table((rng.random(shape) < chance).astype(float), ones)
+            self.truth = 0.9
+        else:
+            self.a = self._table(_errors(words, speakers, rng, each), words)
+            self.b = self._table(_errors(words, speakers, rng, each), words) if kind == "difference" else None
+            self.truth = 0.0 if kind == "difference" else 0.05 * 0.95 + 0.05
+
+    @staticmethod
+    def _table(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+        return np.stack([above.ravel(), below.ravel()], axis=1)
+
+
+def _spoken(speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of one system: speakers and items of equal variance; independent items if a speaker has one."""
+    speaker = rng.normal(size=(speakers, 1)) if each > 1 else np.zeros((speakers, 1))
+    return speaker + rng.normal(size=(speakers, each))
+
+
+def _errors(words: np.ndarray, speakers: int, rng: np.random.Generator, each: int) -> np.ndarray:
+    """Errors of one system: one in twenty words, more for some speakers, and every twentieth item wrong as a whole."""
+    harder = rng.gamma(4, 0.25, (speakers, 1)) if each > 1 else np.ones((speakers, 1))
+    whole = rng.random(words.shape) < 0.05
+    return np.where(whole, words, np.minimum(rng.poisson(0.05 * words * harder), words)).astype(float)
+
+
+def _shares(mean: float, speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
+    """Each speaker's chance to be right; all the same if a speaker has one item."""
+    return rng.beta(20 * mean, 20 * (1 - mean), (speakers, 1)) if each > 1 else np.full((speakers, 1), mean)
+
+
+Ends = tuple[float, float] | None
+
+
+def own(case: Case) -> tuple[Ends, float | None]:
+    """The package's interval and p."""
+    if case.b is None:
+        found = interval_of(ratios, case.a, case.codes, share=True)
+        return (None if found.low is None or found.high is None else (found.low, found.high)), None
+    test = paired_parts(ratios, case.a, case.b, case.codes, seed=1)
+    return (None if test.low is None or test.high is None else (test.low, test.high)), test.p
+
+
+def linearised(case: Case) -> tuple[Ends, float | None]:
+    """Student's t on the units' linearised sums, as survey packages compute it; p of the t test."""
+    influence, value = np.zeros(0), 0.0
+    for sign, table in ((1, case.a), (-1, case.b)):
+        if table is None:
+            continue
+        units = unit_sums(table, case.codes)
+        above, below = units.sum(axis=0)
+        part = (units[:, 0] - above / below * units[:, 1]) / below
+        influence = sign * part if not len(influence) else influence + sign * part
+        value += sign * above / below
+    count = len(influence)
+    error = np.sqrt(count / (count - 1) * np.square(influence).sum())
+    reach = stats.t.ppf((1 + LEVEL) / 2, count - 1) * error
+    p = 2 * stats.t.sf(abs(value) / error, count - 1) if error > 0 else 1.0
+    return (value - reach, value + reach), float(p)
+
+
+def _drawn(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
+    """Bootstrap values, leave-one-out values, and the value, over whole units."""
+    sides = [unit_sums(t, case.codes) for t in (case.a, case.b) if t is not None]
+    count = len(sides[0])
+    weights = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).astype(float)
+    fold = lambda parts: parts[0] - parts[1] if len(parts) > 1 else parts[0]  # noqa: E731
+    drawn = fold([ratios(weights @ side) for side in sides])
+    left = fold([ratios(side.sum(axis=0) - side) for side in sides])
+    return drawn, left, float(fold([ratios(side.sum(axis=0)) for side in sides]))
+
+
+def percentile(case: Case, rng: np.random.Generator) -> tuple[Ends, float | None]:
+    """The percentile bootstrap over units; p is twice the smaller share on either side of 0."""
+    drawn, _, _ = _drawn(case, rng)
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    p = min(1.0, 2 * (1 + min((drawn <= 0).sum(), (drawn >= 0).sum())) / (1 + RESAMPLES))
+    return (float(low), float(high)), float(p)
+
+
+def bca(case: Case, rng: np.random.Generator) -> tuple[Ends, float | None]:
+    """The bias-corrected and accelerated bootstrap over units (Efron 1987)."""
+    drawn, left, value = _drawn(case, rng)
+    share = np.clip((drawn < value).mean() + 0.5 * (drawn == value).mean(), 1 / RESAMPLES, 1 - 1 / RESAMPLES)
+    bias = _NORMAL.inv_cdf(float(share))
+    off = left.mean() - left
+    spread = np.square(off).sum() ** 1.5
+    bend = (off**3).sum() / (6 * spread) if spread > 0 else 0.0
+    levels = []
+    for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2):
+        reach = bias + _NORMAL.inv_cdf(tail)
+        levels.append(_NORMAL.cdf(bias + reach / (1 - bend * reach)))
+    low, high = np.quantile(drawn, levels)
+    return (float(low), float(high)), None
+
+
+def signs_of_items(case: Case) -> tuple[Ends, float | None]:
+    """The sign test over items, whoever spoke them; it gives a p alone."""
+    if case.b is None:
+        return None, None
+    apart = np.sign(case.a[:, 0] - case.b[:, 0])
+    wins, losses = int((apart > 0).sum()), int((apart < 0).sum())
+    return None, float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+
+
+def study(
+    repetitions: int, designs: tuple[tuple[int, int], ...] = DESIGNS, others: bool = True
+) -> Iterator[dict[str, object]]:
+    """One row per design, kind and method: how often the interval held the truth, and how often p was below 0.05."""
+    for number, (speakers, each) in enumerate(designs):
+        for place, kind in enumerate(("mean", "ratio", "difference", "share", "error rate")):
+            rng, draws = np.random.default_rng([number, place]), np.random.default_rng([7, number, place])
+            methods: dict[str, Callable[[Case], tuple[Ends, float | None]]] = {"codec-bench": own}
+            if others:
+                methods |= {
+                    "linearised t": linearised, "percentile bootstrap": partial(percentile, rng=draws),
+                    "BCa bootstrap": partial(bca, rng=draws), "sign test of items": signs_of_items,
+                }  # fmt: skip
+            counts = {name: np.zeros(4) for name in methods}  # intervals, that held the truth, ps, below 0.05
+            single = kind in ("mean", "ratio")
+            for repetition in range(repetitions):
+                case = Case(kind, speakers, each, rng)
+                # Means and ratios of one system for the coverage, their differences for the test.
+                sides = (_alone(case), case) if single else (case,)
+                for name, method in methods.items():
+                    if name != "codec-bench" and repetition % FEWER:
+                        continue
+                    for side, which in zip(sides, ((True, False), (False, True)) if single else ((True, True),)):
+                        ends, p = method(side)
+                        if which[0] and ends is not None:
+                            counts[name][0] += 1
+                            counts[name][1] += ends[0] - 1e-12 <= case.truth <= ends[1] + 1e-12
+                        if which[1] and p is not None:
+                            counts[name][2] += 1
+                            counts[name][3] += p < 0.05
+            for name, (given, held, tested, alarms) in counts.items():
+                yield {
+                    "design": f"{speakers} x {each}", "kind": kind, "method": name,
+                    "coverage": held / given if given else None, "alarms": alarms / tested if tested else None,
+                    "repetitions": int(max(given, tested)),
+                }  # fmt: skip
+
+
+def _alone(case: Case) -> Case:
+    other = Case.__new__(Case)
+    other.a, other.b, other.codes, other.truth = case.a, None, case.codes, case.truth
+    return other
+
+
+def _study_rows(repetitions: int, designs: tuple[tuple[int, int], ...]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for found in study(repetitions, designs):
+        sys.stdout.write(
+            "{design:>9} {kind:>11} {method:>21}  coverage {coverage}  false alarms {alarms}\n".format_map(found)
+        )
+        sys.stdout.flush()
+        for unit in ("coverage", "alarms"):
+            if found[unit] is not None:
+                rows.append(
+                    {
+                        "case": f"{found['kind']}, {found['design']}",
+                        "variant": found["method"],
+                        "n": found["repetitions"],
+                        "unit": "share of intervals with the truth" if unit == "coverage" else "share of p below 0.05",
+                        "p50": f"{found[unit]:.4f}",
+                        "note": "speakers x items; no difference between the systems",
+                    }
+                )
+    return rows
+
+
+def _time_rows(repeats: int) -> list[dict[str, object]]:
+    """Times the interval and the test of a ratio over a million items in ten thousand clusters, and the floor."""
+    rows: list[dict[str, object]] = []
+    rng = np.random.default_rng(0)
+    for items, clusters in ((1_000, 40), (100_000, 1_000), (1_000_000, 10_000), (1_000_000, 1_000_000)):
+        words = rng.integers(3, 41, items).astype(float)
+        a, b = (np.stack([rng.poisson(0.05 * words).astype(float), words], axis=1) for _ in range(2))
+        codes = rng.permutation(items) % clusters if clusters < items else None
+        seconds = interleaved(
+            {
+                "interval": partial(interval_of, ratios, a, codes),
+                "difference and p": partial(paired_parts, ratios, a, b, codes, seed=0),
+                "floor: sums per cluster": partial(unit_sums, a, codes if codes is not None else np.arange(items)),
+            },
+            repeats=repeats,
+        )
+        # A check of the number itself: the t interval of survey sampling, from the sums alone.
+        value, reach = a[:, 0].sum() / words.sum(), _survey_reach(a, codes)
+        mine = interval_of(ratios, a, codes)
+        apart = max(abs(mine.low - (value - reach)), abs(mine.high - (value + reach))) / reach  # type: ignore[operator]
+        if not apart < 0.02:
+            raise SystemExit(
+                f"{items} items: the interval's ends lie {apart:.1%} of its half width from those of survey sampling"
+            )
+        for variant, times in seconds.items():
+            agreement = f"ends within {apart:.2%} of the half width" if variant == "interval" else ""
+            rows.append(row(f"ratio, {clusters} units", variant, times, n=items, agreement=agreement))
+            sys.stdout.write(f"{items:>9} items {clusters:>9} units {variant:>24} {np.median(times):>9.4f} s\n")
+    return rows
+
+
+def _survey_reach(table: np.ndarray, codes: np.ndarray | None) -> float:
+    codes = np.arange(len(table)) if codes is None else codes
+    above, below = (np.bincount(codes, column) for column in table.T)
+    influence = (above - above.sum() / below.sum() * below) / below.sum()
+    count = len(influence)
+    return float(stats.t.ppf((1 + LEVEL) / 2, count - 1) * np.sqrt(count / (count - 1) * np.square(influence).sum()))
+
+
+def main() -> None:
+    """Runs the study and the timings, and appends their rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=2000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--no-times", action="store_true")
+    parser.add_argument("--no-study", action="store_true")
+    options = parser.parse_args()
+    rows = [] if options.no_times else _time_rows(options.repeats)
+    rows += [] if options.no_study else _study_rows(options.repetitions, DESIGNS)
+    path = append_rows("intervals", rows, ("codec-bench", "scipy", "numpy"))
+    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+
+
+if __name__ == "__main__":
+    main()

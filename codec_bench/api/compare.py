@@ -1,0 +1,160 @@
+"""Compares systems pair by pair over the samples that both have: an interval of the difference and an exact test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import names
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.intervals import ratios
+from codec_bench.stats.paired import Comparison, ItemParts, compare_items, holm
+from codec_bench.store.record import Run, open_run
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """System A compared with system B: one comparison for each metric that both were scored with."""
+
+    a: str
+    b: str
+    comparisons: list[Comparison]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values; the test of a comparison stands among its other fields."""
+        compared = [asdict(comparison) for comparison in self.comparisons]
+        return {"a": self.a, "b": self.b, "comparisons": [{**one, **one.pop("test")} for one in compared]}
+
+
+def compare(
+    *,
+    runs: Sequence[Run | str | os.PathLike[str]],
+    systems: str | Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
+    seed: int = 0,
+) -> list[Pair]:
+    """Compares systems of one run pair by pair, or the systems of two runs.
+
+    All pairs and metrics of one call are one family: `p_holm` is each p adjusted for how many there are.
+
+    Args:
+        runs: one or two runs, or their folders.
+        systems: the systems to compare. With one run: two or more names, of which every pair is compared; None for every
+            system of the run. With two runs: one name that both have, or its name in the first and its name in the second run; None for every name
+            that both have.
+        metrics: only these metrics; None for every metric that both have.
+        seed: of the random exchanges of the test.
+
+    Returns:
+        One `Pair` per pair of systems. Differences are A minus B.
+
+    Raises:
+        UserError: a run, system or metric does not exist, or a metric was measured by different protocols.
+    """
+    opened = [r if isinstance(r, Run) else open_run(r) for r in runs]
+    wanted = names(systems) if systems is not None else []
+    found = [
+        (label_a, label_b, list(_metrics(run_a, a, run_b, b, metrics, seed)))
+        for (run_a, a, label_a), (run_b, b, label_b) in _pairs(opened, wanted)
+    ]
+    adjusted = iter(holm([comparison.test.p for _, _, comparisons in found for comparison in comparisons]))
+    return [
+        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons])
+        for a, b, comparisons in found
+    ]
+
+
+_Side = tuple[Run, str, str]
+
+
+def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Side]]:
+    if len(runs) == 1:
+        (run,) = runs
+        wanted = wanted or list(run.systems)
+        for name in wanted:
+            _known(run, name)
+        if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted):
+            raise UserError(
+                f"{len(wanted)} systems were given to compare ({', '.join(wanted)}); expected two or more different ones",
+                hint="name them with --systems A,B",
+            )
+        return [((run, a, a), (run, b, b)) for a, b in combinations(wanted, 2)]
+    if len(runs) != 2:
+        raise UserError(f"{len(runs)} runs were given to compare; expected one or two")
+    first, second = runs
+    if len(wanted) == 2:
+        pairs = [(wanted[0], wanted[1])]
+    elif wanted:
+        pairs = [(name, name) for name in wanted]
+    else:
+        pairs = [(name, name) for name in first.systems if name in second.systems]
+        if not pairs and len(first.systems) == len(second.systems) == 1:
+            pairs = [(next(iter(first.systems)), next(iter(second.systems)))]
+    if not pairs:
+        raise UserError(
+            f"the runs share no system: {', '.join(first.systems)} and {', '.join(second.systems)}",
+            hint="name one of each with --systems A,B",
+        )
+    asked = [(run.meta.get("benchmark") or {}).get("name") for run in (first, second)]
+    if asked[0] != asked[1]:
+        raise UserError(
+            f"the runs asked different questions: those of {asked[0] or 'no benchmark'} and of {asked[1] or 'no benchmark'}",
+            hint="compare runs of one benchmark",
+        )
+    label = _labels(first.folder, second.folder)
+    for a, b in pairs:
+        _known(first, a)
+        _known(second, b)
+    return [((first, a, label(first, a)), (second, b, label(second, b))) for a, b in pairs]
+
+
+def _labels(first: Path, second: Path) -> Callable[[Run, str], str]:
+    """How a system is called: its name after as many parts of its run's folder as tell the two runs apart."""
+    a, b = first.resolve().parts, second.resolve().parts
+    depth = next((k for k in range(1, max(len(a), len(b))) if a[-k:] != b[-k:]), 1)
+    return lambda run, name: "/".join((*run.folder.resolve().parts[-depth:], name))
+
+
+def _known(run: Run, name: str) -> None:
+    if name not in run.systems:
+        raise UnknownName(f"system in '{run.folder}'", name, run.systems)
+
+
+def _metrics(
+    run_a: Run, a: str, run_b: Run, b: str, metrics: str | Sequence[str] | None, seed: int
+) -> Iterator[Comparison]:
+    facts_a, facts_b = run_a.metrics, run_b.metrics
+    chosen = names(metrics) if metrics is not None else [m for m in facts_a if m in facts_b]
+    if not chosen:
+        raise UserError(f"the runs share no metric: {', '.join(facts_a)} and {', '.join(facts_b)}")
+    for name in chosen:
+        for run, facts in ((run_a, facts_a), (run_b, facts_b)):
+            if name not in facts:
+                raise UnknownName(f"metric in '{run.folder}'", name, facts)
+        if facts_a[name]["protocol"] != facts_b[name]["protocol"]:
+            raise UserError(
+                f"'{name}' was measured by different protocols: {facts_a[name]['protocol']} and {facts_b[name]['protocol']}",
+                hint="compare runs of one protocol, or leave this metric out with --metrics",
+            )
+        yield compare_items(
+            items_of(run_a, a, name),
+            items_of(run_b, b, name),
+            metric=name,
+            unit=facts_a[name].get("unit", ""),
+            higher_is_better=facts_a[name]["higher_is_better"],
+            seed=seed,
+            fold=FOLDS.get(facts_a[name].get("aggregate", ""), ratios),
+        )
+
+
+def items_of(run: Run, system: str, metric: str) -> Iterator[ItemParts]:
+    """What each sample of a run adds to a metric of a system."""
+    speakers = {s.id: s.speaker for s in run.samples()}
+    for s in run.scores(system, metric):
+        parts = None if s.numerator is None or s.denominator is None else (s.numerator, s.denominator)
+        yield ItemParts(s.id, s.value, s.detail.get("counts", parts), speakers[s.id])

@@ -1,0 +1,55 @@
+"""Sends audio through codecs and scores it: the function behind `codec-bench eval`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codec_bench.data import data_name, open_source
+from codec_bench.engine.evaluation import Evaluation, execute
+from codec_bench.engine.running import Running
+from codec_bench.registry import names
+from codec_bench.report.results import write_results
+from codec_bench.store.record import Run
+
+
+def evaluate(
+    *,
+    codec: str | Sequence[str],
+    data: Any,
+    metrics: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    running: Running | None = None,
+    **how: Any,
+) -> Run:
+    """Sends audio through codecs and scores what comes out.
+
+    A call with the same arguments continues a run that was stopped.
+
+    Args:
+        codec: names of codecs (`opus-12k`, `encodec-24khz@6`, `./mine.py:MyCodec`, `unprocessed`), or one string with commas.
+        data: a folder, a manifest, `embedded`, or a list of `Sample`.
+        metrics: names of metrics (`stoi`, `wer[pocketsphinx]`, `dnsmos`, `./mine.py:MyMetric`), or one string with commas.
+        out: the run folder; None makes one under `runs/`.
+        seed: decides which samples `limit` takes.
+        limit: how many samples to take; None for all.
+        options: further arguments of codecs and features, such as {"dnsmos": {"weights": "folder"}}.
+        running: how to run it. Its fields may also be given as keyword arguments (`device="cpu"`, `workers=2`, ...).
+
+    Returns:
+        The finished run, opened for reading; `run.folder` holds the record, `summary.json` and `report.html`.
+
+    Raises:
+        UserError: a name, the data or an option is wrong, or the folder cannot be written. A failure of a single item
+            is not raised; it is in the run.
+    """
+    source = open_source(data, limit=limit, seed=seed if limit is not None else None)
+    request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
+    running = running or Running(**how)
+    run = execute(Evaluation(names(codec), names(metrics), source, request, dict(options or {})), out, running)
+    write_results(run, page=running.page)
+    return run

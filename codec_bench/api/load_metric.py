@@ -1,0 +1,135 @@
+"""Metrics as functions of audio, computed in this process without a run: `load_metric("dnsmos")(estimate=[audio, ...])`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from codec_bench.audio.decode import check_samples
+from codec_bench.audio.resample import prepare
+from codec_bench.engine.plan import UNPROCESSED, Plan, build_plan, features_read
+from codec_bench.engine.stage import Fault, compute_features, compute_scores
+from codec_bench.errors import UserError
+from codec_bench.features import load_feature
+from codec_bench.metrics import build_metric, expand
+from codec_bench.metrics.base import inputs_or_score
+from codec_bench.text.language import base_language
+from codec_bench.types import Audio, Score
+
+
+class LoadedMetric:
+    """One metric, or a group such as `dnsmos`, ready to be called.
+
+    Args:
+        name: as on the command line.
+        device: `cpu` or `cuda:0`; where the models that it needs run.
+        weights: file or folder with the weights of those models; None for the built-in ones.
+    """
+
+    def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None) -> None:
+        read = {f for n in expand([name]) for f in features_read(build_metric(n))}
+        options = {f: {"weights": weights} if weights is not None else {} for f in read}
+        self._plan: Plan = build_plan([UNPROCESSED], [name], options)
+        self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}
+
+    @property
+    def protocols(self) -> dict[str, str]:
+        """The protocol of each score, by the name of the metric."""
+        return {name: metric.protocol for name, metric in self._plan.metrics.items()}
+
+    def __call__(
+        self,
+        *,
+        estimate: Sequence[Audio],
+        reference: Sequence[Audio] | None = None,
+        text: Sequence[str | None] | None = None,
+        language: str | None = None,
+    ) -> list[dict[str, Score]]:
+        """Scores a batch.
+
+        Args:
+            estimate: the audio to score.
+            reference: the audio to compare it with, one for each estimate; pair metrics need it.
+            text: reference transcripts, one for each estimate; text metrics need them.
+            language: of the speech, such as `en`, or None.
+
+        Returns:
+            One {name: Score} per item, in order.
+
+        Raises:
+            UserError: the lists differ in length, or audio has no samples or samples that are not finite numbers.
+        """
+        for side, values in (("reference", reference), ("text", text)):
+            if values is not None and len(values) != len(estimate):
+                raise UserError(f"{len(values)} {side} items for {len(estimate)} estimates; expected one each")
+        for side, audios in (("estimate", estimate), ("reference", reference or ())):
+            for index, audio in enumerate(audios):
+                check_samples(audio, f"{side} {index}")
+        wanted = [m.features_of(language) for m in self._plan.metrics.values()]
+        of_estimate, of_reference = (tuple(dict.fromkeys(f for pair in wanted for f in pair[k])) for k in (0, 1))
+        features = {
+            "estimate_features": self._compute(of_estimate, estimate, len(estimate), language),
+            "reference_features": self._compute(of_reference, reference, len(estimate), language),
+        }
+        scores: list[dict[str, Score]] = [{} for _ in estimate]
+        for name, metric in self._plan.metrics.items():
+            ready: list[Any] = []
+            for index, audio in enumerate(estimate):
+                other = reference[index] if reference is not None else None
+                rate = metric.rate_hz or (other or audio).sample_rate_hz
+                ready.append(
+                    inputs_or_score(
+                        metric,
+                        id=str(index),
+                        rate_hz=rate,
+                        estimate=prepare(audio, rate) if metric.signals else None,
+                        reference=prepare(other, rate) if metric.signals and other is not None else None,
+                        text=text[index] if text is not None else None,
+                        language=language,
+                        duration_s=audio.duration_s,
+                        **{side: values[index] for side, values in features.items()},
+                    )
+                )
+            places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
+            for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
+                ready[place] = score
+            for index, score in enumerate(ready):
+                scores[index][name] = score
+        return scores
+
+    def _compute(
+        self, names: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None
+    ) -> list[dict[str, Any]]:
+        """The features of each item by name; an item without audio has none."""
+        spoken = base_language(language) if language is not None else None
+        rows: list[dict[str, Any]] = [{} for _ in range(count)]
+        if not audios:
+            return rows
+        for name in names:
+            feature = self._features[name]
+            signals = [prepare(a, feature.rate_hz) for a in audios]
+            results = compute_features(feature, signals, [spoken] * len(signals))
+            for row, result in zip(rows, results):
+                row[name] = Fault(str(result), "undefined") if isinstance(result, Exception) else result
+        return rows
+
+
+def load_metric(name: str, *, device: str = "auto", weights: str | None = None) -> LoadedMetric:
+    """Loads a metric or a group of metrics by name.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> noise = np.random.default_rng(0).standard_normal(16000).astype("float32") / 10
+        >>> clean = Audio(np.sin(np.arange(16000) / 20), 16000)
+        >>> scores = load_metric("si_sdr")(reference=[clean], estimate=[Audio(clean.samples + noise, 16000)])
+        >>> round(scores[0]["si_sdr"].value)
+        17
+
+    Raises:
+        UnknownName: there is no such metric.
+        MissingExtra: a package that it needs is not installed.
+    """
+    from codec_bench.engine.device import resolve_devices
+
+    return LoadedMetric(name, device=resolve_devices(device)[0], weights=weights)

@@ -1,0 +1,194 @@
+"""The whole profile of one or several codecs: bitrates, codebooks, cost, latency, robustness, quality and sanity.
+
+Each codec is measured in a process of its own, which is ended when it does not answer. What a codec does wrong is reported
+for that codec in one sentence. The other codecs are not affected. The measurements are in `profiling/`, one file each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from codec_bench.codecs import codec_names, has_codec
+from codec_bench.data import open_source
+from codec_bench.engine.device import resolve_devices
+from codec_bench.engine.plan import build_plan
+from codec_bench.environment import machine, versions
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.profiling.settings import NotApplicable, Settings
+from codec_bench.profiling.together import Asked, measure_codecs
+from codec_bench.registry import Spec, is_own_code, names
+
+SCHEMA = 1
+METRICS = ("stoi", "pesq_wb", "mel_distance", "dnsmos")
+
+Progress = Callable[[str, str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """The profile of one or several codecs.
+
+    Args:
+        folder: holds `profile.json`, `profile.html`, the kept audio and the engine's run.
+        facts: everything, as JSON values; see `docs/profile.md` for the schema.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+
+    @property
+    def codecs(self) -> Mapping[str, Mapping[str, Any]]:
+        """The sections of each codec by its name."""
+        return self.facts["codecs"]
+
+    @property
+    def faults(self) -> Mapping[str, Sequence[str]]:
+        """What failed, in one sentence each, by codec. Codecs without a failure are not in it."""
+        return {name: codec["faults"] for name, codec in self.codecs.items() if codec["faults"]}
+
+    @property
+    def page(self) -> Path:
+        """Path of the HTML page."""
+        return self.folder / "profile.html"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return dict(self.facts)
+
+
+def profile(
+    *,
+    codec: str | Sequence[str],
+    data: Any,
+    metrics: str | Sequence[str] = METRICS,
+    anchor: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    device: str = "auto",
+    limit: int | None = None,
+    seed: int = 0,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: Settings | None = None,
+    page: bool = True,
+    progress: Progress = lambda codec, step, done, total: None,
+) -> Profile:
+    """Measures codecs on some data.
+
+    Args:
+        codec: names as `evaluate` takes them, or one string with commas. Several points of one codec make a curve.
+        data: as for `evaluate`.
+        metrics: names of the metrics that are plotted against bitrate; empty for none.
+        anchor: the codec or family that delta rates are measured against; None for none.
+        out: a folder; None makes one under `runs/`.
+        device: `auto`, `cpu` or `cuda:0`; of several GPUs the first is used.
+        limit: how many samples to take; None for all.
+        seed: decides which samples `limit` takes, and the noise.
+        options: further arguments of codecs and features, such as {"encodec-24khz@6": {"weights": "random"}}.
+        settings: how thoroughly to measure, and how long one call of a codec may take.
+        page: whether to write `profile.html`.
+        progress: called with (codec, step, steps done, steps in all).
+
+    Returns:
+        The profile; `profile.json` holds the same.
+
+    Raises:
+        UserError: an argument is wrong, the folder cannot be written, or none of the codecs can be loaded.
+    """
+    settings = settings or Settings(seed=seed)
+    chosen = list(dict.fromkeys(names(codec)))
+    for name in chosen:
+        _known(name)
+    if not chosen:
+        raise UserError("no codec was named", hint="--codec opus-12k,./my_codec.py:MyCodec")
+    folder = Path(out) if out is not None else Path("runs") / f"profile-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    wanted = names(metrics)
+    asked = Asked(
+        codecs=tuple(chosen),
+        data=data,
+        source=open_source(data, limit=limit, seed=seed if limit is not None else None),
+        metrics=tuple(wanted),
+        anchor=anchor,
+        folder=folder,
+        device=resolve_devices(device)[0],
+        limit=limit,
+        seed=seed,
+        options={name: dict(given) for name, given in (options or {}).items()},
+        settings=settings,
+        progress=progress,
+    )
+    # A misspelt metric is refused now and not after an hour of measuring.
+    build_plan(chosen, asked.with_bitrate, asked.options, {sample.language for sample in asked.source})
+    try:
+        asked.audio.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"the folder '{folder}' cannot be written: {error.strerror}") from error
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    measured = measure_codecs(asked)
+    facts = {
+        "schema": SCHEMA,
+        "started": started,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "data": measured.pop("data"),
+        "how": measured.pop("how"),
+        "machine": machine(),
+        "versions": versions(),
+        **measured,
+    }
+    facts = json.loads(json.dumps(_plain(facts), ensure_ascii=False, default=str))
+    _write(folder / "profile.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+    made = Profile(folder, facts)
+    if page:
+        from codec_bench.report.profile_page import write_profile_page
+
+        write_profile_page(facts, made.page, references=asked.players)
+    return made
+
+
+def _known(name: str) -> None:
+    """Checks that a codec and its operating point exist, before anything is measured.
+
+    Raises:
+        UserError: there is no such codec, operating point or file.
+    """
+    if is_own_code(name):
+        path = Path(name.rpartition(":")[0]).expanduser()
+        if path.suffix == ".py" and not path.is_file():
+            raise UserError(f"there is no file '{path}'")
+        return
+    from codec_bench.codecs import catalogue
+
+    if not has_codec(name):
+        raise UnknownName("codec", name, [*codec_names(), *catalogue.families()])
+    if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
+        catalogue.find(name)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON: numbers that are not finite become None, NumPy's numbers become Python's."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _plain(value.item()) if hasattr(value, "item") else value
+
+
+def _write(path: Path, text: str) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+__all__ = ["METRICS", "SCHEMA", "NotApplicable", "Profile", "Settings", "profile"]

@@ -1,0 +1,255 @@
+"""Runs benchmarks: asks a model their questions, records its answers, and scores the recorded answers.
+
+Asking and scoring are two phases, which can run at different times and on different machines. Asking needs the model and
+the data; scoring needs only the run folder. Each pair of benchmark and model has a run folder of its own,
+`OUT/BENCHMARK/MODEL`. A call with the same arguments continues a run that was stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codec_bench.benchmark import Benchmark, Question, load_benchmark
+from codec_bench.benchmark.asking.phase import ask
+from codec_bench.benchmark.judge.metric import is_judge_metric
+from codec_bench.benchmark.run import PHASES, Phase, RunRequest, run_folder, safe
+from codec_bench.benchmark.scoring.phase import score
+from codec_bench.benchmark.tables import Outcome, write_overview
+from codec_bench.data import open_source
+from codec_bench.data.source import with_problem
+from codec_bench.engine.evaluation import Evaluation, execute
+from codec_bench.engine.running import Running
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.models import load_model, model_names, own_name
+from codec_bench.models.base import ModelInfo
+from codec_bench.registry import Spec, names
+from codec_bench.report.results import write_results
+from codec_bench.store.files import new_folder
+from codec_bench.store.record import Run
+from codec_bench.types import Sample
+
+
+def run_benchmark(
+    *,
+    benchmark: str | Sequence[str],
+    model: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    phase: Phase = "both",
+    data: str | os.PathLike[str] | None = None,
+    judge: str | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    rescore: bool = False,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    running: Running | None = None,
+    **how: Any,
+) -> Outcome:
+    """Runs benchmarks against models.
+
+    Args:
+        benchmark: names (`librispeech-test-clean`), own folders, or one string with commas.
+        model: names of configs (`qwen2-audio-7b-instruct`), own files, or one string with commas.
+        out: the folder; None makes one under `runs/`.
+        phase: `both`, `answers` (only asks), or `scores` (only scores the recorded answers).
+        data: a folder that holds the data sets as `OWNER/NAME`, used in place of the hub.
+        judge: the model that judges answers, for benchmarks that need one.
+        seed: decides which questions `limit` takes, and what a model draws at random.
+        limit: how many questions to take; None for all.
+        rescore: delete the scores in the record and make them again by the present rules.
+        options: arguments by model, benchmark or feature, such as {"openai-chat": {"base_url": "..."}}.
+        running: how to run it. Its fields may also be given as keyword arguments. `retry_failed` asks failed questions
+            again.
+
+    Returns:
+        The runs, opened for reading.
+
+    Raises:
+        UserError: a name, the data or an option is wrong, or none of the benchmarks can run. A failure of a single
+            question is not raised; it is in the run.
+    """
+    if phase not in PHASES:
+        raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
+    folder = Path(out) if out is not None else new_folder("run")
+    given = {name: dict(values) for name, values in (options or {}).items()}
+    request = RunRequest(
+        phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running or Running(**how)
+    )  # fmt: skip
+    wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
+    if not wanted:
+        raise UserError("no benchmark was named", hint="see codec-bench list benchmarks")
+    models = names(model)
+    if not models:
+        raise UserError("no model was named", hint="see codec-bench list models")
+    judged = [one.name for one in wanted if any(map(is_judge_metric, one.metrics))]
+    if judged and judge is None and phase != "answers":
+        raise UserError(
+            f"'{judged[0]}' needs a judge, and none was named",
+            hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
+        )
+    _check_options(given, models, judge)
+    runs: dict[tuple[str, str], Run] = {}
+    left_out: list[tuple[str, str, UserError]] = []
+    for name in models:
+        done, why = _of_model(name, wanted, folder, request)
+        runs.update(done)
+        left_out += why
+    if not runs:
+        raise left_out[0][2]
+    outcome = Outcome(folder, runs, tuple((benchmark, name, str(error)) for benchmark, name, error in left_out))
+    write_overview(outcome)
+    return outcome
+
+
+def _of_model(
+    name: str, wanted: Sequence[Benchmark], folder: Path, request: RunRequest
+) -> tuple[dict[tuple[str, str], Run], list[tuple[str, str, UserError]]]:
+    """Runs the benchmarks that one model can answer.
+
+    Returns:
+        The runs by benchmark and model, and (benchmark, model, why) of each benchmark that could not run.
+    """
+    try:
+        info = _info(name, request)
+    except UserError as error:
+        return {}, [(one.name, name, error) for one in wanted]
+    runs: dict[tuple[str, str], Run] = {}
+    mine, why = _fitting(wanted, info, request.phase)
+    broken = asyncio.run(ask(mine, name, folder, request)) if request.phase != "scores" and mine else {}
+    left_out = [(benchmark, info.name, error) for benchmark, error in {**why, **broken}.items()]
+    for one in mine:
+        if one.name in broken:
+            continue
+        try:
+            runs[one.name, info.name] = _scored(one, info.name, folder, request)
+        except UserError as error:  # such as missing weights of a metric; the other benchmarks may not need them
+            left_out.append((one.name, info.name, error))
+    return runs, left_out
+
+
+def _scored(one: Benchmark, model: str, folder: Path, request: RunRequest) -> Run:
+    """Scores the answers of one run, unless `phase` is `answers`, and writes its results."""
+    if request.phase != "answers":
+        score(one, model, folder, request)
+    run = Run(run_folder(folder, one.name, model))
+    request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
+    write_results(run, page=request.running.page)
+    return run
+
+
+def _check_options(given: Mapping[str, Any], models: Sequence[str], judge: str | None) -> None:
+    """Checks that every option is for a model, a judge or a feature that exists.
+
+    Raises:
+        UnknownName: an option is for another name; the message suggests the nearest.
+    """
+    from codec_bench import features
+
+    known = [*models, *([judge] if judge else [])]
+    for name in given:
+        if name not in known and name not in model_names() and Spec.parse(name).name not in features.REGISTRY.table():
+            raise UnknownName("model, benchmark or feature of this run", name, known)
+
+
+def run_codecs(
+    *,
+    benchmark: str | Sequence[str],
+    codec: str | Sequence[str],
+    out: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    running: Running | None = None,
+    **how: Any,
+) -> Outcome:
+    """Runs benchmarks of codecs, which is `evaluate` with the data and the metrics of their definitions.
+
+    Args:
+        benchmark: names such as `codec-librispeech-test-clean`. codec: as for `evaluate`.
+        out, data, seed, limit, options, running: as for `run_benchmark`.
+
+    Returns:
+        One run for each benchmark, `OUT/BENCHMARK`, with the codecs as its systems.
+
+    Raises:
+        UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
+    """
+    folder = Path(out) if out is not None else new_folder("run")
+    given = {name: dict(values) for name, values in (options or {}).items()}
+    running = running or Running(**how)
+    runs: dict[tuple[str, str], Run] = {}
+    for name in names(benchmark):
+        one = load_benchmark(name, given.pop(name, None))
+        if one.kind != "codec":
+            raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
+        questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
+        source = open_source([_sample(question) for question in questions])
+        request = {
+            "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
+        }  # fmt: skip
+        asked = Evaluation(names(codec), one.metrics, source, request, given, {"benchmark": one.described})
+        run = execute(asked, folder / safe(one.name), running)
+        write_results(run, page=running.page)
+        runs.update({(one.name, system): run for system in run.systems})
+    outcome = Outcome(folder, runs)
+    write_overview(outcome)
+    return outcome
+
+
+def _sample(question: Question) -> Sample:
+    """A question of a benchmark of codecs, as a sample for the engine."""
+    sound = question.audio.source if question.audio is not None else None
+    text = question.fields.get("text")
+    sample = Sample(
+        question.id,
+        sound if isinstance(sound, str) else None,
+        str(text) if text is not None else next(iter(question.references), None),
+        question.fields.get("speaker"),
+        question.language,
+    )
+    return with_problem(sample, question.problem) if question.problem is not None else sample
+
+
+def _info(name: str, request: RunRequest) -> ModelInfo:
+    """The facts of a model. Scoring needs only its name, so that it works for a model that cannot be loaded here."""
+    try:
+        return load_model(name, request.options.get(name), device=request.running.device).info
+    except UserError:
+        if request.phase != "scores":
+            raise
+        return ModelInfo(own_name(name))
+
+
+def _fitting(
+    wanted: Sequence[Benchmark], info: ModelInfo, phase: Phase
+) -> tuple[list[Benchmark], dict[str, UserError]]:
+    """The benchmarks that a model can answer, and for each of the others the reason why it cannot."""
+    fitting: list[Benchmark] = []
+    why: dict[str, UserError] = {}
+    for one in wanted:
+        if one.kind == "codec":
+            raise UserError(
+                f"'{one.name}' is a benchmark of codecs, and '{info.name}' was named as a model",
+                hint=f"codec-bench run {one.name} --codec NAME",
+            )
+        try:
+            if phase != "scores":
+                _check_fit(one, info)
+            fitting.append(one)
+        except UserError as error:
+            why[one.name] = error
+    return fitting, why
+
+
+def _check_fit(one: Benchmark, info: ModelInfo) -> None:
+    if one.wants not in info.outputs:
+        gives = " and ".join(info.outputs)
+        raise UserError(f"'{one.name}' needs answers in {one.wants}, and the model '{info.name}' gives {gives}")
+    one.prompt_for(info)
+
+
+__all__ = ["Outcome", "Phase", "run_benchmark", "run_codecs", "run_folder"]

@@ -1,0 +1,94 @@
+"""How many speakers and utterances a difference between two systems needs, judged from a run that exists."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from codec_bench.api.compare import items_of
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import names
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.intervals import ratios, unit_codes
+from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table
+from codec_bench.stats.power import Plan, Spread, plans_for, spread_of
+from codec_bench.store.record import Run, open_run
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """How large a study must be.
+
+    Args:
+        a, b, metric, unit: the systems and the metric, as in the pilot.
+        wanted: the difference to be shown, in the metric's unit. power: the probability with which it will be.
+        pilot: how much the differences spread in the pilot.
+        plans: the fewest speakers for several numbers of utterances per speaker.
+    """
+
+    a: str
+    b: str
+    metric: str
+    unit: str
+    wanted: float
+    power: float
+    pilot: Spread
+    plans: Sequence[Plan]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        plans = [{**asdict(plan), "utterances": plan.utterances} for plan in self.plans]
+        return {**asdict(self), "plans": plans}
+
+
+def sample_size(
+    *,
+    run: Run | str | os.PathLike[str],
+    metric: str,
+    difference: float,
+    systems: str | Sequence[str] | None = None,
+    power: float = POWER,
+) -> SampleSize:
+    """Says how many speakers and utterances are needed to show a difference between two systems.
+
+    Args:
+        run: a pilot: a run, or its folder, in which both systems were scored on the same samples.
+        metric: the metric whose difference is to be shown.
+        difference: the smallest difference that matters, in the metric's unit.
+        systems: the two systems; None if the run has only two.
+        power: the probability with which a difference of that size is shown at the level of 95 %.
+
+    Raises:
+        UserError: a system or the metric does not exist, the pilot has fewer than three speakers, or the difference or
+            the power is not a sensible number.
+    """
+    opened = run if isinstance(run, Run) else open_run(run)
+    wanted = names(systems) if systems is not None else list(opened.systems)
+    if len(wanted) != 2:
+        raise UserError(
+            f"{len(wanted)} systems were given ({', '.join(wanted)}); expected two", hint="name two with --systems A,B"
+        )
+    if not 0.5 <= power < 1:
+        raise UserError(f"the power is {power:g}; expected a probability from 0.5 to below 1, such as 0.8")
+    for name in wanted:
+        if name not in opened.systems:
+            raise UnknownName(f"system in '{opened.folder}'", name, opened.systems)
+    facts = opened.metrics
+    if metric not in facts:
+        raise UnknownName(f"metric in '{opened.folder}'", metric, facts)
+    a, b, _ = in_common(*(items_of(opened, name, metric) for name in wanted))
+    if len(a) < 2:
+        raise UserError(
+            f"{len(a)} samples have a value of {metric} for both {wanted[0]} and {wanted[1]}; expected a pilot of several"
+        )
+    fold = FOLDS.get(facts[metric].get("aggregate", ""), ratios)
+    differences = item_differences(fold, parts_table(a), parts_table(b))
+    if not np.isfinite(differences).all():
+        raise UserError(f"without one of the samples {metric} has no value, so nothing is known of its spread")
+    pilot = spread_of(differences, unit_codes([item.speaker for item in a], len(a)))
+    plans = plans_for(pilot, difference, power=power)
+    return SampleSize(wanted[0], wanted[1], metric, facts[metric].get("unit", ""), difference, power, pilot, plans)

@@ -1,0 +1,221 @@
+"""The first phase of a benchmark: every question is sent to the model, and every answer is written to the record.
+
+Conventions
+    Questions are read as the model takes them: memory does not grow with the benchmark.
+    A question that cannot be asked is recorded as failed, with the reason, and is counted like every other. Its row
+    may have no audio, for example, or lack a column that the prompt names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from codec_bench.audio.clip import Clip
+from codec_bench.audio.encode import write_flac
+from codec_bench.benchmark.asking.requests import AskAll
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.errors import UserError
+from codec_bench.models.base import Model
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.types import Audio, Request, Response
+
+WRITE_ANSWERS = 64
+WRITE_S = 1.0
+SOUND = "<audio>"
+
+Render = Callable[[Question], Request]
+
+
+@dataclass(slots=True)
+class Counts:
+    """Numbers of questions asked, of failures and of answers from the cache, and seconds of spoken answers."""
+
+    asked: int = 0
+    failed: int = 0
+    cached: int = 0
+    audio_s: float = 0.0
+
+    def add(self, answer: AnswerRecord, audio_s: float) -> None:
+        """Counts one answer."""
+        self.asked += 1
+        self.failed += answer.status != "ok"
+        self.cached += answer.cached
+        self.audio_s += audio_s
+
+
+class Asking:
+    """Asks one model every question that has no answer in the record yet.
+
+    Args:
+        model: asked once `start` has been awaited.
+        start: makes the model ready. It is awaited before the first question, and not at all if no question is left.
+        render: makes the request of a question.
+        writer: the record.
+        keep_question: whether a question's sound is copied into the run folder, by the question's number.
+        ask_all: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.requests`).
+        progress: called with (questions finished by this call, failed, seconds of answers).
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        start: Callable[[], Awaitable[None]],
+        render: Render,
+        writer: AnswerWriter,
+        keep_question: Callable[[int], bool],
+        ask_all: AskAll,
+        progress: Callable[[int, int, float], None],
+    ) -> None:
+        self._model, self._start, self._render, self._writer = model, start, render, writer
+        self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
+        self._waiting: dict[str, tuple[int, Question]] = {}
+        self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
+        self._last_write = perf_counter()
+        self.counts = Counts()
+
+    async def run(self, questions: Iterable[Question], answered: dict[int, str]) -> dict[str, Any]:
+        """Asks the questions and returns timings for the record.
+
+        Args:
+            questions: all questions of the benchmark, in order.
+            answered: status of the answers that the record holds, by the question's number; these are not asked.
+
+        Raises:
+            UserError: the model cannot be used at all, or the record cannot be written. What was answered is kept.
+        """
+        start = perf_counter()
+        try:
+            requests = self._requests(questions, answered)
+            first = next(requests, None)
+            if first is not None:
+                await self._start()
+                async with aclosing(self._ask_all(self._model, chain((first,), requests))) as answers:
+                    async for request, response in answers:
+                        number, question = self._waiting.pop(request.id)
+                        self._take(number, question, request, response)
+        finally:
+            self._write(force=True)
+        wall_s, counts = perf_counter() - start, self.counts
+        return {
+            "wall_s": wall_s, "asked": counts.asked, "failed": counts.failed, "cached": counts.cached,
+            "per_s": counts.asked / wall_s if wall_s else None,
+        }  # fmt: skip
+
+    def _requests(self, questions: Iterable[Question], answered: dict[int, str]) -> Iterator[Request]:
+        for number, question in enumerate(questions):
+            if number in answered:
+                continue
+            if question.problem is not None:
+                self._take(number, question, None, Response.failed(question.problem))
+                continue
+            try:
+                request = self._render(question)
+            except UserError as error:
+                self._take(number, question, None, Response.failed(error.message))
+                continue
+            self._waiting[request.id] = (number, question)
+            yield request
+
+    def _take(self, number: int, question: Question, request: Request | None, response: Response) -> None:
+        audio, reason = None, response.reason
+        status = response.status
+        if status == "ok" and response.audio is not None:
+            audio, reason = self._keep(number, response.audio)
+            status = "ok" if reason is None else "failed"
+        elif status == "ok" and request is not None and request.wants == "audio":
+            status, reason = "failed", "the model gave no audio, and the benchmark needs it"
+        elif status == "ok" and response.text is None:
+            status, reason = "failed", "the model gave neither text nor audio"
+        answer = AnswerRecord(
+            status=status, reason=reason, text=response.text, audio=audio, usage=dict(response.usage),
+            latency_s=response.latency_s, first_s=response.first_s, finish=response.finish, cut_s=response.cut_s,
+            attempts=response.attempts, cached=response.cached, notes=response.notes,
+        )  # fmt: skip
+        self._ready.append((self._question(number, question, request), answer))
+        self.counts.add(answer, response.audio.duration_s if response.audio is not None else 0.0)
+        self._write(force=False)
+
+    def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:
+        source = question.audio.source if question.audio is not None else None
+        kept: str | None = None
+        about: tuple[Any, Any, Any] = (None, None, None)
+        if question.audio is not None and (self._keep_question(number) or not isinstance(source, str)):
+            kept, about = _kept_question(self._writer.folder, number, question.audio)
+        return QuestionRecord(
+            number, question.id, plain_fields(question.fields), question.references, dict(question.subsets), question.language,
+            shown(request) if request is not None else None, source if isinstance(source, str) else None, kept, *about,
+        )  # fmt: skip
+
+    def _keep(self, number: int, audio: Audio) -> tuple[str | None, str | None]:
+        """Writes the sound of an answer. Returns (its path in the run folder, None), or (None, why there is none)."""
+        if audio.samples.size == 0:
+            return None, "the model gave audio without samples"
+        if not (abs(audio.samples).max() < float("inf")):
+            return None, "the model gave audio with samples that are not finite"
+        name = f"audio/answers/{number:07d}.flac"
+        target = self._writer.folder / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_flac(target, audio)
+        except (OSError, RuntimeError) as error:
+            raise UserError(
+                f"the answer's audio cannot be written to '{target}': {error}",
+                hint="everything answered so far is kept; free some disk space and run the same command again",
+            ) from error
+        return name, None
+
+    def _write(self, force: bool) -> None:
+        due = force or len(self._ready) >= WRITE_ANSWERS or perf_counter() - self._last_write >= WRITE_S
+        if self._ready and due:
+            self._writer.write_answers(self._ready)
+            self._ready = []
+            self._last_write = perf_counter()
+            self._progress(self.counts.asked, self.counts.failed, self.counts.audio_s)
+
+
+def _kept_question(folder: Path, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
+    """Copies a question's sound into the run folder: (its path there, (seconds, sample rate in Hz, channels)).
+
+    A sound that cannot be read is not copied; the model's answer then says what is wrong with it.
+    """
+    try:
+        audio = clip.read()
+    except UserError:
+        return None, (None, None, None)
+    name = f"audio/questions/{number:07d}.flac"
+    target = folder / name
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_flac(target, audio)
+    except (OSError, RuntimeError) as error:
+        raise UserError(f"the question's audio cannot be written to '{target}': {error}") from error
+    return name, (audio.duration_s, audio.sample_rate_hz, audio.channels)
+
+
+def plain_fields(fields: Any) -> dict[str, Any]:
+    """The columns of a question that JSON can hold, without sounds."""
+    return {name: value for name, value in fields.items() if not _is_sound(value)}
+
+
+def _is_sound(value: Any) -> bool:
+    return isinstance(value, (Clip, bytes)) or (isinstance(value, (list, tuple)) and any(map(_is_sound, value)))
+
+
+def shown(request: Request) -> str:
+    """What the model was given, as text: one paragraph a turn or named input, with `<audio>` in place of a sound."""
+    turns = [f"{m.role}: {' '.join(map(_shown_part, m.content))}" for m in request.messages]
+    turns += [f"{name}: {_shown_part(value)}" for name, value in request.fields.items()]
+    return "\n\n".join(turns)
+
+
+def _shown_part(part: Any) -> str:
+    return SOUND if _is_sound(part) else str(part)
+
+
+__all__ = ["SOUND", "Asking", "Counts", "plain_fields", "shown"]

@@ -1,0 +1,178 @@
+"""Asks a model the questions of all benchmarks of a command.
+
+The model is started once, and only if a question is left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.asking.asking import Asking
+from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
+from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.engine.running import kept_numbers
+from codec_bench.environment import machine, versions
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.models import load_model
+from codec_bench.models.base import Model
+from codec_bench.models.cache import ResponseCache
+from codec_bench.registry import code_hash, is_own_code
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.record import DATABASE, Run
+
+if TYPE_CHECKING:
+    from codec_bench.benchmark.definition.questions import QuestionStream
+
+
+async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: RunRequest) -> dict[str, UserError]:
+    """Asks a model the questions of several benchmarks.
+
+    Args:
+        wanted: the benchmarks.
+        name: name of the model.
+        folder: folder of all runs.
+        request: what the command asked for.
+
+    Returns:
+        The error of each benchmark that could not be finished, by its name. Its answers so far are kept.
+    """
+    model = load_model(name, request.options.get(name), device=request.running.device)
+    # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
+    cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
+    identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
+    started = False
+
+    async def start() -> None:
+        nonlocal started
+        if not started:
+            request.running.progress("loading", 0, 0, 0, 0.0)
+            started = True
+            await started_model(model)
+
+    broken: dict[str, UserError] = {}
+    try:
+        for one in wanted:
+            place = run_folder(folder, one.name, model.info.name)
+            try:
+                await _ask_one(one, model, start, identity, place, request, cache)
+            except UserError as error:  # other benchmarks may have their data
+                broken[one.name] = error
+    finally:
+        if started:
+            await model.close()
+        if cache is not None:
+            cache.close()
+    return broken
+
+
+async def _ask_one(
+    one: Benchmark,
+    model: Model,
+    start: Callable[[], Awaitable[None]],
+    identity: Mapping[str, Any],
+    folder: Path,
+    request: RunRequest,
+    cache: ResponseCache | None,
+) -> None:
+    questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
+    prompt = one.prompt_for(model.info)
+    scheme = _scheme(one, prompt.process, request)
+    rules = scored(one, scheme, request) if scheme is not None else _rules_of(folder)
+    asked = {
+        **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
+        "revision": questions.revision,
+    }  # fmt: skip
+    with writing(folder, asked, rules, rescore=request.rescore) as writer:
+        if request.running.retry_failed:
+            writer.forget_failed_answers()
+        answered = writer.answered()
+        before, total = len(answered), questions.total or 0
+        _describe(writer, one, model, prompt.process, scheme, request, questions)
+        tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
+            f"{one.name}: asking", before + done, total, failed, audio_s
+        )
+        tell(0, 0, 0.0)
+        asking = Asking(
+            model,
+            start,
+            lambda question: _with_seed(prompt.render(question), request.seed),
+            writer,
+            _keeps(
+                request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
+            ),
+            lambda m, requests: ask_all(m, requests, cache=cache),
+            tell,
+        )
+        timings = await asking.run(questions, answered)
+        if timings["asked"] or not before:
+            writer.set_meta(answering=timings)
+        writer.set_meta(state="answered")
+
+
+def _scheme(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme | None:
+    """How the answers will be scored; None if only answers are wanted and a package for scoring is not installed."""
+    try:
+        return scheme_of(one, answer_steps, request.judge)
+    except MissingExtra:
+        if request.phase != "answers":
+            raise
+        return None
+
+
+def _rules_of(folder: Path) -> Mapping[str, Any]:
+    """The rules of scoring that the record was begun with; empty if there is no record yet."""
+    if not (folder / DATABASE).is_file():
+        return {}
+    with closing(Run(folder)) as run:
+        return run.meta["fingerprint"]["scored"]
+
+
+def _describe(
+    writer: AnswerWriter,
+    one: Benchmark,
+    model: Model,
+    answer_steps: Sequence[str],
+    scheme: Scheme | None,
+    request: RunRequest,
+    questions: QuestionStream,
+) -> None:
+    """Writes what is asked and how into the record, before the first answer."""
+    info = asdict(model.info)
+    facts = scheme.facts() if scheme is not None else {}
+    writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
+    config = {
+        "command": "run", "benchmark": one.name, "model": model.info.name, "data": questions.name, "seed": request.seed,
+        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.options),
+    }  # fmt: skip
+    writer.set_meta(
+        config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),
+        how={"device": request.running.device, "cache": request.running.cache},
+        started=datetime.now(UTC).isoformat(timespec="seconds"), state="answering",
+        data={"name": questions.name, "samples": questions.total, "fingerprint": questions.revision, "unmatched": []},
+    )  # fmt: skip
+
+
+def _with_seed(request: Any, seed: int) -> Any:
+    """Gives a request that samples a seed of its own, so that its answer does not depend on the order."""
+    if "seed" in request.parameters or not request.parameters.get("temperature"):
+        return request
+    drawn = int.from_bytes(hashlib.blake2b(f"{seed}:{request.id}".encode(), digest_size=4).digest(), "big") >> 1
+    return replace(request, parameters={**request.parameters, "seed": drawn})
+
+
+def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> Callable[[int], bool]:
+    """Which questions' sounds are copied into the run folder: all if scores need them, else a few."""
+    if compares:
+        return lambda number: True
+    if total is None:
+        return lambda number: save_audio == "all" or (save_audio != "none" and number < 24)
+    kept = kept_numbers(save_audio, total)
+    return lambda number: number in kept

@@ -1,0 +1,216 @@
+"""Sends many requests to a model, as many at once as it takes.
+
+The response cache is looked up first. Memory does not grow with the number of requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.errors import AudioError, UserError
+from codec_bench.models.base import Model
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.types import Request, Response
+
+if TYPE_CHECKING:
+    from codec_bench.models.cache import ResponseCache
+
+Pair = tuple[Request, Response]
+AskAll = Callable[[Model, Iterable[Request]], AsyncGenerator[Pair, None]]
+"""Sends requests to a model and yields each with its response, as `ask_all` does."""
+
+# How many requests are looked up in the cache at once, and for how many seconds at most they are gathered.
+BATCH = 256
+GATHER_S = 0.05
+
+
+async def ask_all(
+    model: Model,
+    requests: Iterable[Request] | AsyncIterable[Request],
+    *,
+    cache: ResponseCache | None = None,
+    ahead: int | None = None,
+    on_response: Callable[[Request, Response], None] | None = None,
+) -> AsyncGenerator[Pair, None]:
+    """Yields every request with its response, in the order in which they are finished.
+
+    Args:
+        model: a started model; it is not closed. `model.concurrency` requests are kept in flight.
+        requests: they are read as they are needed, never more than `ahead` beyond what was yielded. A synchronous
+            iterator is read in the event loop's own thread, so that it may share state with the caller.
+        cache: a request whose answer it holds is not sent to the model. New answers are put into it; failures are not.
+        ahead: how many requests may be read and not yet yielded; by default twice the model's concurrency, and at
+            least 512.
+        on_response: called with each pair as soon as it is finished, before it is yielded.
+
+    Iterate within `contextlib.aclosing`: leaving early then cancels what is in flight, and no job is left behind.
+
+    Raises:
+        UserError: the model cannot be used at all. What was answered before is yielded first.
+    """
+    room = asyncio.Semaphore(ahead if ahead is not None else max(512, 2 * model.concurrency))
+    lookup = _Lookup(cache, model) if cache is not None else None
+    flight = _Flight(model, lookup, on_response)
+    running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
+    try:
+        while (item := await flight.finished.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+            room.release()
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        if lookup is not None:
+            await lookup.close()
+
+
+class _Lookup:
+    """A response cache as one model uses it, called from another thread so that the disk does not stop the event loop."""
+
+    def __init__(self, cache: ResponseCache, model: Model) -> None:
+        self._cache, self._model = cache, model
+        self._thread = ThreadPoolExecutor(1, "response-cache")
+
+    async def find(self, batch: list[Request]) -> list[tuple[str | None, Response | None]]:
+        """Each request's key, and its response if the cache holds one."""
+        return await self._call(self._cache.look_up, self._model.identity, batch)
+
+    async def put(self, key: str, response: Response) -> None:
+        """Keeps an answer."""
+        await self._call(self._cache.put, key, response)
+
+    async def close(self) -> None:
+        """Writes what is not yet on the disk and ends the thread; the cache stays open."""
+        await self._call(self._cache.flush)
+        self._thread.shutdown(wait=True)
+
+    async def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+
+
+class _Flight:
+    """The requests between the caller's iterator and its loop over the answers.
+
+    Args:
+        model: it is asked by `model.concurrency` jobs at once.
+        lookup: the cache, or None.
+        on_response: called with each pair as soon as it is finished, or None.
+
+    Attributes:
+        finished: answered requests; then the error that ended the flight, if any; then None.
+    """
+
+    def __init__(
+        self, model: Model, lookup: _Lookup | None, on_response: Callable[[Request, Response], None] | None
+    ) -> None:
+        self._model, self._lookup, self._on_response = model, lookup, on_response
+        self._waiting: asyncio.Queue[tuple[str | None, Request] | None] = asyncio.Queue()
+        self.finished: asyncio.Queue[Pair | BaseException | None] = asyncio.Queue()
+
+    async def run(self, batches: AsyncGenerator[list[Request], None]) -> None:
+        """Asks everything; an error is put into `finished` and not raised."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._feed(batches))
+                for _ in range(self._model.concurrency):
+                    group.create_task(self._work())
+        except BaseExceptionGroup as several:
+            # Only one of several errors is raised: one that the caller can mend is preferred.
+            causes = sorted(several.exceptions, key=lambda e: not isinstance(e, UserError))
+            self.finished.put_nowait(causes[0])
+        finally:
+            self.finished.put_nowait(None)
+
+    async def _feed(self, batches: AsyncGenerator[list[Request], None]) -> None:
+        async with aclosing(batches):
+            async for batch in batches:
+                found = await self._lookup.find(batch) if self._lookup is not None else [(None, None)] * len(batch)
+                for request, (key, response) in zip(batch, found):
+                    if response is not None:
+                        self._finish(request, response)
+                    else:
+                        self._waiting.put_nowait((key, request))
+        for _ in range(self._model.concurrency):
+            self._waiting.put_nowait(None)
+
+    async def _work(self) -> None:
+        while (item := await self._waiting.get()) is not None:
+            key, request = item
+            response = await _asked(self._model, request)
+            if self._lookup is not None and key is not None and response.status == "ok":
+                await self._lookup.put(key, response)
+            self._finish(request, response)
+            await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
+
+    def _finish(self, request: Request, response: Response) -> None:
+        if self._on_response is not None:
+            self._on_response(request, response)
+        self.finished.put_nowait((request, response))
+
+
+async def _asked(model: Model, request: Request) -> Response:
+    """One answer; whatever the model raises fails this request alone, except that the model cannot be used at all."""
+    try:
+        given = await model.ask(request)
+        if isinstance(given, Response):
+            return given
+        return Response.failed(f"the model gave {type(given).__name__}; expected a Response")
+    except AudioError as error:  # a sound that cannot be read fails its own question only
+        return Response.failed(error.message)
+    except UserError:
+        raise
+    except Exception as error:  # a user's own model may raise anything; the other requests must not fail with this one
+        return Response.failed(f"the model raised {type(error).__name__}: {clean(str(error))}")
+
+
+async def _batches(
+    requests: Iterable[Request] | AsyncIterable[Request], room: asyncio.Semaphore, most: int
+) -> AsyncGenerator[list[Request], None]:
+    """Requests in lists of at most `most`.
+
+    The first lists are short, and none is gathered for longer than `GATHER_S`. Each request takes a place in `room`,
+    which the reader gives back.
+    """
+    batch: list[Request] = []
+    size, since, breath = min(8, most), 0.0, monotonic()
+    coming: asyncio.Future[Request | None] | None = None
+    source = aiter(requests) if isinstance(requests, AsyncIterable) else iter(requests)
+    try:
+        while True:
+            if batch and (len(batch) >= size or room.locked() or monotonic() - since > GATHER_S):
+                yield batch
+                batch, size = [], min(most, 2 * size)
+            await room.acquire()
+            if isinstance(source, Iterator):
+                request = next(source, None)
+                # Other jobs get their turn in between, however long a row takes to read.
+                if monotonic() - breath > GATHER_S / 5:
+                    await asyncio.sleep(0)
+                    breath = monotonic()
+            else:
+                coming = asyncio.ensure_future(anext(source, None))
+                if batch and not (await asyncio.wait({coming}, timeout=GATHER_S))[0]:
+                    yield batch
+                    batch = []
+                request = await coming
+            if request is None:
+                break
+            since = since if batch else monotonic()
+            batch.append(request)
+    finally:
+        if coming is not None:
+            coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+        if hasattr(source, "aclose"):
+            await source.aclose()
+    if batch:
+        yield batch
+
+
+__all__ = ["BATCH", "AskAll", "ask_all"]

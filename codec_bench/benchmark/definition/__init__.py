@@ -1,0 +1,1 @@
+"""A benchmark as it is written: YAML, data and prompts, read and checked."""

@@ -1,0 +1,43 @@
+"""What a benchmark is once its definition has been read: data, prompt, post-processing, metrics, published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codec_bench.audio.clip import Clip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """One row of a benchmark's data, with its columns under the benchmark's own names.
+
+    Args:
+        id: unique in the benchmark; it does not depend on a limit or on the order of the rows.
+        fields: value of every column that the definition names, by the definition's name: JSON values and clips.
+        references: expected answers; if there are several, any of them is right; empty if none is known.
+        audio: the sound that the question is about (for voice cloning, the recording of the voice), or None.
+        language: language of the expected answer, or None.
+        subsets: the question's value for each of the benchmark's subsets, by the subset's name.
+        problem: why the row cannot be asked, or None. Such a row is counted as a failure.
+    """
+
+    id: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    references: tuple[str, ...] = ()
+    audio: Clip | None = None
+    language: str | None = None
+    subsets: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One published number: the model, the metric, the value in the metric's unit, and where it was published."""
+
+    model: str
+    metric: str
+    value: float
+    source: str

@@ -1,0 +1,245 @@
+"""A benchmark that is ready to be asked: its questions, the prompt for a model, and what identifies both."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from codec_bench.benchmark.definition.base import Published
+from codec_bench.benchmark.definition.loader import Entry
+from codec_bench.benchmark.definition.prompt import Prompt, choose
+from codec_bench.benchmark.definition.questions import QuestionStream
+from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
+from codec_bench.errors import UserError
+from codec_bench.models.base import ModelInfo
+
+
+@dataclass(frozen=True, eq=False)
+class Benchmark:
+    """One benchmark.
+
+    Args:
+        name: the canonical name, in lower case with hyphens.
+        spec: the checked definition.
+        entry: where the definition is.
+    """
+
+    name: str
+    spec: BenchmarkSpec
+    entry: Entry
+
+    @property
+    def title(self) -> str:
+        """The name that people read."""
+        return self.spec.title
+
+    @property
+    def summary(self) -> str:
+        """What the benchmark asks, in one sentence."""
+        return self.spec.summary
+
+    @property
+    def category(self) -> str:
+        """The group that it belongs to in tables, such as `ASR`."""
+        return self.spec.category
+
+    @property
+    def kind(self) -> Literal["understanding", "generation", "qa", "codec"]:
+        """The suite that it belongs to.
+
+        A `codec` benchmark asks no question: a codec's output is compared with the original.
+        """
+        return self.spec.kind
+
+    @property
+    def language(self) -> str | None:
+        """Language of the expected answers as a base code such as `en`; None if there is no single one."""
+        return self.spec.language
+
+    @property
+    def licence(self) -> str | None:
+        """Licence of the data as its publisher states it; None if unknown."""
+        return self.spec.licence
+
+    @property
+    def paper(self) -> str | None:
+        """The paper that describes it, or None."""
+        return self.spec.paper
+
+    @property
+    def size(self) -> int | None:
+        """The number of questions; None if unknown."""
+        return self.spec.data.size
+
+    @property
+    def upstream(self) -> str | None:
+        """Its name in UltraEval-Audio, or None."""
+        return self.spec.upstream
+
+    @property
+    def family(self) -> str:
+        """The name of the folder that holds its definition."""
+        return self.entry.family
+
+    @property
+    def wants(self) -> Literal["text", "audio"]:
+        """What a model must give back."""
+        return self.spec.wants
+
+    @property
+    def process(self) -> tuple[str, ...]:
+        """The benchmark's own post-processing.
+
+        The steps that the prompt's format needs (`Prompt.process`) come before it.
+        """
+        return tuple(self.spec.postprocess)
+
+    @property
+    def primary(self) -> str:
+        """The name of the metric that represents the benchmark in tables."""
+        return self.spec.primary
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the generation that the definition sets."""
+        return self.spec.parameters.model_dump(exclude_none=True)
+
+    @property
+    def data(self) -> Data:
+        """Where the rows are, and which columns are used."""
+        return self.spec.data
+
+    @property
+    def subsets(self) -> tuple[str, ...]:
+        """The names of its subsets: the keys of `Question.subsets`."""
+        return tuple(self._subset_columns)
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of its metrics, with groups replaced by their members and the primary metric first."""
+        names = [name for name, _ in self._metrics]
+        return tuple(sorted(names, key=lambda name: name != self.primary))
+
+    @property
+    def own_steps(self) -> dict[str, tuple[str, ...] | None]:
+        """The post-processing of each metric, from the raw answer on; None if the metric uses the benchmark's."""
+        own = dict(self._metrics)
+        return {name: own[name] for name in self.metrics}
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What a run's record says about the benchmark, as JSON values."""
+        published = [
+            {"model": p.model, "metric": p.metric, "value": p.value, "source": p.source} for p in self.published
+        ]
+        facts = ("name", "title", "summary", "category", "kind", "language", "licence", "size", "paper", "primary")
+        return {**{fact: getattr(self, fact) for fact in facts}, "subsets": list(self.subsets), "published": published}
+
+    @property
+    def published(self) -> tuple[Published, ...]:
+        """Numbers that others published, in the metric's unit."""
+        return tuple(
+            Published(model, table.metric, _scaled(value, table.scale), table.source)
+            for table in self.spec.published
+            for model, value in table.values.items()
+        )
+
+    def prompt_for(self, info: ModelInfo) -> Prompt:
+        """The prompt for a model.
+
+        Raises:
+            UserError: there is no prompt for such a model, or the benchmark is for codecs and has no prompt.
+        """
+        if self.spec.prompt is None:
+            raise UserError(
+                f"the benchmark '{self.name}' is for codecs and asks nothing", hint="run it with --codec, or with eval"
+            )
+        return choose(self.spec.prompt, self.spec.prompts, info, wants=self.wants, parameters=self.parameters)
+
+    def questions(
+        self, *, limit: int | None = None, seed: int | None = None, mirror: str | os.PathLike[str] | None = None
+    ) -> QuestionStream:
+        """Its questions, read as they are needed.
+
+        Args:
+            limit: the highest number of questions; None for all.
+            seed: with a limit, take a random part that this seed determines; None takes the first questions.
+            mirror: a folder that holds the data sets and is used instead of the hub.
+
+        Raises:
+            UserError: the data cannot be found, or a column is missing.
+        """
+        return QuestionStream(
+            self.name,
+            self.data,
+            constants=self.spec.fields,
+            demanded=self.demanded,
+            subsets=self._subset_columns,
+            language=self.language,
+            limit=limit,
+            seed=seed,
+            mirror=mirror,
+            folder=os.path.dirname(os.path.abspath(self.entry.file)),
+        )
+
+    @cached_property
+    def demanded(self) -> frozenset[str]:
+        """The columns, by the definition's names, that a row must have to be asked: those that its prompts read."""
+        names: set[str] = {"audio"} if self.spec.prompt is None else set()
+        for reads in ("messages", "fields"):
+            try:
+                names |= self.prompt_for(ModelInfo("", reads=reads)).demanded
+            except UserError:
+                continue  # the prompt is not for models that read this
+        return frozenset(names - set(self.data.optional) - set(self.spec.fields) | {"audio"} & names)
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """Everything that changes a question or an answer, except the prompt and the model, as JSON values."""
+        data = self.data.model_dump(exclude_none=True, exclude={"size"})
+        return {
+            "benchmark": self.name,
+            "data": data,
+            "fields": self.spec.fields,
+            "language": self.language,
+            "wants": self.wants,
+            "parameters": self.parameters,
+        }
+
+    @property
+    def scored(self) -> dict[str, Any]:
+        """Everything that changes the score of a given answer, as JSON values."""
+        return {
+            "postprocess": list(self.process),
+            "metrics": {name: None if own is None else list(own) for name, own in self._metrics},
+            "subsets": self._subset_columns,
+        }
+
+    @cached_property
+    def _subset_columns(self) -> dict[str, str]:
+        columns = dict(self.spec.subsets)
+        if self.data.splits:
+            columns.setdefault("split", "split")
+        if self.data.expand is not None and self.data.expand.subset:
+            columns.setdefault(self.data.expand.subset, self.data.expand.subset)
+        if self.data.kinds is not None:
+            columns.setdefault(self.data.kinds.field, self.data.kinds.field)
+        return columns
+
+    @cached_property
+    def _metrics(self) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
+        from codec_bench.benchmark.scoring.metrics import expand_answer_metrics
+        from codec_bench.metrics import expand
+
+        found: list[tuple[str, tuple[str, ...] | None]] = []
+        for use in self.spec.metrics:
+            name, own = (use.name, tuple(use.postprocess)) if isinstance(use, MetricUse) else (use, None)
+            found += [(member, own) for member in expand(expand_answer_metrics([name]))]
+        return tuple(found)
+
+
+def _scaled(value: float, scale: float) -> float:
+    # 2.3 per cent is 0.023 and not 0.023000000000000003.
+    return value if scale == 1.0 else float(f"{value * scale:.10g}")

@@ -1,0 +1,101 @@
+"""Mistakes of a definition, each with its file and line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from codec_bench.benchmark.definition.schema import FIELDS, Strict
+from codec_bench.config import Lines
+from codec_bench.errors import UserError
+
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One mistake: its file and line, what is wrong, and what to do."""
+
+    file: str
+    line: int | None
+    message: str
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        where = self.file if self.line is None else f"{self.file}:{self.line}"
+        return f"{where}: {self.message}" + (f" ({self.hint})" if self.hint else "")
+
+
+def line_of(lines: Lines, path: Place) -> int | None:
+    """The line of a place in a document, or of the nearest place that contains it."""
+    for end in range(len(path), -1, -1):
+        if path[:end] in lines:
+            return lines[path[:end]]
+    return None
+
+
+def findings(document: Mapping[str, Any], schema: type[Strict], file: str, lines: Lines) -> list[Finding]:
+    """Every mistake of a document by a schema, with its line."""
+    try:
+        schema.model_validate(document)
+    except ValidationError as error:
+        return [_finding(one, document, file, lines) for one in _without_echo(error.errors())]
+    return []
+
+
+def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, lines: Lines) -> Any:
+    """Checks a document by a schema and returns it as an object of the schema.
+
+    Raises:
+        UserError: with file, line and field of every mistake.
+    """
+    try:
+        return schema.model_validate(document)
+    except ValidationError as error:
+        found = [_finding(one, document, file, lines) for one in _without_echo(error.errors())]
+        raise UserError(
+            "; ".join(f"'{f.file}', line {f.line}: {f.message}" for f in found), hint=found[0].hint
+        ) from error
+
+
+def _without_echo(errors: list[Any]) -> list[Any]:
+    """One error for each place. If a value may have several types, pydantic gives one error for each type."""
+    kept: dict[Place, Any] = {}
+    for error in errors:
+        location = tuple(part for part in error["loc"] if not _is_type_name(part))
+        error = {**error, "loc": location}
+        known = kept.get(location)
+        if known is None or known["type"].endswith("_type"):
+            kept[location] = error
+    deepest = [loc for loc in kept if not (kept[loc]["type"].endswith("_type") and _has_inner(loc, kept))]
+    return [kept[loc] for loc in deepest]
+
+
+def _has_inner(location: Place, kept: Mapping[Place, Any]) -> bool:
+    return any(len(other) > len(location) and other[: len(location)] == location for other in kept)
+
+
+def _is_type_name(part: str | int) -> bool:
+    return isinstance(part, str) and bool(re.match(r"^(str|list\[.*\]|function-.*|Template|MetricUse|Part)$", part))
+
+
+def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -> Finding:
+    path = tuple(error["loc"])
+    line = line_of(lines, path)
+    name = ".".join(map(str, path)) or "the file"
+    if error["type"] == "extra_forbidden":
+        return Finding(file, line, f"there is no field '{name}'", suggest(str(path[-1]), FIELDS))
+    if error["type"] == "missing":
+        return Finding(file, line, f"the field '{name}' is missing")
+    return Finding(file, line, f"{name}: {error['msg'].removeprefix('Value error, ')}")
+
+
+def suggest(name: str, known: Iterable[str]) -> str | None:
+    """A hint with the known names that are most like an unknown one, or None."""
+    near = difflib.get_close_matches(name, sorted(known), n=2, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else None

@@ -1,0 +1,340 @@
+"""Finds definitions and makes their entries: `matrix`, `extends`, the caller's settings, then the schema.
+
+Conventions
+    A definition is a file `benchmark.yaml` in a folder of its own. The project's are in
+    `benchmarks/<understanding|generation|qa|codec>/<family>/`. A user's own is named by the path of its folder or file:
+    `./mine`, or `./mine:ENTRY` if it has several entries.
+    Names are in lower case with hyphens; a lookup ignores case and takes `_` for `-`.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+from codec_bench.benchmark.definition.finding import Place, findings, fit_lines, line_of
+from codec_bench.benchmark.definition.prompt import canonical
+from codec_bench.benchmark.definition.schema import FORM, BenchmarkSpec
+from codec_bench.config import Lines, load_yaml_with_lines
+from codec_bench.errors import UnknownName, UserError
+
+FILE = "benchmark.yaml"
+KINDS = ("understanding", "generation", "qa", "codec")
+NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+_LARGEST = 100_000
+_KEY = re.compile(r"(?<!\{)\{([a-z][a-z0-9_]*)\}(?!\})")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One benchmark of a definition, before the schema was applied.
+
+    Args:
+        name: name of the benchmark.
+        document: its part of the definition, as YAML values.
+        lines: line of each place of the document.
+        file: path of the definition.
+        family: name of the folder that holds the definition.
+    """
+
+    name: str
+    document: Mapping[str, Any]
+    lines: Lines
+    file: str
+    family: str
+
+
+@cache
+def definitions() -> tuple[Traversable, ...]:
+    """The files of the project's own definitions, by kind and family."""
+    found: list[Traversable] = []
+    for kind in KINDS:
+        folder = files("codec_bench") / "benchmarks" / kind
+        if folder.is_dir():
+            families = sorted((f for f in folder.iterdir() if (f / FILE).is_file()), key=lambda f: f.name)
+            found += [family / FILE for family in families]
+    return tuple(found)
+
+
+@cache
+def _read_once(file: str) -> tuple[Entry, ...]:
+    return read_definition(file)
+
+
+def read_definition(file: str) -> tuple[Entry, ...]:
+    """The entries of one definition.
+
+    Raises:
+        UserError: with the file and the line: it is not a mapping, a pattern names a key that the matrix does not
+        have, a
+            name is used twice, or the benchmark that it extends does not exist.
+    """
+    made: list[Entry] = []
+    for entry in entries_of(file):
+        if isinstance(entry, UserError):
+            raise entry
+        made.append(entry)
+    return tuple(made)
+
+
+def entries_of(file: str) -> Iterator[Entry | UserError]:
+    """The entries of one definition; in place of an entry that cannot be made, the error that says why.
+
+    Raises:
+        UserError: with the file and the line: it is not YAML or not a mapping, or its matrix is not a list of mappings.
+    """
+    document, lines = load_yaml_with_lines(file)
+    family = os.path.basename(os.path.dirname(os.path.abspath(file)))
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise UserError(f"'{file}', line 1: expected a mapping of names to values")
+    if _size(document, {}) > _LARGEST:
+        raise UserError(f"'{file}', line 1: it has more than {_LARGEST:,} values once its aliases are written out")
+    rows = document.get("matrix")
+    if rows is not None and (not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows)):
+        raise UserError(f"'{file}', line {line_of(lines, ('matrix',))}: 'matrix' must be a list of mappings")
+    names: set[str] = set()
+    for index, row in enumerate(rows or [{}]):
+        try:
+            entry = _entry(document, lines, file, family, (index, row))
+        except UserError as error:
+            yield error
+            continue
+        if entry.name in names:
+            yield UserError(
+                f"'{file}', line {line_of(lines, ('matrix', index))}: the name '{entry.name}' stands twice",
+                hint="name the entries by a pattern such as name: 'mine-{part}'",
+            )
+            continue
+        names.add(entry.name)
+        yield entry
+
+
+@cache
+def _index() -> dict[str, str]:
+    """The file of every benchmark of the project, by the benchmark's name."""
+    found: dict[str, str] = {}
+    for file in definitions():
+        for entry in _read_once(str(file)):
+            if entry.name in found:
+                raise UserError(f"the benchmark '{entry.name}' is defined in '{found[entry.name]}' and in '{file}'")
+            found[entry.name] = str(file)
+    return found
+
+
+def _size(value: Any, known: dict[int, int]) -> int:
+    """How many values a document has once its aliases are written out. The work is done once for each aliased part."""
+    if not isinstance(value, (dict, list)):
+        return 1
+    if id(value) not in known:
+        inner = value.values() if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(_size(part, known) for part in inner)
+    return known[id(value)]
+
+
+def benchmark_names() -> list[str]:
+    """The names of the project's benchmarks, sorted."""
+    return sorted(_index())
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is the path of a user's own definition."""
+    return name.startswith((".", "~", "/")) or os.sep in name or name.endswith((".yaml", ".yml"))
+
+
+def find_entry(name: str) -> Entry:
+    """The entry with a name or at a path.
+
+    Raises:
+        UnknownName: there is no such benchmark; the message suggests the nearest name.
+        UserError: the definition cannot be read.
+    """
+    if is_path(name):
+        return _own(name)
+    found = _named(canonical(name))
+    if found is None:
+        raise UnknownName("benchmark", name, _index())
+    return found
+
+
+@cache
+def _named(name: str) -> Entry | None:
+    # The names of most entries begin with their family's name, so that usually one file is read instead of all.
+    likely = [str(file) for file in definitions() if name.startswith(Path(str(file)).parent.name)]
+    for file in likely:
+        found = next((entry for entry in _read_once(file) if entry.name == name), None)
+        if found is not None:
+            return found
+    indexed = _index().get(name)
+    return None if indexed is None else next(entry for entry in _read_once(indexed) if entry.name == name)
+
+
+def own_file(path: str) -> tuple[str, str | None]:
+    """The file of a user's own definition, and the name of the entry in it, or None if none was named.
+
+    Raises:
+        UserError: there is no such file.
+    """
+    head, colon, entry = path.rpartition(":")
+    asked = entry if colon and not os.path.exists(os.path.expanduser(path)) else None
+    place = os.path.expanduser(head if asked is not None else path)
+    file = os.path.join(place, FILE) if os.path.isdir(place) else place
+    if not os.path.isfile(file):
+        raise UserError(
+            f"there is no benchmark '{path}': the file '{file}' is not there", hint=f"expected a folder with {FILE}"
+        )
+    return file, asked
+
+
+def _own(path: str) -> Entry:
+    file, asked = own_file(path)
+    entries = read_definition(file)
+    if asked is None and len(entries) == 1:
+        return entries[0]
+    names = [entry.name for entry in entries]
+    if asked is None:
+        raise UserError(f"'{path}' defines {len(names)} benchmarks", hint=f"name one: {path}:{names[0]}")
+    if canonical(asked) not in names:
+        raise UnknownName(f"benchmark in '{file}'", asked, names)
+    return entries[names.index(canonical(asked))]
+
+
+def resolve(entry: Entry, overrides: Mapping[str, Any] | None = None) -> BenchmarkSpec:
+    """Applies the caller's settings to an entry and checks it.
+
+    Args:
+        entry: the entry.
+        overrides: values by dotted field, such as `data.revision`.
+
+    Raises:
+        UserError: a field is unknown, missing or wrong; the message names the file and the line, or the setting.
+    """
+    document = dict(entry.document)
+    if overrides:
+        document = copy.deepcopy(document)
+        for field, value in overrides.items():
+            _put(document, field.split("."), value, f"the setting '{entry.name}.{field}'")
+        wrong = _settings_that_do_not_fit(document, overrides)
+        if wrong:
+            raise UserError(f"the benchmark '{entry.name}' does not take {wrong[0]}", hint=wrong[1])
+    return fit_lines(document, BenchmarkSpec, entry.file, entry.lines)
+
+
+def _settings_that_do_not_fit(
+    document: Mapping[str, Any], overrides: Mapping[str, Any]
+) -> tuple[str, str | None] | None:
+    fields = list(overrides)
+    lines: Lines = {}
+    for number, field in enumerate(fields):
+        parts = tuple(field.split("."))
+        for end in range(1, len(parts) + 1):  # the mappings that a setting creates may be wrong too
+            lines.setdefault(parts[:end], number)
+    for finding in findings(document, BenchmarkSpec, "", lines):
+        if finding.line is not None:
+            return f"'{fields[finding.line]}': {finding.message}", finding.hint
+    return None
+
+
+def _entry(
+    document: Mapping[str, Any], lines: Lines, file: str, family: str, numbered: tuple[int, Mapping[str, Any]]
+) -> Entry:
+    index, row = numbered
+    keys = {key: value for key, value in row.items() if key != "set"}
+    here: Lines = dict(lines)
+    body = {key: value for key, value in document.items() if key not in FORM}
+
+    def fill(value: Any, place: Place) -> Any:
+        return _substitute(value, keys, lambda missing: _missing_key(missing, keys, file, line_of(lines, place)), place)
+
+    name = fill(document.get("name", family), ("name",))
+    body = {key: fill(value, (key,)) for key, value in body.items()}
+    settings = row.get("set") or {}
+    if not isinstance(settings, dict) or not all(isinstance(field, str) for field in settings):
+        line = line_of(lines, ("matrix", index, "set"))
+        raise UserError(f"'{file}', line {line}: 'set' must be a mapping of dotted fields to values")
+    for field, value in settings.items():
+        place = ("matrix", index, "set", field)
+        _put(body, field.split("."), fill(value, place), f"'{file}', line {line_of(lines, place)}: 'set'")
+        for known, line in lines.items():
+            if known[: len(place)] == place:
+                here[(*field.split("."), *known[len(place) :])] = line
+    if "extends" in document:
+        body = _extended(fill(document["extends"], ("extends",)), body, file, line_of(lines, ("extends",)))
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise UserError(
+            f"'{file}', line {line_of(lines, ('name',))}: '{name}' is not a name", hint="lower case, digits and hyphens"
+        )
+    return Entry(name, body, here, file, family)
+
+
+def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:
+    return UserError(
+        f"'{file}', line {line}: '{{{key}}}' is no key of this row of the matrix",
+        hint=f"its keys are {', '.join(keys) or 'none'}",
+    )
+
+
+def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, place: Place) -> Any:
+    """Fills keys of the matrix into the strings of a document.
+
+    A string that is one key alone becomes the key's value.
+    """
+    if isinstance(value, dict):
+        # A prompt in the definition has braces of its own. It gets values of the matrix through `fields`.
+        plain = place in (("prompt",),) or (len(place) == 2 and place[0] == "prompts")
+        return value if plain else {k: _substitute(v, keys, missing, (*place, k)) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_substitute(v, keys, missing, (*place, i)) for i, v in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    for key in _KEY.findall(value):
+        if key not in keys:
+            raise missing(key)
+    whole = _KEY.fullmatch(value)
+    return keys[whole[1]] if whole else _KEY.sub(lambda match: str(keys[match[1]]), value)
+
+
+def _extended(base: str, body: Mapping[str, Any], file: str, line: int | None) -> dict[str, Any]:
+    if base in _extending:
+        raise UserError(f"'{file}', line {line}: '{base}' extends itself")
+    _extending.append(base)
+    try:
+        if is_path(base):
+            base = os.path.join(os.path.dirname(os.path.abspath(file)), base)
+        return _merged(find_entry(base).document, body)
+    except UnknownName as error:
+        raise UserError(f"'{file}', line {line}: {error.message}", hint=error.hint) from error
+    finally:
+        _extending.pop()
+
+
+_extending: list[str] = []
+
+
+def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Puts one document over another: mappings are merged, all other values are replaced."""
+    out = dict(below)
+    for key, value in above.items():
+        known = out.get(key)
+        out[key] = _merged(known, value) if isinstance(known, Mapping) and isinstance(value, Mapping) else value
+    return out
+
+
+def _put(document: dict[str, Any], path: list[str], value: Any, what: str) -> None:
+    here = document
+    for part in path[:-1]:
+        inner = here.get(part)
+        if inner is None:
+            inner = {}
+        if not isinstance(inner, dict):
+            raise UserError(f"{what}: '{part}' is not a mapping")
+        here[part] = inner = dict(inner)
+        here = inner
+    here[path[-1]] = value

@@ -1,0 +1,298 @@
+"""Prompts in YAML and Jinja: one is chosen for a model and filled with each question.
+
+Conventions
+    A template may insert values, choose between texts and loop, but a loop may not contain another. It can neither
+    call nor define a function. The length of a rendered text is limited. Values of a question are inserted as they
+    are and never rendered as templates.
+    The first of these that exists is used: the benchmark's prompt for the model, the benchmark's prompt for the model's
+    family, the prompt's variant for the model, the prompt's variant for the family, the prompt itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.definition.finding import fit_lines
+from codec_bench.benchmark.definition.schema import Part, PromptSpec, Template
+from codec_bench.config import load_yaml_with_lines
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.models.base import ModelInfo
+from codec_bench.types import Message, Request
+
+LIMIT = 200_000
+"""The highest number of characters in one part of a prompt."""
+
+_FILTERS = ("default", "first", "join", "last", "length", "lower", "tojson", "trim", "upper")
+_NODES = frozenset(
+    "Template Output TemplateData Name Const List Tuple For If Getattr Getitem Filter Test Compare Operand And Or Not "
+    "CondExpr Add Sub Concat".split()
+)
+
+
+def canonical(name: str) -> str:
+    """A name as lookups compare it: in lower case, with hyphens in place of underscores and spaces."""
+    return name.strip().lower().replace("_", "-").replace(" ", "-")
+
+
+def prompt_names() -> list[str]:
+    """The prompts that come with the project."""
+    folder = files("codec_bench") / "benchmarks" / "prompts"
+    return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
+
+
+@cache
+def load_prompt(name: str) -> PromptSpec:
+    """Reads a prompt by name.
+
+    Raises:
+        UnknownName: there is no such prompt.
+        UserError: a field of its file is unknown, missing or wrong; the message names the file and the line.
+    """
+    if name not in prompt_names():
+        raise UnknownName("prompt", name, prompt_names())
+    file = files("codec_bench") / "benchmarks" / "prompts" / f"{name}.yaml"
+    document, lines = load_yaml_with_lines(file)
+    return fit_lines(document if isinstance(document, dict) else {}, PromptSpec, str(file), lines)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prompt:
+    """A prompt for one model.
+
+    Args:
+        name: name of the prompt, with `/VARIANT` if a variant was chosen.
+        template: the messages and fields to fill.
+        reads: what the model reads, `messages` or `fields`.
+        wants, parameters: put into every request.
+
+    Raises:
+        UserError: the prompt has nothing that this model reads, or one of its texts is not a template.
+    """
+
+    name: str
+    template: Template
+    reads: str
+    wants: Literal["text", "audio"] = "text"
+    parameters: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not getattr(self.template, self.reads):
+            other = "fields" if self.reads == "messages" else "messages"
+            raise UserError(
+                f"the prompt '{self.name}' has no {self.reads}, and the model reads {self.reads}",
+                hint=f"the prompt is for models that read {other}",
+            )
+        for part in self._parts():
+            if part.text is not None:
+                _compiled(part.text)
+
+    @property
+    def process(self) -> tuple[str, ...]:
+        """Post-processing steps that undo the format the prompt asks for; they come before the benchmark's own.
+
+        There are none for a model that reads fields, because it was not asked for a format.
+        """
+        return tuple(self.template.answer) if self.reads == "messages" else ()
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Everything of the prompt that changes an answer, as JSON values."""
+        return {"name": self.name, self.reads: self.template.model_dump(exclude_none=True)[self.reads]}
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The names of the columns that the prompt reads."""
+        names: set[str] = set()
+        for part in self._parts():
+            names |= {part.audio} if part.audio is not None else variables(part.text or "")
+        return frozenset(names)
+
+    @property
+    def demanded(self) -> frozenset[str]:
+        """The columns that every question must have: those that the prompt reads in parts it never leaves out."""
+        names: set[str] = set()
+        for part in self._parts():
+            read = {part.audio} if part.audio is not None else variables(part.text or "")
+            names |= set(read) - {part.when}
+        return frozenset(names)
+
+    def render(self, question: Question) -> Request:
+        """The request for one question.
+
+        Raises:
+            UserError: the question lacks a column, or a rendered text is longer than `LIMIT`.
+        """
+        values = question_values(question)
+        if self.reads == "fields":
+            filled = {
+                name: self._fill(part, question, values)
+                for name, part in (self.template.fields or {}).items()
+                if _present(part, question)
+            }
+            return Request(question.id, (), filled, self.wants, dict(self.parameters or {}))
+        messages = tuple(
+            Message(
+                turn.role,
+                tuple(self._fill(part, question, values) for part in turn.content if _present(part, question)),
+            )
+            for turn in self.template.messages or ()
+        )
+        return Request(question.id, messages, {}, self.wants, dict(self.parameters or {}))
+
+    def _parts(self) -> Iterator[Part]:
+        if self.reads == "fields":
+            yield from (self.template.fields or {}).values()
+            return
+        for turn in self.template.messages or ():
+            yield from turn.content
+
+    def _fill(self, part: Part, question: Question, values: Mapping[str, Any]) -> str | Clip:
+        if part.audio is None:
+            return render_text(part.text or "", values, f"the prompt '{self.name}' for '{question.id}'")
+        clip = question.audio if part.audio == "audio" else question.fields.get(part.audio)
+        if not isinstance(clip, Clip):
+            raise UserError(
+                f"the prompt '{self.name}' needs the sound '{part.audio}', which '{question.id}' does not have"
+            )
+        return clip
+
+
+def choose(
+    prompt: str | Template,
+    others: Mapping[str, str | Template],
+    info: ModelInfo,
+    *,
+    wants: Literal["text", "audio"] = "text",
+    parameters: Mapping[str, Any] | None = None,
+) -> Prompt:
+    """Chooses the prompt for a model.
+
+    Args:
+        prompt: the benchmark's prompt, as a name or a template.
+        others: the benchmark's prompts for single models or families, by their names.
+        info: the model.
+        wants, parameters: put into every request.
+
+    Raises:
+        UnknownName: there is no prompt of that name.
+        UserError: the prompt has nothing that this model reads.
+    """
+    asked = [canonical(key) for key in (info.name, info.family) if key]
+    own = {canonical(key): value for key, value in others.items()}
+    picked = next((own[key] for key in asked if key in own), prompt)
+    if not isinstance(picked, str):
+        return Prompt("inline", picked, info.reads, wants, parameters)
+    spec = load_prompt(picked)
+    variants = {canonical(key): (key, value) for key, value in spec.variants.items()}
+    key, template = next((variants[key] for key in asked if key in variants), (None, spec))
+    if not getattr(template, info.reads):
+        key, template = None, spec  # a variant for messages says nothing about fields, nor the other way round
+    return Prompt(picked if key is None else f"{picked}/{key}", template, info.reads, wants, parameters)
+
+
+def question_values(question: Question) -> dict[str, Any]:
+    """What a template may read: the question's columns without the sounds, and its `language`."""
+    values = {name: value for name, value in question.fields.items() if not isinstance(value, Clip)}
+    if question.language is not None:
+        values.setdefault("language", question.language)
+    return values
+
+
+def render_text(template: str, values: Mapping[str, Any], what: str) -> str:
+    """Renders one template.
+
+    Raises:
+        UserError: a name in the template has no value, or the result is longer than `LIMIT`; the message begins with
+        `what`.
+    """
+    from jinja2 import TemplateError
+
+    pieces, length = [], 0
+    try:
+        for piece in _compiled(template).generate(values):
+            length += len(piece)
+            if length > LIMIT:
+                raise UserError(f"{what} is longer than {LIMIT:,} characters")
+            pieces.append(piece)
+    except (TemplateError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{what} cannot be rendered: {error}", hint=f"known names: {', '.join(sorted(values))}"
+        ) from error
+    return "".join(pieces).strip()
+
+
+@cache
+def variables(template: str) -> frozenset[str]:
+    """The names that a template reads.
+
+    Raises:
+        UserError: the text is not a template, or uses a part of Jinja that prompts may not use.
+    """
+    from jinja2 import meta
+
+    return frozenset(meta.find_undeclared_variables(_parsed(template)))
+
+
+def _present(part: Part, question: Question) -> bool:
+    if part.when is None:
+        return True
+    value = question.fields.get(part.when)
+    return value is not None and value != "" and value != []
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    def finalize(value: Any) -> Any:
+        if value is None:
+            raise ValueError("a column that it inserts is null")
+        return value
+
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False, finalize=finalize)
+    environment.globals.clear()
+    environment.filters = {name: environment.filters[name] for name in _FILTERS}
+    # Jinja's own `tojson` escapes characters for web pages, but a model should read them as they are.
+    environment.filters["tojson"] = _json
+    return environment
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _parsed(template: str) -> Any:
+    from jinja2 import TemplateSyntaxError, nodes
+
+    try:
+        tree = _environment().parse(template)
+    except TemplateSyntaxError as error:
+        raise UserError(f"'{_short(template)}' is not a template: {error.message}") from error
+    for node in tree.find_all(nodes.Node):
+        kind = type(node).__name__
+        if kind not in _NODES:
+            raise UserError(f"'{_short(template)}' uses what a prompt may not use: {kind}")
+        if kind == "For" and next(iter(node.find_all(nodes.For)), None) is not None:
+            raise UserError(f"'{_short(template)}' uses what a prompt may not use: a loop in a loop")
+        if kind == "Filter" and node.name not in _FILTERS:
+            raise UserError(f"prompts have no filter '{node.name}'", hint=f"known filters: {', '.join(_FILTERS)}")
+    return tree
+
+
+@cache
+def _compiled(template: str) -> Any:
+    _parsed(template)
+    return _environment().from_string(template)
+
+
+def _short(template: str) -> str:
+    return template if len(template) < 60 else template[:57] + "..."

@@ -1,0 +1,295 @@
+"""Turns rows of data into questions with a benchmark's own names, as they are needed.
+
+Conventions
+    A row that cannot be asked becomes a question with a `problem`, and it is counted. A question without a reference
+    can be asked; its metrics then report that there is no reference.
+    No sound is decoded here. A limit takes effect before rows are fetched.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import heapq
+import itertools
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.definition.schema import Data
+from codec_bench.errors import UserError
+from codec_bench.text.language import base_language
+
+SOUNDS = ("audio", "prompt_audio", "reference_audio")
+"""Names that hold sounds."""
+SPLIT = "split"
+"""Name of the subsets that several splits form."""
+_LISTS = ("choices", "reference")
+"""Names that may hold lists. Some tables write a list as text."""
+_LONGEST_LIST = 20_000
+
+
+class Opened(NamedTuple):
+    """Rows to read as `(key, row)`, the split that they belong to, and their columns (None if unknown)."""
+
+    rows: Any
+    split: str | None
+    columns: tuple[str, ...] | None
+
+
+class QuestionStream:
+    """The questions of a benchmark, read as they are needed. Every iteration starts from the first question.
+
+    Args:
+        name: name of the benchmark.
+        data: its rows and columns.
+        constants: fields that every question has.
+        demanded: names that need a value; a row without one of them cannot be asked.
+        subsets: a name from the definition for each kind of subset, by the name of the subsets.
+        language: language of the expected answers.
+        limit: the highest number of questions; None for all.
+        seed: with a limit, take a random part that this seed determines; None takes the first questions.
+        mirror: a folder that is used instead of the hub.
+        folder: folder of the definition, for relative paths.
+
+    Attributes:
+        name: as given.
+        total: the number of questions; None if it is unknown before they are read.
+        revision: revision of the data, or None.
+
+    Raises:
+        UserError: the data cannot be found, or a column is missing; the message names the columns that exist.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        data: Data,
+        *,
+        constants: Mapping[str, Any],
+        demanded: frozenset[str],
+        subsets: Mapping[str, str],
+        language: str | None = None,
+        limit: int | None = None,
+        seed: int | None = None,
+        mirror: str | os.PathLike[str] | None = None,
+        folder: str | os.PathLike[str] = ".",
+    ) -> None:
+        if limit is not None and limit < 1:
+            raise UserError(f"the limit is {limit}; expected at least 1")
+        self.name, self._data, self._constants, self._demanded = name, data, dict(constants), demanded
+        self._subsets, self._language, self._limit, self._seed = dict(subsets), language, limit, seed
+        self._each = len(data.expand.columns) if data.expand else 1
+        self._opened = list(self._open(limit, seed, mirror, folder))
+        for opened in self._opened:
+            self._check_columns(opened)
+        totals = [opened.rows.total for opened in self._opened]
+        # A row may lack some of the questions that it could hold, so that they cannot be counted before reading.
+        known = None if self._each > 1 or any(total is None for total in totals) else sum(totals)
+        self.total = known if known is None or limit is None else min(known, limit)
+        self.revision = next((opened.rows.revision for opened in self._opened if opened.rows.revision), None)
+        if self.revision is None and data.path is not None:
+            self.revision = _content(os.path.join(folder, data.path))
+
+    def __iter__(self) -> Iterator[Question]:
+        return itertools.islice(self._questions(), self._limit)
+
+    def _open(
+        self, limit: int | None, seed: int | None, mirror: Any, folder: str | os.PathLike[str]
+    ) -> Iterator[Opened]:
+        from codec_bench.data.table import open_table
+
+        data = self._data
+        where = f"hf:{data.repository}" if data.repository else os.path.join(folder, data.path or "")
+        splits: Sequence[str | None] = data.splits or [data.split]
+        rows = None if limit is None else -(-limit // self._each)
+        if rows is not None and seed is None:
+            rows = -(-rows // len(splits))  # an equal share of every split
+        if data.layout == "minimax":
+            from codec_bench.benchmark.definition.layouts import open_minimax
+
+            read = open_minimax(
+                where, language=data.language or "", revision=data.revision, mirror=mirror, limit=rows, seed=seed
+            )
+            yield Opened(read, None, read.columns)
+            return
+        for split in splits:
+            table = open_table(
+                where,
+                config=data.config,
+                split=split,
+                revision=data.revision,
+                mirror=mirror,
+                limit=rows,
+                seed=seed,
+            )
+            yield Opened(table, split, table.columns)
+
+    def _check_columns(self, opened: Opened) -> None:
+        if opened.columns is None:
+            return
+        data = self._data
+        wanted: list[tuple[str, str]] = []
+        for name, columns in data.columns.items():
+            missing = [column for column in _listed(columns) if column not in opened.columns]
+            # For an optional list some columns may be missing. If all are missing, the data has another layout.
+            if name not in data.optional or (isinstance(columns, list) and len(missing) == len(columns)):
+                wanted += [(name, column) for column in missing]
+        wanted += [(name, column) for name, column in (data.expand.columns if data.expand else {}).items()]
+        if data.id is not None:
+            wanted.append(("id", data.id))
+        for name, column in wanted:
+            if column not in opened.columns:
+                raise UserError(
+                    f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
+                    hint=f"its columns are {', '.join(opened.columns)}; --set {self.name}.data.columns.{name}=COLUMN",
+                )
+
+    def _questions(self) -> Iterator[Question]:
+        seen: set[str] = set()
+        drawn = self._drawn()
+        for opened in self._opened:
+            for key, row in opened.rows:
+                if drawn is not None and key not in drawn:
+                    continue
+                for question in self._of_row(key, row, opened.split):
+                    if self._data.id is not None:  # a key is unique, but a column's value may occur twice
+                        if question.id in seen:
+                            question = replace(question, id=f"{question.id}#{key}")
+                        seen.add(question.id)
+                    yield question
+
+    def _drawn(self) -> set[str] | None:
+        """The keys of a random part over several splits, or None if every row is used.
+
+        Each split gives as many rows as are wanted in all; of these the ones with the lowest hashes are used.
+        """
+        if self._limit is None or self._seed is None or len(self._opened) == 1:
+            return None
+
+        def rank(key: str) -> bytes:
+            return hashlib.blake2b(f"{self._seed}:{key}".encode(), digest_size=16).digest()
+
+        keys = (key for opened in self._opened for key, _ in opened.rows)
+        return set(heapq.nsmallest(-(-self._limit // self._each), keys, key=rank))
+
+    def _of_row(self, key: str, row: Mapping[str, Any], split: str | None) -> Iterator[Question]:
+        from codec_bench.data.table import row_problem
+
+        data = self._data
+        name = key if data.id is None or _blank(row.get(data.id)) else str(row[data.id])
+        if split is not None and data.splits and name != key:  # a key names its split already
+            name = f"{split}/{name}"
+        fields = {our: _value(row, our, column) for our, column in data.columns.items()}
+        fields = {**self._constants, **{k: v for k, v in fields.items() if v is not None or k not in data.optional}}
+        if data.splits and split is not None:
+            fields[SPLIT] = split
+        reason = row_problem(row)
+        if reason is not None:
+            yield Question(name, fields, language=self._language, problem=reason)
+            return
+        fields |= self._kind(fields)
+        if data.expand is None:
+            yield self._question(name, fields)
+            return
+        for part, column in data.expand.columns.items():
+            value = row.get(column)
+            if _blank(value):
+                continue  # this row does not have this question
+            subset = {data.expand.subset: part} if data.expand.subset else {}
+            yield self._question(f"{name}-{part}", {**fields, data.expand.field: value, **subset})
+
+    def _question(self, name: str, fields: dict[str, Any]) -> Question:
+        references = _references(fields.pop("reference", None))
+        language = fields.get("language") or self._language
+        subsets = {name: str(fields[field]) for name, field in self._subsets.items() if fields.get(field) is not None}
+        audio = fields.get("audio")
+        return Question(
+            name,
+            {our: value for our, value in fields.items() if our != "language"},
+            references,
+            audio if isinstance(audio, Clip) else None,
+            base_language(language) if language else None,
+            subsets,
+            self._problem(fields),
+        )
+
+    def _kind(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        kinds = self._data.kinds
+        if kinds is None:
+            return {}
+        told = str(fields.get(kinds.column) or "")
+        found = next((name for name in kinds.names if name in told), None)
+        return {} if found is None else {kinds.field: found, **kinds.names[found]}
+
+    def _problem(self, fields: Mapping[str, Any]) -> str | None:
+        for name in sorted(self._demanded - {"reference", "language"}):
+            value = fields.get(name)
+            if name in SOUNDS and not isinstance(value, Clip):
+                return f"the row has no sound in '{name}'"
+            if _blank(value):
+                return f"the row has nothing in '{name}'"
+        return None
+
+
+def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
+    if isinstance(column, str):
+        return _unwritten(row.get(column)) if our in _LISTS else row.get(column)
+    return [value for part in column if not _blank(value := row.get(part))]
+
+
+def _unwritten(value: Any) -> Any:
+    """The list that a table holds as text, in JSON or as Python writes it; any other value as it is."""
+    if not isinstance(value, str) or not (value.startswith("[") and value.endswith("]") and len(value) < _LONGEST_LIST):
+        return value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            listed = read(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+        if isinstance(listed, list):
+            return listed
+    return value
+
+
+def _listed(columns: str | list[str]) -> list[str]:
+    return [columns] if isinstance(columns, str) else columns
+
+
+def _blank(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip()) or (isinstance(value, list) and not value)
+
+
+def _references(value: Any) -> tuple[str, ...]:
+    """The expected answers as texts; several if the data has a list."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return tuple(_text(one) for one in values if not _blank(one))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value)
+    # A table may hold a whole number as a float; it is written without a point: 3, not 3.0.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+__all__ = ["SOUNDS", "SPLIT", "QuestionStream"]
+
+
+def _content(path: str) -> str:
+    """A hash that shows when local data has changed: 160 bits over a file, or over the names and sizes in a folder."""
+    digest = hashlib.blake2b(digest_size=20)
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            while part := file.read(1 << 20):
+                digest.update(part)
+    for here, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            file_path = os.path.join(here, name)
+            digest.update(f"{os.path.relpath(file_path, path)}:{os.path.getsize(file_path)}\n".encode())
+    return digest.hexdigest()

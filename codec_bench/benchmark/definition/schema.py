@@ -1,0 +1,280 @@
+"""The fields of benchmark definitions and prompts. A field that is not listed here is refused.
+
+Conventions
+    What a definition does not know, such as a licence or a size, is null and is shown as unknown.
+    `{key}` with one pair of braces is a key of the definition's `matrix`; `{{ name }}` is a column in a prompt.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+
+def _listed(value: Any) -> Any:
+    """A list from a text with commas, such as `a,b` on the command line."""
+    return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class Strict(BaseModel):
+    """A mapping that refuses unknown fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Part(Strict):
+    """One part of a prompt: either a sound or a text.
+
+    Args:
+        audio: name of the column that holds the sound.
+        text: template of the text.
+        when: name of a column; the part is left out if the row has no value there.
+    """
+
+    audio: str | None = None
+    text: str | None = None
+    when: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Part:
+        if (self.audio is None) == (self.text is None):
+            raise ValueError("expected either 'audio' or 'text'")
+        return self
+
+
+def _part(value: Any) -> Any:
+    return {"text": value} if isinstance(value, str) else value
+
+
+AnyPart = Annotated[Part, BeforeValidator(_part)]
+
+
+class Turn(Strict):
+    """One message: the role of its speaker, and its parts in order."""
+
+    role: Literal["system", "user", "assistant"] = "user"
+    content: list[AnyPart] = Field(min_length=1)
+
+
+class Template(Strict):
+    """How a question is put to a model.
+
+    Args:
+        messages: the conversation, for models that read messages.
+        fields: the named inputs, for models that read fields.
+        answer: post-processing steps that undo the format the messages ask for; they come before the benchmark's own.
+    """
+
+    messages: list[Turn] | None = None
+    fields: dict[str, AnyPart] | None = None
+    answer: Names = []
+
+    @model_validator(mode="after")
+    def _some(self) -> Template:
+        if not self.messages and not self.fields:
+            raise ValueError("expected 'messages', 'fields' or both")
+        if self.messages and self.messages[-1].role != "user":
+            raise ValueError("the last message must be the user's")
+        return self
+
+
+class PromptSpec(Template):
+    """A prompt in a file of its own, with variants for models or families of models.
+
+    Args:
+        version: version of the file format.
+        summary: what the prompt asks for, in one sentence.
+        variants: other templates, by the name of a model or a family. A model that reads messages is given the
+            prompt's own if its variant has none, and likewise for fields.
+    """
+
+    version: Literal[1]
+    summary: str
+    variants: dict[str, Template] = {}
+
+
+class Expand(Strict):
+    """How one row that holds several questions is taken apart.
+
+    Args:
+        field: name of the field that holds the question's own value.
+        columns: the columns that hold the values, by a name that is added to the question's id.
+        subset: name of the subsets that the questions form, or null for none.
+    """
+
+    field: str
+    columns: dict[str, str] = Field(min_length=1)
+    subset: str | None = None
+
+
+class Kinds(Strict):
+    """How rows of several kinds are told apart.
+
+    Args:
+        column: the column that shows the kind, by the definition's name.
+        field: name of the field that holds the question's kind.
+        names: additional fields of each kind, by a text; a row is of the first kind whose text its column contains.
+    """
+
+    column: str
+    field: str = "kind"
+    names: dict[str, dict[str, Any]] = Field(min_length=1)
+
+
+class Data(Strict):
+    """Where the rows are, and which columns are used under which names. Either `repository` or `path` is given.
+
+    Args:
+        repository: a data set on the Hugging Face hub, `OWNER/NAME`.
+        path: a folder or file, relative to the definition.
+        revision: a commit, tag or branch of the repository; null for the newest.
+        config, split: configuration and split of the data set; a split of null means all.
+        splits: several splits that form one benchmark; their names form the subset `split`.
+        layout: `table` for rows with columns; `minimax` for texts and speakers in files.
+        language: the language to read, for a layout that has several.
+        columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
+            about, and
+            `reference` is the expected answer. A list of columns gives a list of their values without null.
+        optional: names from `columns` whose column may be missing or null.
+        id: the column that holds the id of a row; with null, rows are numbered.
+        size: the number of rows; null if unknown.
+        expand: how a row that holds several questions is taken apart.
+        kinds: how rows of several kinds are told apart.
+    """
+
+    repository: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")
+    path: str | None = None
+    revision: str | None = None
+    config: str | None = None
+    split: str | None = None
+    splits: Names | None = None
+    layout: Literal["table", "minimax"] = "table"
+    language: str | None = None
+    columns: dict[str, str | list[str]] = Field(min_length=1)
+    optional: Names = []
+    id: str | None = None
+    size: int | None = Field(None, ge=1)
+    expand: Expand | None = None
+    kinds: Kinds | None = None
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Data:
+        if (self.repository is None) == (self.path is None):
+            raise ValueError("expected either 'repository' or 'path'")
+        if self.split is not None and self.splits is not None:
+            raise ValueError("expected either 'split' or 'splits'")
+        if self.layout == "minimax" and self.language is None:
+            raise ValueError("the layout 'minimax' needs 'language'")
+        return self
+
+
+class MetricUse(Strict):
+    """A metric with its own post-processing, which starts from the raw answer and replaces the benchmark's."""
+
+    name: str
+    postprocess: Names
+
+
+def _metric(value: Any) -> Any:
+    return value if not isinstance(value, str) else value.strip()
+
+
+class PublishedTable(Strict):
+    """Published numbers of one metric.
+
+    Args:
+        source: where they were published.
+        metric: the benchmark's metric that they are values of.
+        scale: factor that converts them into the metric's unit, such as 0.01 for per cent.
+        values: the numbers as published, by model.
+    """
+
+    source: str
+    metric: str
+    scale: float = 1.0
+    values: dict[str, float] = Field(min_length=1)
+
+
+class Parameters(Strict):
+    """Parameters of the generation, sent with every question."""
+
+    max_tokens: Annotated[int | None, Field(ge=1)] = None
+    temperature: Annotated[float | None, Field(ge=0)] = None
+    top_p: Annotated[float | None, Field(gt=0, le=1)] = None
+    stop: Names | None = None
+    seed: int | None = None
+
+
+class BenchmarkSpec(Strict):
+    """One benchmark.
+
+    Args:
+        version: version of the file format.
+        title, summary: the name that people read, and what the benchmark asks in one sentence.
+        category: the group that it belongs to in tables, such as `ASR`.
+        kind: the suite that it belongs to.
+        language: language of the expected answers as a base code such as `en`; null if there is no single one.
+        licence: licence of the data as its publisher states it; null if unknown.
+        paper: the paper that describes it, or null.
+        upstream: its name in UltraEval-Audio, or null.
+        wants: what a model must answer with.
+        data: where the rows are, and their columns.
+        fields: fields with the same value for every question.
+        prompt: the name of a prompt, or a prompt written here; null for a benchmark of codecs.
+        prompts: other prompts for single models or families, by their names.
+        postprocess: the steps that read an answer before it is scored.
+        metrics: names of metrics, or names with a post-processing of their own.
+        primary: the metric that represents the benchmark in tables.
+        subsets: a column for each kind of subset, by the name of the subsets.
+        parameters: parameters of the generation.
+        published: numbers that others published.
+    """
+
+    version: Literal[1]
+    title: str
+    summary: str
+    category: str
+    kind: Literal["understanding", "generation", "qa", "codec"]
+    language: str | None = None
+    licence: str | None = None
+    paper: str | None = None
+    upstream: str | None = None
+    wants: Literal["text", "audio"] = "text"
+    data: Data
+    fields: dict[str, Any] = {}
+    prompt: str | Template | None = None
+    prompts: dict[str, str | Template] = {}
+    postprocess: Names = []
+    metrics: Annotated[list[Annotated[str, BeforeValidator(_metric)] | MetricUse], BeforeValidator(_listed)] = Field(
+        min_length=1
+    )
+    primary: str
+    subsets: dict[str, str] = {}
+    parameters: Parameters = Parameters()
+    published: list[PublishedTable] = []
+
+    @model_validator(mode="after")
+    def _asked(self) -> BenchmarkSpec:
+        try:
+            json.dumps(self.fields)
+        except TypeError as error:
+            raise ValueError(f"'fields' has a value that JSON cannot hold: {error}") from error
+        if (self.prompt is None) != (self.kind == "codec"):
+            raise ValueError("a benchmark of kind 'codec' must have no prompt, and every other benchmark needs one")
+        return self
+
+
+FORM = {"matrix", "name", "extends"}
+"""Fields of a definition that are used to make its entries and are not part of them."""
+
+FIELDS = FORM | {
+    name
+    for schema in (BenchmarkSpec, Data, Expand, Kinds, MetricUse, PublishedTable, Parameters, PromptSpec, Turn, Part)
+    for name in schema.model_fields
+}
+"""The names of all fields, for suggestions when a name is misspelled."""

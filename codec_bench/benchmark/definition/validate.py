@@ -1,0 +1,303 @@
+"""Finds all mistakes of a definition at once, each with its file and line. Neither data nor models are loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from importlib.resources import files
+from typing import Any
+
+from codec_bench.benchmark.definition.benchmark import Benchmark
+from codec_bench.benchmark.definition.finding import Finding, Place, findings, line_of, suggest
+from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file, resolve
+from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names, variables
+from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
+from codec_bench.config import Lines, load_yaml_with_lines, read_config
+from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.registry import Spec
+
+README = "README.md"
+_LINE = re.compile(r"^'(?P<file>[^']+)', line (?P<line>\d+): (?P<rest>.*)$", re.DOTALL)
+_RATING, _RUBRICS = "rating", "judge"
+"""The metric whose numbers a judge gives, and the kind of config that holds its rubrics."""
+_GIVEN = frozenset(("language",))
+"""Names that a template may always read, whatever columns the data has."""
+
+
+def validate_benchmark(name_or_path: str) -> list[Finding]:
+    """Finds all mistakes of a benchmark's definition.
+
+    Args:
+        name_or_path: the name of one of the project's benchmarks, or the path of a user's own. All benchmarks of the
+            definition are checked.
+
+    Returns:
+        The mistakes; an empty list if there is none.
+
+    Raises:
+        UnknownName: no benchmark has this name.
+        UserError: there is no such file.
+    """
+    file = own_file(name_or_path)[0] if is_path(name_or_path) else find_entry(name_or_path).file
+    found = list(_of_file(file))
+    if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
+        found.append(
+            Finding(
+                file,
+                None,
+                f"there is no {README} beside {FILE}",
+                "write what the benchmark measures and the licence of its data",
+            )
+        )
+    return _without_repeats(found)
+
+
+def validate_prompt(name: str) -> list[Finding]:
+    """Finds all mistakes of one of the project's prompts.
+
+    Args:
+        name: name of the prompt.
+
+    Returns:
+        The mistakes; an empty list if there is none.
+
+    Raises:
+        UnknownName: there is no such prompt.
+    """
+    if name not in prompt_names():
+        raise UnknownName("prompt", name, prompt_names())
+    file = files("codec_bench") / "benchmarks" / "prompts" / f"{name}.yaml"
+    try:
+        document, lines = load_yaml_with_lines(file)
+    except UserError as error:
+        return [_located(str(file), error)]
+    if not isinstance(document, dict):
+        return [Finding(str(file), 1, "expected a mapping of names to values")]
+    wrong = findings(document, PromptSpec, str(file), lines)
+    return wrong or list(_templates(PromptSpec.model_validate(document), str(file), lines))
+
+
+def _of_file(file: str) -> Iterator[Finding]:
+    try:
+        made = list(entries_of(file))
+        yield from _unused_keys(file)
+    except UserError as error:
+        yield _located(file, error)
+        return
+    for entry in made:
+        if isinstance(entry, UserError):
+            yield _located(file, entry)
+            continue
+        wrong = findings(entry.document, BenchmarkSpec, file, entry.lines)
+        yield from wrong or _of_entry(entry)
+
+
+def _unused_keys(file: str) -> Iterator[Finding]:
+    """Keys of the matrix that the definition never uses; mostly a name was misspelled."""
+    document, lines = load_yaml_with_lines(file)
+    asked = set(re.findall(r"\{([a-z][a-z0-9_]*)\}", str(document)))
+    for index, row in enumerate(document.get("matrix") or []):
+        for key in sorted({str(key) for key in row} - {"set"} - asked):
+            message = f"the key '{key}' of the matrix is used nowhere"
+            yield Finding(file, line_of(lines, ("matrix", index, key)), message, suggest(key, asked))
+
+
+def _of_entry(entry: Entry) -> Iterator[Finding]:
+    spec = resolve(entry)
+    at = _At(entry.file, entry.lines)
+    yield from _columns(spec, at)
+    yield from _prompts(entry, spec, at)
+    yield from _metrics(entry, spec, at)
+
+
+class _At:
+    """Makes findings at places of one definition."""
+
+    def __init__(self, file: str, lines: Lines) -> None:
+        self.file, self.lines = file, lines
+
+    def __call__(self, place: Place, message: str, hint: str | None = None) -> Finding:
+        return Finding(self.file, line_of(self.lines, place), message, hint)
+
+    def tried(self, place: Place, build: Callable[[], Any]) -> Iterator[Finding]:
+        try:
+            build()
+        except MissingExtra:
+            pass  # a package that is not installed here is not a mistake of the definition
+        except UserError as error:
+            yield self(place, error.message, error.hint)
+
+
+def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+    names = _names(spec)
+    for index, name in enumerate(spec.data.optional):
+        if name not in spec.data.columns:
+            yield at(("data", "optional", index), f"'{name}' is none of the columns", suggest(name, spec.data.columns))
+    for subset, name in spec.subsets.items():
+        if name not in names:
+            yield at(
+                ("subsets", subset),
+                f"the subset '{subset}' is of '{name}', which no column gives",
+                suggest(name, names),
+            )
+    if spec.data.kinds is not None and spec.data.kinds.column not in spec.data.columns:
+        column = spec.data.kinds.column
+        yield at(("data", "kinds", "column"), f"'{column}' is none of the columns", suggest(column, spec.data.columns))
+    if spec.kind == "codec" and "audio" not in spec.data.columns:
+        yield at(("data", "columns"), "a codec benchmark needs the column 'audio'")
+    if spec.data.path is not None and not os.path.exists(os.path.join(os.path.dirname(at.file), spec.data.path)):
+        yield at(("data", "path"), f"there is no '{spec.data.path}' beside the definition")
+
+
+def _names(spec: BenchmarkSpec) -> set[str]:
+    """The names of everything that a question of the benchmark has."""
+    data: Data = spec.data
+    names = {*data.columns, *spec.fields, *_GIVEN} - {"reference"}
+    if data.splits:
+        names.add("split")
+    if data.kinds is not None:
+        names |= {data.kinds.field, *(name for constants in data.kinds.names.values() for name in constants)}
+    if data.expand is not None:
+        names |= {data.expand.field, *filter(None, [data.expand.subset])}
+    return names
+
+
+def _prompts(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+    named: list[tuple[Place, str | Template]] = [(("prompt",), spec.prompt)] if spec.prompt is not None else []
+    named += [(("prompts", key), value) for key, value in spec.prompts.items()]
+    for place, prompt in named:
+        if isinstance(prompt, str):
+            if prompt not in prompt_names():
+                yield at(place, f"there is no prompt called '{prompt}'", suggest(prompt, prompt_names()))
+                continue
+            try:
+                template: Template = load_prompt(prompt)
+            except UserError as error:
+                yield at(place, error.message, error.hint)
+                continue
+        else:
+            template = prompt
+            yield from _templates(template, at.file, at.lines, place)
+        yield from _unknown_names(template, spec, place, at)
+
+
+def _templates(template: Template, file: str, lines: Lines, above: Place = ()) -> Iterator[Finding]:
+    """Wrong templates and unknown steps in a prompt and its variants."""
+    at = _At(file, lines)
+    for place, part in _parts(template, above):
+        if part.text is not None:
+            yield from at.tried(place, partial(variables, part.text))
+    yield from _steps(template.answer, (*above, "answer"), at)
+    for name, variant in getattr(template, "variants", {}).items():
+        yield from _templates(variant, file, lines, (*above, "variants", name))
+
+
+def _parts(template: Template, above: Place = ()) -> Iterator[tuple[Place, Any]]:
+    for number, turn in enumerate(template.messages or ()):
+        for index, part in enumerate(turn.content):
+            yield (*above, "messages", number, "content", index), part
+    for name, part in (template.fields or {}).items():
+        yield (*above, "fields", name), part
+
+
+def _unknown_names(template: Template, spec: BenchmarkSpec, place: Place, at: _At) -> Iterator[Finding]:
+    names = _names(spec)
+    variants = getattr(template, "variants", {})
+    templates = [("", template), *((f" (for {key})", value) for key, value in variants.items())]
+    inline = () if isinstance(template, PromptSpec) else place
+    for which, variant in templates:
+        for inner, part in _parts(variant, inline):
+            try:
+                read = {part.audio} if part.audio is not None else variables(part.text or "")
+            except UserError:
+                continue  # a wrong template is reported elsewhere
+            for name in sorted(set(read) - {part.when} - names):
+                message = f"the prompt{which} reads '{name}', which no column gives"
+                yield at(
+                    inner if inline else place, message, suggest(name, names) or f"there are {', '.join(sorted(names))}"
+                )
+
+
+def _steps(steps: list[str], place: Place, at: _At) -> Iterator[Finding]:
+    from codec_bench.benchmark.reading import load_steps
+
+    wrong = False
+    for index, step in enumerate(steps):
+        alone = list(at.tried((*place, index), partial(load_steps, [step])))
+        wrong = wrong or bool(alone)
+        yield from alone
+    if len(steps) > 1 and not wrong:  # each is a step, but they may not follow each other
+        yield from at.tried(place, partial(load_steps, steps))
+
+
+def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+    yield from _steps(spec.postprocess, ("postprocess",), at)
+    for index, use in enumerate(spec.metrics):
+        name, place = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
+        yield from at.tried(place, partial(_built, name, spec))
+        if isinstance(use, MetricUse):
+            yield from _steps(use.postprocess, (*place, "postprocess"), at)
+    try:
+        known = Benchmark(entry.name, spec, entry).metrics
+    except UserError as error:
+        yield at(("metrics",), error.message, error.hint)
+        return
+    if spec.primary not in known:
+        yield at(("primary",), f"'{spec.primary}' is none of the metrics", suggest(spec.primary, known))
+    for index, table in enumerate(spec.published):
+        if table.metric not in known:
+            message = f"numbers of '{table.metric}' are given, which is none of the metrics"
+            yield at(("published", index, "metric"), message, suggest(table.metric, known))
+    heard = any(step.startswith("transcript[") for step in _all_steps(spec))
+    if heard and spec.wants != "audio":
+        yield at(("wants",), "the answer is transcribed, and the benchmark wants text", "wants: audio")
+
+
+def _all_steps(spec: BenchmarkSpec) -> Iterator[str]:
+    yield from spec.postprocess
+    for use in spec.metrics:
+        if isinstance(use, MetricUse):
+            yield from use.postprocess
+
+
+def _built(name: str, spec: BenchmarkSpec) -> None:
+    """Builds a metric to check it, and checks that the benchmark has the columns that it needs.
+
+    Raises:
+        UserError: the metric cannot be built, or a column is missing.
+    """
+    from codec_bench.benchmark.scoring.metrics import expand_answer_metrics, is_answer_metric, load_answer_metric
+    from codec_bench.metrics import build_metric, expand
+
+    if is_answer_metric(name):
+        for member in expand_answer_metrics([name]):
+            missing = [need for need in load_answer_metric(member).needs if need not in _names(spec)]
+            if missing:
+                raise UserError(f"the metric '{member}' needs '{missing[0]}', which no column gives")
+        return
+    if Spec.parse(name).name == _RATING:
+        rubric = read_config(_RUBRICS, Spec.parse(name).argument or "")
+        missing = [need for need in rubric.get("needs") or () if need not in _names(spec)]
+        if missing:
+            raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
+        return
+    for member in expand([name]):
+        build_metric(member)
+    if spec.wants != "audio" and spec.kind != "codec":
+        raise UserError(f"the metric '{name}' measures sound, and the benchmark wants text", hint="wants: audio")
+
+
+def _located(file: str, error: UserError) -> Finding:
+    """An error as a finding; file and line are taken from the beginning of its message."""
+    match = _LINE.match(error.message)
+    if match is None:
+        return Finding(file, None, error.message, error.hint)
+    return Finding(match["file"], int(match["line"]), match["rest"], error.hint)
+
+
+def _without_repeats(found: list[Finding]) -> list[Finding]:
+    """Each finding once, in the order of the lines; all entries of a matrix repeat the mistakes that they share."""
+    unique: Mapping[tuple[Any, ...], Finding] = {(f.file, f.line, f.message): f for f in found}
+    return sorted(unique.values(), key=lambda f: (f.file, f.line or 0))

@@ -1,0 +1,183 @@
+"""A judge's own words: its reply without what it quotes and without what it repeats of the answer that it judged."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+_FLAT_OBJECT = re.compile(r"^[ \t]{0,8}(\{[^{}]{0,4000}\})[ \t]*$", re.MULTILINE)
+_QUOTES = re.compile(
+    r"```.{0,20000}?(?:```|\Z)|^[ \t]{0,8}>[^\n]*|\"[^\"\n]{1,2000}\"|`[^`\n]{1,2000}`"
+    r"|“[^“”\n]{1,2000}”|‘[^‘’\n]{1,2000}’|「[^「」\n]{1,2000}」",
+    re.DOTALL | re.MULTILINE,
+)
+NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)(?![.,_]?\d|[A-Za-z_])"
+_OUT_OF = r"(?:\s?/\s?(?P<below>\d{1,4})|\s+out\s+of\s+(?P<of>\d{1,4}))?"
+BRACKETED = re.compile(rf"\[\[\s?{NUMBER}\s?{_OUT_OF}\s?\]\]")
+LABELLED = re.compile(
+    rf"(?:rating|score|评分|得分|分数)[\s*_]{{0,4}}(?:[:=]|is)[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}", re.IGNORECASE
+)
+WHOLE = re.compile(rf"[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}[\s*_)\].]{{0,6}}")
+_OBJECT = re.compile(r"\{[^{}]{0,4000}\}")
+_IMITATES = re.compile(r"\d|yes|no|是|否", re.IGNORECASE)
+_ONE_WORD = re.compile(r"[-\w.]+[!。]?")
+_MARKS = " \t\r*_`"
+ECHO = "…"
+"""Stands where a part of the reply was taken out. Text in NFKC never holds this character, so that what stands before
+and after a gap is never read as one verdict."""
+SHORT = 5
+"""An answer of fewer characters, such as `5` or `Yes`, is more likely honest than an imitation of a verdict."""
+PHRASE = 8
+"""A line of at least so many characters that also stands in the answer is a repetition."""
+
+
+class OwnWords:
+    """The words of a reply that are the judge's own.
+
+    Args:
+        reply: the judge's reply.
+        answer: the answer that it judged.
+
+    Attributes:
+        own: the reply without quotations, and with `ECHO` in place of what it repeats of the answer.
+        short: whether the answer has fewer than `SHORT` characters.
+    """
+
+    def __init__(self, reply: str, answer: str) -> None:
+        answer = answer.strip()
+        self.short = len(answer) < SHORT
+        part = _squeezed(reply) in _squeezed(answer) and not _ONE_WORD.fullmatch(reply.strip())
+        self._rest = "" if part and not self.short else _without_answer(reply, answer)
+        self._reply, self._answer = unicodedata.normalize("NFKC", reply), unicodedata.normalize("NFKC", answer)
+        self._here, self._there = _pieces(self._reply), _pieces(self._answer)
+        text = unicodedata.normalize("NFKC", self._rest)
+        bare = _QUOTES.sub(" ", unfenced(text))
+        own = bare if bare.strip() else text
+        for pattern in (_OBJECT, BRACKETED, LABELLED):
+            own = self._without_echoes(pattern, own)
+        self.own = own
+
+    def objects(self, key: str) -> list[dict[str, Any]]:
+        """The reply if it is one JSON object; else the flat objects with the key on lines of their own."""
+        text = unfenced(self._rest)
+        whole = _loaded(text)
+        if whole is not None:
+            if _OBJECT.fullmatch(text):
+                return [] if self._echoed(_object_key(text), True) else [whole]
+            return [] if _squeezed(text) in _squeezed(self._answer) else [whole]
+        end = len(self._rest.rstrip(_MARKS + "\n"))
+        own = [
+            _loaded(match[1])
+            for match in _FLAT_OBJECT.finditer(self._rest)
+            if not self._echoed(_object_key(match[1]), match.end(1) >= end)
+        ]
+        return [one for one in own if one is not None and key in one]
+
+    def own_lines(self) -> Iterator[str]:
+        """The judge's own words without the lines that the answer holds too.
+
+        For a short answer, or a reply of one bare word, a second text follows that always has the first line: a judge
+        that is asked for the number alone replies so, whatever the answer holds.
+        """
+        lines = [line for line in self.own.splitlines() if line.strip()]
+        own = [line for at, line in enumerate(lines) if not self._echoed_line(line, at == len(lines) - 1)]
+        yield "\n".join(own)
+        bare = len(lines) == 1 and _ONE_WORD.fullmatch(lines[0].strip(_MARKS)) is not None
+        if (self.short or bare) and lines and own[:1] != lines[:1]:
+            yield "\n".join([lines[0], *own])
+
+    def holds(self, line: str) -> bool:
+        """Whether a line of a reply, or its beginning, is a phrase of the answer; upper and lower case are equal."""
+        phrase = _line(line).casefold()
+        return len(phrase) >= PHRASE and phrase in " ".join(self._answer.casefold().split())
+
+    def repeats(self, line: str) -> bool:
+        """Whether the answer holds these numbers, and the reply does not give them once more at its end."""
+        words = " ".join(line.split())
+        pattern = re.compile(rf"(?<![\d.]){re.escape(words)}(?![.,]?\d)")
+        reply, answer = " ".join(self._reply.split()), " ".join(self._answer.split())
+        there = len(pattern.findall(answer))
+        return there > 0 and not (reply.endswith(words) and len(pattern.findall(reply)) > there)
+
+    def _echoed(self, key: Hashable, last: bool) -> bool:
+        return key in self._there and not (last and self._here[key] > self._there[key])
+
+    def _echoed_line(self, line: str, last: bool) -> bool:
+        # Verdicts with a label or brackets were examined before, wherever they stand in a line.
+        if BRACKETED.search(line) or LABELLED.search(line):
+            return False
+        return self._echoed(_line(line), last)
+
+    def _without_echoes(self, pattern: re.Pattern[str], text: str) -> str:
+        start = text.rstrip().rfind("\n") + 1
+        # A repeated verdict counts only as a last line of its own: `[[5]] is a trick` does not.
+        lone = pattern.fullmatch(text[start:].strip(_MARKS + "\n.#")) is not None
+
+        def kept(match: re.Match[str]) -> str:
+            echoed = self._echoed(_key(pattern, match), lone and match.start() >= start)
+            return ECHO if echoed else match[0]
+
+        return pattern.sub(kept, text)
+
+
+def _pieces(text: str) -> Counter[Hashable]:
+    """How often a text in NFKC holds each line, and each piece that looks like a verdict."""
+    found: Counter[Hashable] = Counter(
+        _key(pattern, match) for pattern in (_OBJECT, BRACKETED, LABELLED) for match in pattern.finditer(text)
+    )
+    found.update(line for line in map(_line, text.splitlines()) if line)
+    return found
+
+
+def _key(pattern: re.Pattern[str], match: re.Match[str]) -> Hashable:
+    """What makes two pieces that look like verdicts the same: an object's text, else label and number."""
+    if pattern is _OBJECT:
+        return _object_key(match[0])
+    label = match[0][: match.start(1) - match.start()]
+    return "rating", _squeezed(label).casefold(), float(match[1])
+
+
+def _object_key(text: str) -> Hashable:
+    return "object", _squeezed(text)
+
+
+def _line(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).split()).strip(_MARKS)
+
+
+def _squeezed(text: str) -> str:
+    """A text in NFKC without white space."""
+    return "".join(unicodedata.normalize("NFKC", text).split())
+
+
+def _loaded(text: str) -> dict[str, Any] | None:
+    if not text.startswith("{"):
+        return None
+    try:
+        given = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return given if isinstance(given, dict) else None
+
+
+def unfenced(text: str) -> str:
+    """The inside of a reply that is one fenced block; any other reply without outer white space."""
+    text = text.strip()
+    if len(text) < 6 or not (text.startswith("```") and text.endswith("```")):
+        return text
+    first, _, rest = text[3:-3].partition("\n")
+    return rest.strip() if first.strip().isalpha() or not first.strip() else text[3:-3].strip()
+
+
+def _without_answer(reply: str, answer: str) -> str:
+    """The reply without the whole answer, if the answer can be told from the judge's own words."""
+    # A word such as "score", or a short answer, may stand in a reply by chance. An answer that is nothing but a verdict
+    # cannot be told from the judge's verdict.
+    lone = any(pattern.fullmatch(answer) for pattern in (_OBJECT, BRACKETED, LABELLED, WHOLE))
+    if len(answer) < SHORT or lone or not _IMITATES.search(answer):
+        return reply
+    return reply.replace(answer, " ")

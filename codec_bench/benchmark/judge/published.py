@@ -1,0 +1,158 @@
+"""Published readers of judges' replies, with their quirks. A reader turns a reply into numbers with names.
+
+UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
+github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
+9832476 `cal_score.py`. Where the published program raises an exception, the reader raises one too; `read_official`
+turns it into a reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+CONSISTENT = "一致性"
+"""The key that InstructTTSEval asks its judge for; it means consistency."""
+
+COMBINED = "official/audiobench/ifeval-combined"
+"""This reader also needs to know whether the answer follows its rule."""
+
+SEVERAL_REPLIES = ("official/ultraeval-audio/voicebench-open", "official/ultraeval-audio/voicebench-yes-no")
+"""These readers read three replies to one question together."""
+
+_OBJECT = re.compile(r"\{[^{}]*\}")
+
+
+def air_bench_geval(reply: str) -> dict[str, float]:
+    """The first two pieces of the reply, which single spaces separate, as Python's `float` reads them."""
+    pieces = reply.split(" ")
+    return {"ref_score": float(pieces[0]), "pred_score": float(pieces[1])}
+
+
+def air_bench_chat(reply: str) -> dict[str, float] | None:
+    """Two whole numbers of at most 10 with one space between them, after line breaks were deleted."""
+    pieces = reply.strip().replace("\n", "").split(" ")
+    if len(pieces) != 2:
+        return None
+    try:
+        first, second = map(int, pieces)
+    except ValueError:
+        return None
+    return None if max(first, second) > 10 else {"first": first, "second": second}
+
+
+def alpaca_rank(reply: str) -> dict[str, float]:
+    """1 if the first entry of a Python literal names `model_1`, whatever its rank is; otherwise 0."""
+    text = reply.strip()
+    if text.startswith("```"):
+        text = text[9 if text.startswith("```python") else 3 : -3].strip()
+    given = ast.literal_eval(text)
+    if isinstance(given, dict):
+        given = next(iter(given.values()))
+    return {"acc": int(given[0]["model"] == "model_1")}
+
+
+def chatbot_eval(reply: str) -> dict[str, float]:
+    """The first whole number in double square brackets."""
+    match = re.search(r"\[\[(\d+)\]\]", reply)
+    if match is None:
+        raise TypeError("there is no number in double square brackets")  # the source raises this type too
+    return {"geval": int(match[1])}
+
+
+def instruct_tts(reply: str) -> dict[str, float] | None:
+    """1 if the JSON value of `CONSISTENT` is true, 0 if it is another value, None if it is null or unreadable."""
+    for text in _candidates(reply):
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        if not isinstance(given, dict) or CONSISTENT not in given or given[CONSISTENT] is None:
+            return None
+        return {"gemini_score": int(given[CONSISTENT] is True)}
+    return None
+
+
+def asks_again(reply: str) -> bool:
+    """Whether InstructTTSEval's program asks its judge again after this reply.
+
+    It does not if the key `CONSISTENT` is there with the value null: that is a reply, although it gives no verdict.
+    """
+    for text in _candidates(reply):
+        try:
+            given = json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+        return not isinstance(given, dict) or CONSISTENT not in given
+    return True
+
+
+def voicebench_open(replies: list[str]) -> dict[str, float]:
+    """The mean of replies that are one number each.
+
+    If one of them is not a bare number (`[[3]]` is none), there is no value.
+    """
+    return {"gpt_score": sum(float(reply) for reply in replies) / len(replies)}
+
+
+def voicebench_yes_no(replies: list[str]) -> dict[str, float] | None:
+    """1 if the most frequent reply, in lower case, is exactly `yes`, else 0; None for a tie."""
+    ranked = Counter(reply.lower() for reply in replies).most_common(2)
+    if len(ranked) > 1 and ranked[0][1] == ranked[1][1]:
+        return None  # the published program takes one of the two by chance
+    return {"gpt_score": int(ranked[0][0] == "yes")}
+
+
+def last_piece(reply: str | None) -> dict[str, float]:
+    """AudioBench's rating: the last word of the reply, as Python's `float` reads it; 0 if unreadable."""
+    try:
+        return {"score": float((reply or "").split()[-1]), "success": 1}
+    except (IndexError, ValueError):
+        return {"score": 0.0, "success": 0}
+
+
+def ifeval_combined(reply: str, followed: bool) -> dict[str, float]:
+    """The number after the last colon of the first line, and whether the rule is followed; all 0 if unreadable."""
+    try:
+        correctness = int(reply.strip().split("\n")[0].split(":")[-1].strip())
+    except ValueError:
+        return {"correctness": 0, "instruction_following": 0, "success": 0}
+    return {
+        "correctness": correctness,
+        "instruction_following": int(followed),
+        "success": int(correctness == 1 and followed),
+    }
+
+
+def _candidates(reply: str) -> list[str]:
+    """The texts that may be the JSON object: inside a fence, flat objects with the key, the whole reply."""
+    fence_start = reply.find("```json")
+    fence_end = reply.find("```", fence_start + 7) if fence_start >= 0 else -1
+    fenced = [reply[fence_start + 7 : fence_end].strip()] if fence_end >= 0 else []
+    flat = (found for found in _OBJECT.findall(reply) if f'"{CONSISTENT}"' in found)
+    return [*fenced, *flat, reply.strip()]
+
+
+READERS: Mapping[str, Callable[..., Any]] = {
+    "official/air-bench/chat": air_bench_chat,
+    COMBINED: ifeval_combined,
+    "official/audiobench/judge-0-5": last_piece,
+    "official/audiobench/judge-binary": last_piece,
+    "official/ultraeval-audio/air-bench-geval": air_bench_geval,
+    "official/ultraeval-audio/alpaca-rank": alpaca_rank,
+    "official/ultraeval-audio/chatbot-eval": chatbot_eval,
+    "official/ultraeval-audio/instruct-tts": instruct_tts,
+    "official/ultraeval-audio/voicebench-open": voicebench_open,
+    "official/ultraeval-audio/voicebench-yes-no": voicebench_yes_no,
+}
+"""Every published reader by name."""
+
+MOST_ASKED = 5
+"""How often InstructTTSEval's program puts one question to its judge at most."""
+
+ASKS_AGAIN: Mapping[str, Callable[[str], bool]] = {"official/ultraeval-audio/instruct-tts": asks_again}
+"""By reader: whether its published program asks the judge again after a reply, at most `MOST_ASKED` times in all."""

@@ -1,0 +1,212 @@
+"""Reads the verdict in a judge's reply, by the project's own readers or by published ones.
+
+Conventions
+    A reader gives a `Verdict`: numbers with names, or a reason why there are none. It raises no exception, whatever the
+    reply holds, and never falls back to a number. Two verdicts that differ are no verdict.
+    The project's own readers look only at the judge's own words. They leave out what the reply quotes (in quotation
+    marks, in fences, after `>`) and what it repeats of the judged answer, whole or in part. So an answer that
+    imitates a verdict gains nothing when the judge cites it, and what could be a citation is no verdict. If the
+    judge's verdict equals an imitated one, it counts only if it stands there once more, alone on the reply's last
+    line. An answer of less than 5 characters, such as `5` or `Yes`, is rarely an imitation; then the reply's first
+    line counts too.
+    Published readers (`official/TOOLKIT/NAME`) keep their quirks. They agree with their sources case by case
+    (tests/golden/text).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from codec_bench.benchmark.judge import published
+from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUMBER, WHOLE, OwnWords
+
+SHOWN = 80
+_YES_NO = re.compile(r"(?:answer|verdict|result|结论|答案)?\s?[:]?[\s*]{0,4}(yes|no|是的?|否)\b")
+MOST_PAIRS = 8
+"""How many different lines may be pairs. Each is searched for in the answer; if there are more, none counts."""
+_PAIR = re.compile(rf"[\s*(\[]{{0,6}}{NUMBER}(?:[ \t]*[,;/|\s][ \t]*){NUMBER}[\s*)\].]{{0,6}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a reply says.
+
+    Args:
+        values: numbers by name, such as `score`, or `first` and `second`; empty if there is no verdict.
+        reason: why there is no verdict, with the shortened reply; None if there is one.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    reason: str | None = None
+
+
+def read_rating(reply: str, *, low: float, high: float, key: str = "score", answer: str = "") -> Verdict:
+    """The one rating in a reply, as `score`.
+
+    The kinds are tried in this order, and the first one that occurs decides:
+    1. the field `key` of a reply that is one JSON object (fenced or not), or of an object on lines of its own;
+    2. `[[4]]`;
+    3. `Rating: 4`, `Score: 4`, `评分：4`;
+    4. a reply that is one number.
+    `4/5` counts if 5 is the highest rating.
+
+    Args:
+        low, high: the range of the rubric; a number outside of it is no rating.
+        key: the field of a JSON reply.
+        answer: the judged answer; what the reply repeats of it is left out.
+    """
+    said = OwnWords(reply, answer)
+    given = said.objects(key)
+    if len({json.dumps(one.get(key)) for one in given}) > 1:
+        return Verdict(reason=f"there are several ratings in {_quote(reply)}")
+    if given:
+        value = given[0].get(key)
+        if isinstance(value, str):
+            value = _one_number(value)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            return Verdict(reason=f"the field '{key}' holds no number in {_quote(reply)}")
+        return _in_range({"score": float(value)}, low, high, reply)
+    for own in said.own_lines():
+        for pattern in (BRACKETED, LABELLED):
+            found = {(float(m[1]), m["below"] or m["of"]) for m in pattern.finditer(own)}
+            if found:
+                return _the_rating(found, low, high, reply)
+        whole = WHOLE.fullmatch(own.replace(ECHO, " ").strip())
+        if whole is not None:
+            return _the_rating({(float(whole[1]), whole["below"] or whole["of"])}, low, high, reply)
+    return Verdict(reason=f"there is no rating in {_quote(reply)}")
+
+
+def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
+    """Two ratings, as `first` and `second`: the only line of the reply that is two numbers and nothing else.
+
+    Args:
+        low, high: the range of the rubric; a number outside of it is no rating.
+        answer: the judged answer; what the reply repeats of it is left out.
+    """
+    said = OwnWords(reply, answer)
+    lines = [line for line in said.own.replace(ECHO, " ").splitlines() if line.strip()]
+    pairs = {line: (float(m[1]), float(m[2])) for line in lines if len(line) < SHOWN and (m := _PAIR.fullmatch(line))}
+    if not pairs and len(lines) == 2 and all(len(line) < SHOWN for line in lines):
+        one, two = (WHOLE.fullmatch(line.strip()) for line in lines)
+        pairs = {"\n".join(lines): (float(one[1]), float(two[1]))} if one and two else {}
+    if len(pairs) > MOST_PAIRS:
+        return Verdict(reason=f"there are several pairs of ratings in {_quote(reply)}")
+    found = {pair for line, pair in pairs.items() if not said.repeats(line)}
+    if not found and said.short and pairs:
+        line, pair = next(iter(pairs.items()))
+        found = {pair} if line.startswith(lines[0]) else found
+    if len(found) != 1:
+        return Verdict(reason=f"there {'are several pairs' if found else 'is no pair'} of ratings in {_quote(reply)}")
+    first, second = found.pop()
+    return _in_range({"first": first, "second": second}, low, high, reply)
+
+
+def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
+    """1 for yes and 0 for no, as `score`, from the word at the beginning of the first or the last line.
+
+    Args:
+        answer: the judged answer; what the reply repeats of it is left out.
+    """
+    said = OwnWords(reply, answer)
+    found: set[bool] = set()
+    for own in said.own_lines():
+        lines = [line for line in own.replace(ECHO, " ").splitlines() if line.strip()]
+        ends = [line.casefold().strip(" \t*_.。!\"'()[]") for line in lines[:1] + lines[-1:] if not said.holds(line)]
+        marked = [match for line in ends if (match := _YES_NO.match(line)) and not said.holds(match[0])]
+        found = {match[1] not in ("no", "否") for match in marked}
+        if found:
+            break
+    if len(found) != 1:
+        return Verdict(reason=f"there is {'both yes and no' if found else 'neither yes nor no'} in {_quote(reply)}")
+    return Verdict({"score": float(found.pop())})
+
+
+def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
+    """The verdict of most replies.
+
+    There is none if two values are equally frequent, or if most replies have no verdict.
+    """
+    counts = Counter(verdict.values.get(name) for verdict in verdicts)
+    ranked = counts.most_common(2)
+    if not ranked or ranked[0][0] is None or (len(ranked) > 1 and ranked[0][1] == ranked[1][1]):
+        return Verdict(reason=f"{len(verdicts)} replies do not agree")
+    return Verdict({name: ranked[0][0]})
+
+
+def read_official(name: str, replies: Sequence[str | None], *, followed: bool = False) -> Verdict:
+    """Reads a judge's replies to one question by a published reader.
+
+    Args:
+        name: such as `official/ultraeval-audio/chatbot-eval`; see `official_names`.
+        replies: one reply, or three for VoiceBench's readers; None stands for a reply that did not come.
+        followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it.
+
+    Raises:
+        UnknownName: there is no such reader.
+    """
+    if name not in _OFFICIAL:
+        from codec_bench.errors import UnknownName
+
+        raise UnknownName("published reader of replies", name, _OFFICIAL)
+    given = [followed] if name == published.COMBINED else []
+    several = name in published.SEVERAL_REPLIES
+    try:
+        values = _OFFICIAL[name](list(replies) if several else replies[0], *given)
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        KeyError,
+        SyntaxError,
+        MemoryError,
+        RecursionError,
+    ) as error:
+        # The published program raises this exception too, and loses the item.
+        return Verdict(
+            reason=f"{type(error).__name__} as in the source, at {_quote(str(replies[0]) if replies else '')}"
+        )
+    if values is None:
+        return Verdict(reason=f"the published rule reads nothing in {_quote(str(replies[0]))}")
+    return Verdict(values)
+
+
+def official_names() -> list[str]:
+    """The names of the published readers."""
+    return sorted(_OFFICIAL)
+
+
+_OFFICIAL: Mapping[str, Callable[..., dict[str, float] | None]] = published.READERS
+
+
+def _one_number(text: str) -> float | None:
+    match = WHOLE.fullmatch(text.strip())
+    return float(match[1]) if match else None
+
+
+def _the_rating(found: set[tuple[float, str | None]], low: float, high: float, reply: str) -> Verdict:
+    if len({value for value, _ in found}) > 1:
+        return Verdict(reason=f"there are several ratings in {_quote(reply)}")
+    value, below = next(iter(found))
+    if below is not None and float(below) != high:
+        return Verdict(reason=f"the rating is out of {below}, not of {high:g}, in {_quote(reply)}")
+    return _in_range({"score": value}, low, high, reply)
+
+
+def _in_range(values: dict[str, float], low: float, high: float, reply: str) -> Verdict:
+    outside = [value for value in values.values() if not low <= value <= high]
+    if outside:
+        return Verdict(reason=f"{outside[0]:g} is not between {low:g} and {high:g} in {_quote(reply)}")
+    return Verdict(values)
+
+
+def _quote(text: str) -> str:
+    line = " ".join(text[: 4 * SHOWN].split())
+    short = len(line) <= SHOWN and len(text) <= 4 * SHOWN
+    return f"'{line}'" if short else f"'{line[: SHOWN // 2]} ... {' '.join(text[-4 * SHOWN :].split())[-SHOWN // 2 :]}'"

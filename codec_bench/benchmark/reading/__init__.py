@@ -1,0 +1,108 @@
+"""Reading: post-processing steps by name. `load_steps(["json-field[content]", "option-letter"])` gives one callable.
+
+Steps
+    `json-field[NAME]`, `strip-tags`, `first-line`, `after[TEXT]`, `before[TEXT]`, `option-letter`,
+    `option-letter[ABCDE]`, `label`, `label[happy,sad]`, `yes-no`, `number`.
+    `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first.
+    `official/TOOLKIT/NAME` are published steps with their quirks (see `codec_bench.benchmark.reading.official`).
+
+The project's own steps never guess: an answer that cannot be read gives `Unparsed`, with a reason that quotes the
+answer.
+The time of every step grows in proportion to the length of the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from codec_bench.benchmark.reading import number, official, option, structure
+from codec_bench.benchmark.reading.base import Chain, Parsed, Step, Unparsed
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import Spec
+
+TRANSCRIPT = "transcript"
+"""The step for generated audio. It does nothing by itself: scoring puts the transcript in the answer's place."""
+
+PLAIN: dict[str, Step] = {
+    "first-line": structure.first_line,
+    "number": number.number,
+    "strip-tags": structure.strip_tags,
+    "yes-no": option.yes_no,
+    **official.PLAIN,
+}
+"""Steps that take no argument."""
+
+WITH_ARGUMENT: dict[str, Callable[[str], Step]] = {
+    "after": structure.after,
+    "before": structure.before,
+    "json-field": structure.json_field,
+}
+"""Steps that need an argument."""
+
+MAY_HAVE_ARGUMENT: dict[str, Callable[[str | None], Step]] = {
+    "label": option.label,
+    "option-letter": option.option_letter,
+    **official.MAY_HAVE_ARGUMENT,
+}
+"""Steps that work with an argument and without one."""
+
+
+def step_names() -> list[str]:
+    """The names of all steps, without arguments."""
+    return sorted([*PLAIN, *WITH_ARGUMENT, *MAY_HAVE_ARGUMENT, TRANSCRIPT])
+
+
+def load_steps(names: Sequence[str]) -> Chain:
+    """Builds a chain of steps.
+
+    Args:
+        names: the steps in order; with none, an answer stays as it is.
+
+    Raises:
+        UnknownName: there is no such step.
+        UserError: a step lacks its argument or takes none, or `transcript` is not the first step.
+    """
+    if isinstance(names, str):
+        raise UserError(f"the steps are the text '{names}'; expected a list of names", hint=f"write ['{names}']")
+    steps: list[Step] = []
+    recogniser = None
+    for place, text in enumerate(names):
+        name, argument = _taken_apart(text)
+        if name == TRANSCRIPT:
+            if place:
+                raise UserError(f"the step '{text}' comes after '{names[place - 1]}'", hint="put the transcript first")
+            if argument is None:
+                raise UserError(
+                    f"the step '{text}' names no recogniser", hint="name one, such as transcript[whisper-large-v3]"
+                )
+            recogniser = argument
+        else:
+            steps.append(_built(text, name, argument))
+    return Chain(tuple(names), tuple(steps), recogniser)
+
+
+def _taken_apart(text: str) -> tuple[str, str | None]:
+    # Spec.parse is not used for the argument, which may be any text, even with spaces and brackets.
+    name, bracket, argument = text.strip().partition("[")
+    if not bracket:
+        return Spec.parse(name).name, None
+    if not argument.endswith("]") or len(argument) < 2:
+        raise UserError(f"'{text}' is not a step", hint="expected NAME or NAME[ARGUMENT]")
+    return name, argument[:-1]
+
+
+def _built(text: str, name: str, argument: str | None) -> Step:
+    if name in MAY_HAVE_ARGUMENT:
+        return MAY_HAVE_ARGUMENT[name](argument)
+    if name in WITH_ARGUMENT:
+        if argument is None:
+            raise UserError(f"the step '{name}' needs an argument", hint=f"write {name}[ARGUMENT]")
+        return WITH_ARGUMENT[name](argument)
+    if name in PLAIN:
+        if argument is not None:
+            raise UserError(f"the step '{name}' takes no argument; '{text}' gives it '{argument}'")
+        return PLAIN[name]
+    raise UnknownName("post-processing step", name, step_names())
+
+
+__all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names"]

@@ -1,0 +1,77 @@
+"""Chains of post-processing steps, which turn a model's answer into the text that is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SHOWN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What was read from an answer.
+
+    Args:
+        text: the text that is scored.
+    """
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsed:
+    """Nothing could be read from an answer. There is no default and no guess.
+
+    Args:
+        reason: one sentence that quotes the shortened answer.
+    """
+
+    reason: str
+
+
+Step = Callable[[str, Mapping[str, Any]], Parsed | Unparsed]
+"""A step takes the text and the row's fields by the benchmark's names.
+
+It raises no exception, whatever the text holds.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Steps that are applied one after the other, until one gives `Unparsed`.
+
+    Args:
+        names: the names of the steps, for the record.
+        steps: the steps, without `transcript[...]`.
+        recogniser: the recogniser that transcribes generated audio before the first step, or None.
+    """
+
+    names: tuple[str, ...]
+    steps: tuple[Step, ...]
+    recogniser: str | None = None
+
+    def __call__(self, text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        """Reads an answer.
+
+        Args:
+            text: the answer.
+            fields: the question's columns by the benchmark's names.
+        """
+        for step in self.steps:
+            read = step(text, fields)
+            if isinstance(read, Unparsed):
+                return read
+            text = read.text
+        return Parsed(text)
+
+
+def quote(text: str) -> str:
+    """An answer as a reason quotes it: on one line, in quotes, and shortened in the middle."""
+    line = " ".join(text[: 4 * SHOWN].split()) if len(text) > 8 * SHOWN else " ".join(text.split())
+    if len(text) > 8 * SHOWN:
+        line = f"{line[: SHOWN // 2]} ... {' '.join(text[-4 * SHOWN :].split())[-SHOWN // 2 :]}"
+    elif len(line) > SHOWN:
+        line = f"{line[: SHOWN // 2]} ... {line[-SHOWN // 2 :]}"
+    return f"'{line}'"

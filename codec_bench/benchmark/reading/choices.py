@@ -1,0 +1,61 @@
+"""The choices of a question by letter, for the different forms in which data sets write them.
+
+These forms of a row's fields are known:
+    `choices` as a list of texts, with or without `(A)` before them;
+    `choices` as a mapping whose keys are letters, or names such as `choice_a`;
+    `choices` as one text `(A) first (B) second`, or as a list in JSON;
+    separate fields `choice_a`, `choice_b`, ...
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LABEL = re.compile(r"\s*(?:\(([A-Z])\)|([A-Z])[.):、：])\s*(?=\S)")
+_INSIDE = re.compile(r"(?:^|\s)\(([A-Z])\)\s*")
+
+
+def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
+    """The texts of the choices by upper-case letter; empty if the row has no choices."""
+    given = fields.get("choices")
+    if given is None:
+        given = {k[7:]: v for k, v in fields.items() if k.lower().startswith("choice_") and len(k) == 8}
+    if isinstance(given, str):
+        given = _from_text(given)
+    if isinstance(given, Mapping):
+        named = {(k[7:] if k.lower().startswith("choice_") else k).strip().upper(): v for k, v in given.items()}
+        return {k: str(v) for k, v in sorted(named.items()) if k in LETTERS and v is not None and str(v).strip()}
+    texts = [str(text) for text in given]
+    labels = [match for text in texts if (match := _LABEL.match(text)) is not None]
+    if texts and [m[1] or m[2] for m in labels] == list(LETTERS[: len(texts)]):
+        texts = [text[match.end() :] for text, match in zip(texts, labels)]
+    return dict(zip(LETTERS, texts))
+
+
+def without_label(text: str) -> str:
+    """A choice without a label such as `(A)` or `A.` before it."""
+    match = _LABEL.match(text)
+    return text[match.end() :] if match else text
+
+
+def label_of(text: str) -> str | None:
+    """The letter before a choice, such as `A` of `(A) Man`; None if there is no letter."""
+    match = _LABEL.match(text)
+    return (match[1] or match[2]) if match else None
+
+
+def _from_text(text: str) -> Any:
+    if text.lstrip().startswith("["):
+        try:
+            listed = json.loads(text)
+        except (ValueError, RecursionError):
+            listed = None
+        if isinstance(listed, list):
+            return listed
+    starts = list(_INSIDE.finditer(text))
+    ends = [m.start() for m in starts[1:]] + [len(text)]
+    return {m[1]: text[m.end() : end].strip() for m, end in zip(starts, ends)}

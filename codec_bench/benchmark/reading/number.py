@@ -1,0 +1,99 @@
+"""The step `number`, and numbers in texts, read exactly: `1,234.50`, `-3`, `1/2`, `1e3`, `５０%`.
+
+A number is kept as a fraction, so that rounding never makes two equal numbers differ.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from fractions import Fraction
+from itertools import islice
+from typing import Any
+
+from codec_bench.benchmark.reading.base import Parsed, Unparsed, quote
+
+MOST_DIGITS = 300
+_MINUS = str.maketrans("\u2212\u2012\u2013\uff0d", "----")
+# A minus is a sign only if no digit, letter or closing bracket stands before it: 5-3 holds 5 and 3.
+_NUMBER = re.compile(
+    r"(?=[-+]?\.?\d)(?<![\w.])(?P<sign>(?<![\w)\]])[-+])?(?P<whole>\d{1,3}(?:,\d{3})+(?![\d])|\d+)?(?P<point>\.\d+)?"
+    r"(?:[eE](?P<power>[-+]?\d{1,3})(?![\w]))?(?:\s?/\s?(?P<below>\d+)(?![\d/]))?"
+)
+_CUE = re.compile(r"answer(?:\s+is|\s*[:=])(?!\s+not\b)|####|\\boxed\s?\{|答案(?:是|为|[:=])", re.IGNORECASE)
+_REACH = 120
+"""A number belongs to a cue such as `the answer is` if it begins within so many characters after it."""
+_MOST_CUES = 100
+"""How many cues are examined, so that an answer of nothing but cues does not take long."""
+
+
+def number(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+    """The number after `the answer is`, `answer:`, `####`, `\\boxed{` or `答案是`, or else the only number.
+
+    It is written without separators, and as a decimal number if possible: `1,234.50` gives `1234.5`, `1/2` gives `0.5`.
+    Number words are not read. Unparsed if there is no number, or if there are several that differ.
+    """
+    folded = unicodedata.normalize("NFKC", text)
+    cued = set()
+    for cue in islice(_CUE.finditer(folded), _MOST_CUES):
+        cued.update(numbers_in(folded[cue.end() : cue.end() + _REACH])[:1])
+    found = cued or set(numbers_in(folded))
+    if len(found) == 1:
+        return Parsed(write_number(found.pop()))
+    what = "several numbers" if found else "no number"
+    return Unparsed(f"there {'are' if found else 'is'} {what} in {quote(text)}")
+
+
+def numbers_in(text: str) -> list[Fraction]:
+    """All numbers in a text, in order. Digits of other scripts are read, number words are not."""
+    folded = unicodedata.normalize("NFKC", text).translate(_MINUS)
+    found = []
+    for match in _NUMBER.finditer(folded):
+        if match["whole"] is None and match["point"] is None:
+            continue
+        value = _value(match)
+        if value is not None:
+            found.append(value)
+    return found
+
+
+def read_number(text: str) -> Fraction | None:
+    """The number that the whole text is, or None.
+
+    A currency sign, a percent sign or a closing mark may stand around it.
+    """
+    folded = unicodedata.normalize("NFKC", text).translate(_MINUS).strip(" \t\r\n$€£¥%.。!*")
+    match = _NUMBER.fullmatch(folded)
+    if match is None or (match["whole"] is None and match["point"] is None):
+        return None
+    return _value(match)
+
+
+def write_number(value: Fraction) -> str:
+    """A number as text: as a whole or a decimal number if possible, otherwise as a fraction such as `1/3`."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    below, places = value.denominator, 0
+    while below % 10 == 0 or below % 2 == 0 or below % 5 == 0:
+        below = below // 10 if below % 10 == 0 else below // 2 if below % 2 == 0 else below // 5
+        places += 1
+    if below != 1:
+        return f"{value.numerator}/{value.denominator}"
+    digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[:-places]}.{digits[-places:]}".rstrip("0").rstrip(".")
+
+
+def _value(match: re.Match[str]) -> Fraction | None:
+    whole, point, below = (match["whole"] or "0").replace(",", ""), (match["point"] or "")[1:], match["below"]
+    if len(whole) + len(point) + len(below or "") > MOST_DIGITS:
+        return None
+    value = Fraction(int(whole + point), 10 ** len(point))
+    if match["power"]:
+        value *= Fraction(10) ** int(match["power"])
+    if below is not None:
+        if not int(below):
+            return None
+        value /= int(below)
+    return -value if match["sign"] == "-" else value

@@ -1,0 +1,118 @@
+"""Steps that read a part of an answer by its form: JSON fields, tags, markers and lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from codec_bench.benchmark.reading.base import Parsed, Step, Unparsed, quote
+
+MOST_OBJECTS = 100
+"""How many braces are tried, so that an answer of nothing but braces does not take long."""
+
+_OBJECT = re.compile(r"\{\s*\"")
+_THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_TOKEN = re.compile(r"<\|[^|<>\n]{0,200}\|>")
+_FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^\n]*$", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
+_QUOTED = re.compile(r"^>[ \t]?", re.MULTILINE)
+_STRONG = re.compile(r"\*{2,}|(?<!_)_{2,}+(?=[^\W_])|(?<=[^\W_])_{2,}")
+# A single mark is removed only if it touches a word on one side: 2*3, 2 * 3 and snake_case are kept.
+_LIGHT = re.compile(r"(?<![^\W_])[*_`](?=\S)|(?<=\S)[*_`](?![^\W_])")
+
+
+def json_field(name: str) -> Step:
+    """The value of a field of a JSON object in the answer. The object may be fenced, or have words around it.
+
+    Numbers and truth values are written as in JSON. Unparsed if no object has the field, if its value is null, a list
+    or an object, or if two objects have different values.
+    """
+    decoder = json.JSONDecoder(strict=False)  # models write line breaks into strings
+
+    def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        found: list[Any] = []
+        at = 0
+        for _ in range(MOST_OBJECTS):
+            start = _OBJECT.search(text, at)
+            if start is None:
+                break
+            try:
+                value, at = decoder.raw_decode(text, start.start())
+            except (ValueError, RecursionError):
+                at = start.start() + 1
+                continue
+            if name in value:
+                found.append(value[name])
+        if not found:
+            return Unparsed(f"there is no JSON object with the field '{name}' in {quote(text)}")
+        if any(value != found[0] for value in found):
+            return Unparsed(f"there are several values of the field '{name}' in {quote(text)}")
+        value = found[0]
+        if value is None or isinstance(value, (list, dict)):
+            return Unparsed(f"the field '{name}' is neither text nor number in {quote(text)}")
+        return Parsed(value if isinstance(value, str) else json.dumps(value))
+
+    return step
+
+
+def strip_tags(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+    """The answer without `<think>` parts, `<|...|>` tokens and the marks of Markdown.
+
+    Unparsed if a `<think>` part never ends, or if nothing is left.
+    """
+    kept, depth, at = [], 0, 0
+    for tag in _THINKING.finditer(text):
+        if not depth:
+            kept.append(text[at : tag.start()])
+        if tag[1]:
+            if not depth:
+                kept = []  # some prompts open the thinking themselves; then all text before its end is thinking
+            depth = max(0, depth - 1)
+        else:
+            depth += 1
+        at = tag.end()
+    if depth:
+        return Unparsed(f"the thinking never ends in {quote(text)}")
+    rest = "".join([*kept, text[at:]])
+    for pattern in (_TOKEN, _FENCE, _HEADING, _QUOTED, _STRONG, _LIGHT):
+        rest = pattern.sub("", rest)
+    rest = rest.strip()
+    return Parsed(rest) if rest else Unparsed(f"nothing is left without tags of {quote(text)}")
+
+
+def first_line(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+    """The first line that is not blank, without outer white space."""
+    stripped = text.lstrip()
+    line = stripped.splitlines()[0].rstrip() if stripped else ""
+    return Parsed(line) if line else Unparsed("the answer is empty")
+
+
+def after(marker: str) -> Step:
+    """The text after the last occurrence of a marker; case does not matter.
+
+    Unparsed if there is none, or nothing after it.
+    """
+    pattern = re.compile(re.escape(marker), re.IGNORECASE)
+
+    def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        last = max(pattern.finditer(text), key=re.Match.start, default=None)
+        if last is None:
+            return Unparsed(f"there is no '{marker}' in {quote(text)}")
+        rest = text[last.end() :].strip()
+        return Parsed(rest) if rest else Unparsed(f"nothing follows '{marker}' in {quote(text)}")
+
+    return step
+
+
+def before(marker: str) -> Step:
+    """The text before the first occurrence of a marker, or all of it if there is none; case does not matter."""
+    pattern = re.compile(re.escape(marker), re.IGNORECASE)
+
+    def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
+        first = pattern.search(text)
+        rest = text[: first.start()].strip() if first else text.strip()
+        return Parsed(rest) if rest else Unparsed(f"nothing stands before '{marker}' in {quote(text)}")
+
+    return step

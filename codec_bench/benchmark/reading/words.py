@@ -1,0 +1,91 @@
+"""Matching of texts: normal form, words in order, which phrases occur, negation.
+
+Conventions
+    A word is a run of letters, digits and marks, or one Han character or kana. So phrases are found in Chinese text
+    too, and `male` is not found in `female`. The time of every function grows in proportion to the length of the text.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from codec_bench.text.scripts import ALONE_CLASS
+
+NEGATIONS = frozenset(
+    "not no never neither nor cannot without isn wasn aren weren don doesn didn won wouldn couldn shouldn".split()
+) | frozenset("不非没無无")
+_BETWEEN = frozenset("a an the t be by any really actually definitely option choice answer is 是 选 項 项 选项".split())
+"""Words that may stand between a negation and what it negates: `is not a man`, `isn't the man`."""
+
+
+def plain(text: str) -> str:
+    """The normal form of a text: NFKC, lower case, single spaces, no quotes or closing marks around it."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.split()).strip(" \t.,;:!?。、，；：！？\"'“”‘’`*")
+
+
+def words(text: str, *, fold_accents: bool = False) -> list[str]:
+    """The words of a text in order, in lower case, without compatibility forms and, on demand, accents."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    if fold_accents:
+        apart = unicodedata.normalize("NFD", folded)
+        folded = unicodedata.normalize("NFC", "".join(c for c in apart if not "\u0300" <= c <= "\u036f"))
+    return _items().findall(folded)
+
+
+def contains(items: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether the wanted words stand in a row in the text; no wanted words are never found."""
+    if not wanted:
+        return False
+    # No word holds the character that joins them, so that one search of Python's, which is linear, is enough.
+    return f"\0{chr(0).join(wanted)}\0" in f"\0{chr(0).join(items)}\0"
+
+
+def phrases_in(text: str, phrases: Mapping[Any, str] | Iterable[str]) -> set[Any]:
+    """Which phrases occur in a text: their keys, or the phrases themselves.
+
+    If several begin at the same word, the longest one counts. A phrase with a negation right before it (`not a man`,
+    `不是猫`) does not count.
+    """
+    table = phrases if isinstance(phrases, Mapping) else {phrase: phrase for phrase in phrases}
+    by_first: dict[str, list[tuple[tuple[str, ...], list[Any]]]] = {}
+    keys: dict[tuple[str, ...], list[Any]] = {}
+    for key, phrase in table.items():
+        keys.setdefault(tuple(words(phrase)), []).append(key)
+    for wanted, found_keys in keys.items():
+        if wanted:
+            by_first.setdefault(wanted[0], []).append((wanted, found_keys))
+    for several in by_first.values():
+        several.sort(key=lambda entry: -len(entry[0]))
+    items, at, found = words(text), 0, set()
+    while at < len(items):
+        for wanted, found_keys in by_first.get(items[at], ()):
+            if tuple(items[at : at + len(wanted)]) == wanted:
+                if not negated(items, at, wanted[0]):
+                    found.update(found_keys)
+                at += len(wanted) - 1
+                break
+        at += 1
+    return found
+
+
+def negated(items: Sequence[str], at: int, word: str = "") -> bool:
+    """Whether the words right before a place negate the word there."""
+    if word in NEGATIONS:
+        return False
+    for before in reversed(items[max(0, at - 3) : at]):
+        if before in NEGATIONS:
+            return True
+        if before not in _BETWEEN:
+            return False
+    return False
+
+
+@cache
+def _items() -> Any:
+    import regex
+
+    return regex.compile(rf"[{ALONE_CLASS}]|[[\p{{L}}\p{{N}}\p{{M}}]--[{ALONE_CLASS}]]+", regex.V1)

@@ -1,0 +1,112 @@
+"""One command's request to run benchmarks, the folder of each run, and what identifies its record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.engine.running import Running
+from codec_bench.errors import UserError
+from codec_bench.models import load_model
+from codec_bench.models.base import Model
+from codec_bench.store.answers import AnswerWriter
+
+Phase = Literal["both", "answers", "scores"]
+PHASES: tuple[str, ...] = ("both", "answers", "scores")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+@-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the command asked for; it is the same for every benchmark and model.
+
+    Args:
+        phase: whether to ask, to score, or both.
+        data: a folder that is used instead of the hub, or None.
+        seed: of the part that `limit` takes, and of what a model draws.
+        limit: the highest number of questions, or None for all.
+        judge: name of the model that gives verdicts, or None.
+        rescore: whether scores in the record are dropped and made again.
+        options: arguments by model, benchmark or feature.
+        running: device, cache, progress and other settings of the run.
+    """
+
+    phase: Phase
+    data: str | None
+    seed: int
+    limit: int | None
+    judge: str | None
+    rescore: bool
+    options: Mapping[str, Mapping[str, Any]]
+    running: Running
+
+
+def run_folder(folder: Path, benchmark: str, model: str) -> Path:
+    """The run folder of one benchmark and model."""
+    return folder / safe(benchmark) / safe(model)
+
+
+def safe(name: str) -> str:
+    """A name with every character replaced that a folder's name should not have."""
+    return _UNSAFE.sub("_", name).strip(".") or "_"
+
+
+@contextmanager
+def writing(
+    folder: Path, asked: Mapping[str, Any], scored: Mapping[str, Any], *, rescore: bool = False
+) -> Iterator[AnswerWriter]:
+    """Opens the record of one run for writing.
+
+    Args:
+        folder: the run folder.
+        asked: everything that changes an answer.
+        scored: everything that changes a score.
+        rescore: whether to drop the scores of the record.
+
+    Raises:
+        RunMismatch: the record was begun with other questions, another model or other rules of scoring.
+    """
+    writer = AnswerWriter(folder, {"asked": asked, "scored": scored}, replacing=("scored",) if rescore else ())
+    try:
+        if rescore:
+            writer.forget_scores()
+        yield writer
+    finally:
+        writer.close()
+
+
+def scheme_of(one: Benchmark, answer_steps: Sequence[str], judge: str | None) -> Scheme:
+    """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
+    return Scheme.of([*answer_steps, *one.process], one.own_steps, judge)
+
+
+def scored(one: Benchmark, scheme: Scheme, request: RunRequest) -> dict[str, Any]:
+    """Everything that changes a score, as JSON values."""
+    judge = None
+    if scheme.judged and request.judge is not None:
+        judge = dict(
+            load_model(request.judge, request.options.get(request.judge), device=request.running.device).identity
+        )
+    return {**one.scored, **scheme.identity(), "judge": judge}
+
+
+async def started_model(model: Model) -> None:
+    """Starts a model.
+
+    Raises:
+        UserError: the model cannot be started, whatever exception it raised.
+    """
+    try:
+        await model.start()
+    except UserError:
+        raise
+    except Exception as error:  # a user's own model may raise anything
+        raise UserError(
+            f"the model '{model.info.name}' could not be started: {type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,1 @@
+"""Scoring: metrics of recorded answers, and published ways to combine their values."""

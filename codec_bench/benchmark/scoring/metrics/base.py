@@ -1,0 +1,72 @@
+"""Metrics of answers: they compare a model's text with the expected answers, at little cost.
+
+Conventions
+    A metric is given the text after the benchmark's post-processing. It is not given answers that could not be parsed.
+    For a bad item a metric raises no exception: it returns a `Score` whose status and reason say why there is no
+    number.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codec_bench.types import Score
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """One answer in the form that metrics take.
+
+    Args:
+        id: id of the question.
+        text: the answer after post-processing.
+        references: expected answers; if there are several, any of them is right. Empty if none is known.
+        fields: the data's other columns by the benchmark's names (`choices`, `question`, `instructions`, ...).
+        language: language of the answer, or None.
+        raw: the answer as the model gave it.
+    """
+
+    id: str
+    text: str
+    references: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    language: str | None = None
+    raw: str = ""
+
+
+class AnswerMetric(ABC):
+    """One number per answer.
+
+    Attributes
+        name: the metric's name with its argument, such as `accuracy[exact]`.
+        unit, range, higher_is_better: unit and range of the values, and whether a higher one is better.
+        aggregate: `mean` of the values; `ratio` of summed numerators and denominators; or the name of a function in
+            `codec_bench.stats.corpus.FOLDS`, such as `bleu`, which turns the summed `detail["counts"]` into a value.
+        whole_set: whether an item's score depends on the other items' references, as for CIDEr. `compute` is then
+            called once with all answers.
+        needs: names in `Answer.fields` without which the metric cannot be computed.
+        protocol: exact id of the measurement.
+        paper, source: the paper that defines it, and the implementation that it agrees with (and how closely).
+    """
+
+    name: str
+    unit: str = ""
+    range: tuple[float | None, float | None] = (0.0, 1.0)
+    higher_is_better: bool = True
+    aggregate: str = "mean"
+    whole_set: bool = False
+    needs: tuple[str, ...] = ()
+    protocol: str
+    paper: str = ""
+    source: str = ""
+
+    @abstractmethod
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer, in order. Unless `whole_set`, a score must not depend on the other answers."""
+
+    def worst(self, answer: Answer) -> Score:
+        """What an item adds if failures count as wrong: by default the score of an empty answer."""
+        return self.compute([Answer(answer.id, "", answer.references, answer.fields, answer.language)])[0]

@@ -1,0 +1,158 @@
+"""UltraEval-Audio's rules for right answers, with their quirks.
+
+Source: github.com/OpenBMB/UltraEval-Audio 9b69da6, `audio_evals/evaluator`. Each rule gives `match`, and `pred` and
+`ref` as the published program rewrites them. If that program raises an exception, there is no match and a `reason`.
+All rules agree with it case by case (tests/golden/text).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from codec_bench.benchmark.reading.words import contains
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+VOCALSOUND = ("Laughter", "Sigh", "Cough", "Throat clearing", "Sneeze", "Sniff")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The decision of a published rule about one answer.
+
+    Args:
+        match: 1 or 0; None if the rule has no value and leaves the item out.
+        pred, ref: the answer and the reference as the rule rewrites them.
+        letter: the option that it read, for rules about options.
+        unread: whether it could not read an option.
+        reason: why the published program raises an exception here, or None.
+    """
+
+    match: int | None
+    pred: Any = None
+    ref: Any = None
+    letter: str | None = None
+    unread: bool = False
+    reason: str | None = None
+
+
+def em(pred: Any, ref: Any) -> Match:
+    """Whether answer and reference are equal: as floats for a numeric reference, else as stripped texts; case
+    matters.
+    """
+    if type(ref) in (int, float):
+        try:
+            pred, ref = float(pred), float(ref)
+        except (TypeError, ValueError):
+            return Match(0, pred, ref)
+    elif isinstance(ref, str):
+        pred, ref = str(pred).strip(), ref.strip()
+    return Match(int(pred == ref), pred, ref)
+
+
+def exist_match(pred: Any, ref: Any) -> Match:
+    """Whether the reference, or one of several, occurs in the answer, even inside of words."""
+    if isinstance(ref, list):
+        for one in ref:
+            found = exist_match(pred, one)
+            if found.match:
+                return found
+        return Match(0, pred, ref)
+    if not isinstance(ref, str):
+        return Match(None, pred, ref, reason="the source looks for a number inside a number, which is no text")
+    pred, ref = str(pred).strip().lower(), ref.strip().lower()
+    return Match(1, ref, ref) if ref in pred else Match(0, pred, ref)
+
+
+def prefix_match(pred: str, ref: Any) -> Match:
+    """Whether the answer begins with the reference; case does not matter. `pred` is cut to the reference's length."""
+    pred, ref = pred.lower().strip(), str(ref).lower().strip()
+    if pred[: len(ref)] != ref and " " in ref and " " not in pred:
+        ref = ref.replace(" ", "")
+    return Match(int(pred[: len(ref)] == ref), pred[: len(ref)], ref)
+
+
+def qa_exist_match(pred: Any, ref: Any) -> Match:
+    """Whether the words of a reference stand in a row in the answer. A reference without words is in every answer."""
+    refs = [ref] if isinstance(ref, str) else list(ref)
+    items = _qa_items(str(pred))
+    for one in refs:
+        wanted = _qa_items(str(one))
+        if not wanted or contains(items, wanted):
+            return Match(1, refs, refs)
+    return Match(0, pred, refs)
+
+
+def choice_strings_match(pred: Any, ref: str, choices: Sequence[str]) -> Match:
+    """MMAU's rule: the prediction has every word of the right choice and no word that only wrong choices have."""
+    pred = str(pred)
+    said, wanted = _word_set(pred), _word_set(ref)
+    wrong = set().union(*(_word_set(choice) for choice in choices if _word_set(choice) != wanted)) - wanted
+    if said and wanted <= said and not said & wrong:
+        return Match(1, ref, ref)
+    return Match(0, pred, ref)
+
+
+def mmsu_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
+    """`choices_eval` with four letters and hyphens as spaces on both sides.
+
+    An answer that it cannot read has no value.
+    """
+    texts = [*choices, *[""] * (4 - len(choices))]
+    found = _choices_eval(pred, ref, [text.replace("-", " ") for text in texts])
+    return found if not found.unread else Match(None, found.pred, found.ref, unread=True)
+
+
+def kimi_mmau_choices(pred: str, ref: str, choices: Sequence[str]) -> Match:
+    """`choices_eval` with a letter for each choice and hyphens as spaces in the reference only.
+
+    An unread answer is wrong.
+    """
+    return _choices_eval(pred, ref, choices)
+
+
+def kimi_vocalsound_choices(pred: str, ref: str) -> Match:
+    """`choices_eval` with the six sounds of VocalSound as A to F. An answer that it cannot read is wrong."""
+    return _choices_eval(pred, ref, VOCALSOUND)
+
+
+def first_or_last_but_one(pred: str, letters: str) -> str | None:
+    """The first character of a stripped answer if it is one of the letters, else the last but one if it is; else
+    None.
+    """
+    if pred[:1] and pred[0] in letters:
+        return pred[0]
+    return pred[-2] if len(pred) > 1 and pred[-2] in letters else None
+
+
+def _choices_eval(pred: str, ref: str, choices: Sequence[str]) -> Match:
+    pred, ref = pred.strip(), ref.strip()
+    letter = first_or_last_but_one(pred, LETTERS[: len(choices)])
+    if letter is None:
+        return Match(0, pred, ref, unread=True)
+    by_text: Mapping[str, str] = {text.lower(): of for of, text in zip(LETTERS, choices)}
+    gold = by_text.get(ref.lower().replace("-", " "))
+    if gold is None:
+        return Match(
+            None, pred, ref, letter, reason=f"the reference '{ref}' is none of the choices as the source writes them"
+        )
+    return Match(int(letter == gold), pred, ref, letter)
+
+
+def _word_set(text: str) -> set[str]:
+    return set(re.findall(r"\b\w+\b", text.lower()))
+
+
+@cache
+def _qa_pattern() -> Any:
+    import regex
+
+    return regex.compile(r"[\p{L}\p{N}\p{M}]+|[^\p{Z}\p{C}]")
+
+
+def _qa_items(text: str) -> list[str]:
+    return [item.lower() for item in _qa_pattern().findall(unicodedata.normalize("NFD", text))]

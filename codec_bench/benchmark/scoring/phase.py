@@ -1,0 +1,91 @@
+"""The second phase of a benchmark: the answers in a run folder are scored. Neither the model nor the data is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.judge.judging import judge_all
+from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
+from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.benchmark.scoring.scoring import score_all, score_sets
+from codec_bench.engine.running import working_engine
+from codec_bench.errors import UserError
+from codec_bench.models import load_model
+from codec_bench.models.cache import ResponseCache
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.record import DATABASE, Run
+
+
+def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None:
+    """Scores the recorded answers of one benchmark and model.
+
+    Args:
+        one: the benchmark.
+        model: name of the model that answered.
+        folder: folder of all runs.
+        request: what the command asked for.
+
+    Raises:
+        UserError: there are no answers, or a metric cannot be used.
+    """
+    folder = run_folder(folder, one.name, model)
+    if not (folder / DATABASE).is_file():
+        beside = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
+        hint = (
+            f"there are answers of {', '.join(beside)}"
+            if beside
+            else "run the phase 'answers' first, or name its folder"
+        )
+        raise UserError(f"'{folder}' holds no answers to score", hint=hint)
+    with closing(Run(folder)) as run:
+        meta, systems = run.meta, run.systems
+    scheme = scheme_of(one, meta.get("answer_steps", ()), request.judge)
+    rules = scored(one, scheme, request)
+    # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
+    # would stay.
+    with (
+        writing(folder, meta["fingerprint"]["asked"], rules, rescore=request.rescore) as writer,
+        closing(Run(folder)) as run,
+    ):
+        finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
+        # The definition may have changed since the questions were asked, as long as no answer depends on the change.
+        writer.set_meta(benchmark=one.described, config={**meta["config"], "metrics": list(scheme.facts())})
+        if request.running.retry_failed:
+            for name in scheme.judged:
+                writer.forget_failed_scores(name)
+        todo = sorted(set(writer.answered()) - finished)
+        tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
+            f"{one.name}: scoring", len(finished) + done, len(finished) + len(todo), failed, audio_s
+        )
+        started = perf_counter()
+        opened = partial(working_engine, running=request.running, folder=folder)
+        timed = score_all(run, writer, scheme, todo, request.options, opened, tell)
+        score_sets(run, writer, scheme)
+        if scheme.judged:
+            asyncio.run(_judge(run, writer, scheme, request, one.name))
+        if todo or not finished:
+            timings = {"wall_s": perf_counter() - started, "items": len(todo), **timed}
+            writer.set_meta(timings={**timings, "answering": meta.get("answering")})
+        writer.set_meta(state="finished", finished=datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, name: str) -> None:
+    """Asks the judge for every verdict that the record does not hold yet."""
+    assert request.judge is not None  # checked before anything is asked
+    judge = load_model(request.judge, request.options.get(request.judge), device=request.running.device)
+    cache = ResponseCache.of_user() if request.running.cache else None
+    tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731
+    try:
+        await started_model(judge)
+        await judge_all(run, writer, scheme.judged, judge, lambda m, r: ask_all(m, r, cache=cache), tell, request.seed)
+    finally:
+        await judge.close()
+        if cache is not None:
+            cache.close()

@@ -1,0 +1,124 @@
+"""How a benchmark's answers are scored: the post-processing and the metrics, sorted by what they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.reading import Chain, load_steps
+from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
+from codec_bench.benchmark.scoring.metrics.base import AnswerMetric
+from codec_bench.engine.plan import GENERATED, Plan, build_plan, features_read
+from codec_bench.metrics import build_metric
+from codec_bench.metrics.base import Metric
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scheme:
+    """The post-processing and the metrics that turn recorded answers into scores.
+
+    Args:
+        chain: the benchmark's post-processing.
+        chains: the post-processing of metrics that have their own, by metric.
+        alone: metrics that score one answer by itself.
+        sets: metrics that need all answers at once.
+        judged: metrics whose numbers are a judge's verdicts.
+        spoken: metrics of generated audio.
+        order: the names of all metrics, in the benchmark's order.
+    """
+
+    chain: Chain
+    chains: Mapping[str, Chain]
+    alone: Mapping[str, AnswerMetric]
+    sets: Mapping[str, AnswerMetric]
+    judged: Mapping[str, JudgeMetric]
+    spoken: Mapping[str, Metric]
+    order: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, process: Sequence[str], metrics: Mapping[str, Sequence[str] | None], judge: str | None = None
+    ) -> Scheme:
+        """The scheme of a benchmark.
+
+        Args:
+            process: the steps of its post-processing.
+            metrics: metric name to the steps of its own post-processing, or to None where it uses the benchmark's.
+                Groups such as `captions` must be expanded already.
+            judge: the model that gives verdicts; needed only for metrics that ask a judge.
+
+        Raises:
+            UserError: an unknown step or metric, or a package that one needs is missing.
+        """
+        answers = {n: load_answer_metric(n) for n in metrics if not is_judge_metric(n) and is_answer_metric(n)}
+        judged = {n: load_judge_metric(n, judge) for n in metrics if is_judge_metric(n)}
+        return cls(
+            chain=load_steps(process),
+            chains={n: load_steps(own) for n, own in metrics.items() if own is not None},
+            alone={n: m for n, m in answers.items() if not m.whole_set},
+            sets={n: m for n, m in answers.items() if m.whole_set},
+            judged=judged,
+            spoken={n: build_metric(n) for n in metrics if n not in answers and n not in judged},
+            order=tuple(metrics),
+        )
+
+    def chain_of(self, metric: str) -> Chain:
+        """The post-processing between an answer and a metric."""
+        return self.chains.get(metric, self.chain)
+
+    @property
+    def transcripts(self) -> tuple[str, ...]:
+        """The names of the metrics that transcribe spoken answers, each once."""
+        chains = [self.chain, *self.chains.values()]
+        return tuple(dict.fromkeys(transcript_of(c) for c in chains if c.recogniser is not None))
+
+    @property
+    def hears(self) -> bool:
+        """Whether the sound of answers is needed."""
+        return bool(self.spoken or self.transcripts)
+
+    @property
+    def compares(self) -> bool:
+        """Whether an answer's sound is compared with the question's."""
+        return any(metric.kind == "pair" for metric in self.spoken.values())
+
+    def plan(self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None]) -> Plan:
+        """What the engine computes for spoken answers in these languages; needed only if `hears`."""
+        asked = [*self.spoken, *self.transcripts]
+        read = {feature for name in asked for feature in features_read(build_metric(name))}
+        given = {name: values for name, values in options.items() if name in read}
+        return build_plan([GENERATED], asked, given, languages)
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What the record says about each metric, in the benchmark's order."""
+        made: dict[str, Any] = {**self.alone, **self.sets, **self.judged, **self.spoken}
+        return {name: _facts(made[name]) for name in self.order}
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that changes a score, as JSON values."""
+        protocols = {name: facts["protocol"] for name, facts in self.facts().items()}
+        protocols |= {name: build_metric(name).protocol for name in self.transcripts}
+        chains = {name: list(chain.names) for name, chain in self.chains.items()}
+        return {"process": list(self.chain.names), "chains": chains, "metrics": protocols}
+
+
+def transcript_of(chain: Chain) -> str:
+    """The name of the metric that transcribes spoken answers for a chain."""
+    return f"transcript[{chain.recogniser}]"
+
+
+def _facts(metric: Any) -> dict[str, Any]:
+    summary = metric.summary if isinstance(metric, JudgeMetric) else type(metric).__doc__ or ""
+    return {
+        "protocol": metric.protocol,
+        "kind": getattr(metric, "kind", "answer"),
+        "unit": metric.unit,
+        "higher_is_better": metric.higher_is_better,
+        "range": list(metric.range),
+        "aggregate": metric.aggregate,
+        "paper": metric.paper,
+        "source": metric.source,
+        "summary": summary.strip().split("\n")[0],
+    }

@@ -1,0 +1,347 @@
+"""Scores recorded answers. The model is not asked again.
+
+Conventions
+    An answer is read: a spoken one is transcribed, and the benchmark's post-processing is applied. Then it is scored.
+    An answer that is missing or cannot be parsed has no score. Its `detail["wrong"]` says what it adds if failures
+    count as
+    wrong: a numerator and a denominator, or the sums that a corpus metric adds up.
+    For some questions no answer can be scored, because they have no reference. Their score is the one that the metric
+    gives to any answer, and they never count as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+from codec_bench.benchmark.reading import Chain, Unparsed
+from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
+from codec_bench.engine.run import Engine
+from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.types import SPOKEN, Sample, Score, Status
+
+TRANSCRIPT = "transcript"
+REASON_CHARACTERS = 300
+CHUNK = 1000
+ANY_ANSWERS = ("", "A")
+"""A blank answer and one that is not. If a metric has a value for neither, the reason lies in the question."""
+
+
+class AnswerScorer:
+    """Reads answers and scores them by the metrics that need neither all answers at once nor a judge.
+
+    Args:
+        system: the model's name in the record.
+        scheme: the post-processing and the metrics.
+    """
+
+    def __init__(self, system: str, scheme: Scheme) -> None:
+        self._system, self._scheme = system, scheme
+
+    def score(
+        self, exchanges: Sequence[Exchange], heard: Mapping[int, Mapping[str, Score]]
+    ) -> tuple[list[tuple[int, ItemRecord]], dict[int, Reading]]:
+        """Scores answers.
+
+        Args:
+            exchanges: questions with their answers.
+            heard: scores of the sound of spoken answers, transcripts included, by the question's number and the
+                metric's name.
+
+        Returns:
+            (finished items with their questions' numbers, what was read of each answer by the question's number).
+        """
+        scheme = self._scheme
+        read: dict[tuple[str, ...], dict[int, Reading]] = {}
+
+        def readings(chain: Chain) -> dict[int, Reading]:
+            if chain.names not in read:
+                read[chain.names] = {
+                    e.question.number: _read(e, chain, _transcript(chain, heard.get(e.question.number)))
+                    for e in exchanges
+                }
+            return read[chain.names]
+
+        scores: dict[int, dict[str, Score]] = {e.question.number: self._of_audio(e, heard) for e in exchanges}
+        for name, metric in scheme.alone.items():
+            for number, score in score_answers(metric, exchanges, readings(scheme.chain_of(name))).items():
+                scores[number][name] = score
+        items = [(e.question.number, self._item(e, scores[e.question.number])) for e in exchanges]
+        return items, readings(scheme.chain)
+
+    def _of_audio(self, exchange: Exchange, heard: Mapping[int, Mapping[str, Score]]) -> dict[str, Score]:
+        number, scores = exchange.question.number, {}
+        for name, metric in self._scheme.spoken.items():
+            score = heard.get(number, {}).get(name)
+            if score is None:
+                score = Score.failed(exchange.answer.reason or "there is no audio to score", metric.protocol)
+            if score.status != "ok":
+                worst = _safely(metric.worst, text=text_of(exchange), language=exchange.question.language)
+                score = score.counting_wrong(worst)
+            scores[name] = score
+        return scores
+
+    def _item(self, exchange: Exchange, scores: Mapping[str, Score]) -> ItemRecord:
+        answer, question = exchange.answer, exchange.question
+        notes = list(answer.notes)
+        if answer.cut_s:
+            notes.append(f"{answer.cut_s:.1f} s of its audio were not heard by the model")
+        return ItemRecord(
+            system=self._system, sample=question.id, status="ok" if answer.status == "ok" else "failed", reason=answer.reason,
+            scores=scores, audio=answer.audio, notes=notes,
+        )  # fmt: skip
+
+
+def _transcript(chain: Chain, heard: Mapping[str, Score] | None) -> Score | None:
+    """The transcript by the chain's recogniser; None if there is none or the chain needs none."""
+    return (heard or {}).get(transcript_of(chain)) if chain.recogniser is not None else None
+
+
+def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
+    """Applies post-processing to an answer; `heard` is the transcript of a spoken one."""
+    if exchange.answer.status != "ok":
+        return Reading(None, None, exchange.answer.reason)
+    text, transcript = exchange.answer.text, None
+    if chain.recogniser is not None:
+        if heard is None or heard.status != "ok":
+            return Reading(None, None, (heard.reason if heard else None) or "there is no sound to transcribe")
+        text = transcript = heard.detail["transcript"]
+    if text is None:
+        return Reading(None, None, "the model gave no text")
+    parsed = chain(text, exchange.question.fields)
+    if isinstance(parsed, Unparsed):
+        return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS])
+    return Reading(transcript, parsed.text)
+
+
+def text_of(exchange: Exchange) -> str | None:
+    """The words that a spoken answer should have: the question's `text`, or else its first expected answer."""
+    text = exchange.question.fields.get("text")
+    return str(text) if text is not None else next(iter(exchange.question.expected), None)
+
+
+def answer_of(exchange: Exchange, reading: Reading) -> Answer:
+    """An answer in the form that metrics take."""
+    question = exchange.question
+    return Answer(
+        question.id, reading.parsed or "", question.expected, question.fields, question.language, exchange.answer.text or ""
+    )  # fmt: skip
+
+
+def unread_score(exchange: Exchange, reading: Reading, protocol: str) -> Score:
+    """The score of an answer that is missing or could not be parsed, with the reason."""
+    status: Status = "failed"
+    if exchange.answer.status == "ok":
+        status = "unparsed"
+    elif exchange.answer.status == "refused":
+        status = "refused"
+    return Score(None, status, reading.reason, protocol)
+
+
+def score_answers(
+    metric: AnswerMetric, exchanges: Sequence[Exchange], readings: Mapping[int, Reading]
+) -> dict[int, Score]:
+    """Scores answers by one metric.
+
+    Args:
+        metric: the metric.
+        exchanges: questions with their answers.
+        readings: what was read of each answer, by the question's number.
+
+    Returns:
+        A score for every question, by its number. One without a value has a reason, and `detail["wrong"]` if failures
+        may count as wrong.
+    """
+    scores: dict[int, Score] = {}
+    asked: list[tuple[int, Answer]] = []
+    unread: list[tuple[int, Answer, Score]] = []
+    for exchange in exchanges:
+        number = exchange.question.number
+        reading = readings[number]
+        answer = answer_of(exchange, reading)
+        absent = [name for name in metric.needs if answer.fields.get(name) is None]
+        if absent:
+            scores[number] = Score.refused(f"the question has no {' and no '.join(absent)}", metric.protocol)
+        elif reading.parsed is None:
+            unread.append((number, answer, unread_score(exchange, reading, metric.protocol)))
+        else:
+            asked.append((number, answer))
+    given = [answer for _, answer in asked]
+    scores.update(zip((number for number, _ in asked), _compute(metric, given)))
+    of_any = _of_any_answer(metric, [answer for _, answer, _ in unread], given)
+    for (number, answer, missing), unscorable in zip(unread, of_any):
+        scores[number] = unscorable or missing.counting_wrong(_safely(metric.worst, answer))
+    return scores
+
+
+def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Sequence[Answer]) -> list[Score | None]:
+    """The score that a question has whatever is answered, or None if it depends on the answer.
+
+    Args:
+        metric: the metric.
+        unread: the answers that could not be read.
+        others: answers to other questions, for a metric that needs the whole set.
+    """
+    if not unread:
+        return []
+    beside = others if metric.whole_set else ()
+    tried = [
+        _compute(metric, [*(replace(answer, text=text, raw=text) for answer in unread), *beside])[: len(unread)]
+        for text in ANY_ANSWERS
+    ]
+    return [_unscorable(scores) for scores in zip(*tried)]
+
+
+def _unscorable(tried: Sequence[Score]) -> Score | None:
+    """The last score that is undefined or refused, without its details; None if some answer has a value."""
+    blamed = [score for score in tried if score.status in ("undefined", "refused")]
+    if not blamed or any(score.status == "ok" for score in tried):
+        return None
+    return replace(blamed[-1], detail={})
+
+
+def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
+    """Scores by a metric. If one answer makes the metric raise an exception, only that answer fails."""
+    if not answers:
+        return []
+    try:
+        scores = metric.compute(answers)
+        if len(scores) != len(answers):
+            raise ValueError(f"it gave {len(scores)} scores for {len(answers)} answers")
+        return scores
+    except Exception as error:  # answers come from outside, and several metrics are code of other libraries
+        if len(answers) == 1 or metric.whole_set:
+            reason = f"{metric.name} broke: {type(error).__name__}: {error}"
+            return [Score.failed(reason[:REASON_CHARACTERS], metric.protocol)] * len(answers)
+    return [_compute(metric, [answer])[0] for answer in answers]
+
+
+def _safely(worst: Callable[..., Score | None], *of: Answer, **about: str | None) -> Score | None:
+    """What a wrong answer adds, or None if the metric raises an exception."""
+    try:
+        return worst(*of, **about)
+    except Exception:  # the score has failed already and says why
+        return None
+
+
+class _HeardAnswers:
+    """Stands in for the run record while the engine scores the sound of answers; it adds the other metrics and writes
+    the items.
+
+    Args:
+        run, writer: the record, for reading and for writing.
+        scorer: scores the answers by the other metrics.
+        numbers: the questions' numbers, in the order in which the engine was given the answers.
+    """
+
+    def __init__(self, run: Run, writer: AnswerWriter, scorer: AnswerScorer, numbers: Sequence[int]) -> None:
+        self._run, self._writer, self._scorer, self._numbers = run, writer, scorer, numbers
+        self.folder = writer.folder
+
+    def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
+        """Takes finished answers from the engine, with the scores of their sound."""
+        heard: dict[int, Mapping[str, Score]] = {}
+        about: dict[int, ItemRecord] = {}
+        for index, record in records:
+            heard[self._numbers[index]], about[self._numbers[index]] = record.scores, record
+        items, readings = self._scorer.score(list(exchanges(self._run, list(heard))), heard)
+        whole = [(n, replace(item, notes=[*item.notes, *about[n].notes])) for n, item in items]
+        self._writer.write_marked(whole, readings)
+
+
+def score_all(
+    run: Run,
+    writer: AnswerWriter,
+    scheme: Scheme,
+    todo: Sequence[int],
+    options: Mapping[str, Mapping[str, Any]],
+    opened: Callable[..., AbstractContextManager[tuple[Engine, int]]],
+    progress: Callable[[int, int, float], None],
+) -> dict[str, Any]:
+    """Scores answers and writes the scores, by all metrics that need neither all answers at once nor a judge.
+
+    Args:
+        run, writer: the record, for reading and for writing.
+        scheme: the post-processing and the metrics.
+        todo: numbers of the questions.
+        options: arguments of features, by name.
+        opened: opens an engine for a plan; called only if the sound of answers is needed.
+        progress: called with (answers scored, failed, seconds of audio).
+
+    Returns:
+        Timings of the engine; empty if it was not needed.
+    """
+    scorer = AnswerScorer(next(iter(run.systems)), scheme)
+    done = failed = 0
+    hears = scheme.hears
+    spoken: list[tuple[int, Sample]] = []
+    for chunk in _chunks(todo):
+        plain = []
+        for exchange in exchanges(run, chunk):
+            sample = _spoken_sample(exchange) if hears else None
+            if sample is None:
+                plain.append(exchange)
+            else:
+                spoken.append((exchange.question.number, sample))
+        items, readings = scorer.score(plain, {})
+        writer.write_marked(items, readings)
+        done += len(plain)
+        failed += sum(item.status != "ok" for _, item in items)
+        progress(done, failed, 0.0)
+    if not spoken:
+        return {}
+    taker = _HeardAnswers(run, writer, scorer, [number for number, _ in spoken])
+    plan = scheme.plan(options, {sample.language for _, sample in spoken})
+    with opened(plan) as (engine, _):
+        engine.load_codecs()
+        return engine.run(
+            [sample for _, sample in spoken], taker, set(),
+            lambda n, bad, audio_s: progress(done + n, failed + bad, audio_s),
+        )  # fmt: skip
+
+
+def _spoken_sample(exchange: Exchange) -> Sample | None:
+    """A spoken answer as a sample for the engine, or None if the answer has no sound."""
+    if exchange.answer.status != "ok" or exchange.answer_path is None:
+        return None
+    question = exchange.question
+    return Sample(
+        id=question.id,
+        audio=str(exchange.audio_path) if exchange.audio_path is not None else None,
+        text=text_of(exchange),
+        language=question.language,
+        estimate=str(exchange.answer_path),
+        extra={SPOKEN: spoken} if (spoken := question.fields.get(SPOKEN)) else {},
+    )
+
+
+def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
+    """Scores every answer by the metrics that need all answers at once; always anew, as one answer changes the others."""
+    if not scheme.sets:
+        return
+    every = list(exchanges(run))
+    system = next(iter(run.systems))
+    for name, metric in scheme.sets.items():
+        readings = {e.question.number: _reading_again(e, scheme, name) for e in every}
+        writer.write_scores(system, name, score_answers(metric, every, readings))
+
+
+def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
+    """An answer as one metric reads it, from the transcript that the record holds."""
+    kept = exchange.reading or Reading(None, None, "the answer was not read")
+    chain = scheme.chains.get(metric)
+    if chain is None:
+        return kept
+    heard = None
+    if kept.transcript is not None:
+        heard = Score.ok(0.0, TRANSCRIPT, detail={"transcript": kept.transcript})
+    return _read(exchange, chain, heard)
+
+
+def _chunks(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    for start in range(0, len(numbers), CHUNK):
+        yield numbers[start : start + CHUNK]

@@ -1,0 +1,65 @@
+"""Writes `summary.json`, which covers all benchmark runs of a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.store.files import write_json
+from codec_bench.store.record import Run, run_folders
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a command that ran benchmarks.
+
+    Args:
+        folder: holds a run folder for each benchmark and model, and `summary.json`.
+        runs: the runs, by benchmark and model.
+        left_out: (benchmark, model, reason) for every pair that could not run.
+    """
+
+    folder: Path
+    runs: Mapping[tuple[str, str], Run]
+    left_out: tuple[tuple[str, str, str], ...] = ()
+
+
+def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The failures of one system: failed items, scores without a value, and the reasons."""
+    whole = [reason["count"] for reason in reasons if reason["metric"] is None]
+    broken = ("failed", "unparsed", "not_scored")
+    scores = [reason["count"] for reason in reasons if reason["metric"] is not None and reason["status"] in broken]
+    return {"items": sum(whole), "scores": sum(scores), "reasons": list(reasons)}
+
+
+def write_overview(outcome: Outcome) -> None:
+    """Writes `summary.json` with a row for each benchmark and system of all runs in the folder."""
+    rows = []
+    for folder in run_folders(outcome.folder):
+        run = Run(folder)
+        facts = run.meta.get("benchmark")
+        written = folder / "summary.json"
+        if facts is None or not written.is_file():
+            continue
+        summary = json.loads(written.read_text("utf-8"))
+        for system, entry in summary["systems"].items():
+            mine = [reason for reason in summary["failures"]["reasons"] if reason["system"] == system]
+            rows.append(
+                {
+                    "benchmark": facts["name"],
+                    "model": system,
+                    "folder": os.path.relpath(folder, outcome.folder),
+                    "category": facts.get("category"),
+                    "primary": facts.get("primary"),
+                    "metrics": entry["metrics"],
+                    "failures": _failures(mine),
+                    "answers": summary.get("answers"),
+                    "published": facts.get("published", []),
+                }
+            )
+    left_out = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.left_out]
+    write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": left_out})

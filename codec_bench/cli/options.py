@@ -1,0 +1,63 @@
+"""The options that several commands share, and the reading of `--set`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from codec_bench.errors import UserError
+
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Run folder; the same folder continues the run. Default: runs/...")
+]
+Metrics = Annotated[
+    str | None, typer.Option("--metrics", help="Metrics with commas, such as stoi,dnsmos,wer[pocketsphinx].")
+]
+Preset = Annotated[str | None, typer.Option("--preset", help="A named set of metrics (see: list presets).")]
+Limit = Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes.")]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")]
+Workers = Annotated[int | None, typer.Option("--workers", help="CPU worker processes. Default: one per core.")]
+BatchS = Annotated[
+    float | None, typer.Option("--batch-s", help="Padded seconds of audio per batch. Default: found by trial.")
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit-s",
+        help="Seconds that a batch may take. Default: 600, or 60 per second of audio if that is more.",
+    ),
+]
+Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep computed features for other runs.")]
+SaveAudio = Annotated[
+    str | None, typer.Option("--save-audio", help="all, none, or the number of samples whose audio is kept.")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR."),
+]
+Retry = Annotated[bool, typer.Option("--retry-failed", help="Run items again that failed before.")]
+Timings = Annotated[bool, typer.Option("--timings", help="Also print where the time went.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
+
+
+def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
+    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML scalars.
+
+    Raises:
+        UserError: a setting is not of the form NAME.OPTION=VALUE.
+    """
+    from codec_bench.config import parse_scalar
+
+    options: dict[str, dict[str, Any]] = {}
+    for text in settings:
+        path, equals, value = text.partition("=")
+        name, dot, option = path.rpartition(".")
+        if not (equals and dot and name and option):
+            raise UserError(
+                f"--set got '{text}'; expected NAME.OPTION=VALUE", hint="for example --set dnsmos.weights=DIR"
+            )
+        options.setdefault(name, {})[option] = parse_scalar(value)
+    return options

@@ -1,0 +1,1 @@
+"""Bitstream codecs that run in this process, one adapter a file."""

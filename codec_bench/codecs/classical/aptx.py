@@ -1,0 +1,54 @@
+"""aptX and aptX HD: four sub-bands of adaptive differential PCM for wireless headphones, stereo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
+from codec_bench.errors import UserError
+
+RATES_HZ = (44100, 48000)
+_FRAME = 1024
+_STEP = 4  # samples per channel behind one code word
+DELAY_SAMPLES = 90  # of two stages of quadrature mirror filters, in the encoder and in the decoder
+
+
+class Aptx(BitstreamCodec):
+    """aptX (4:1 of 16-bit audio) or aptX HD (4:1 of 24-bit audio), constant bitrate.
+
+    Args:
+        rate_hz: 44100 or 48000; the bitrate follows from it (352.8 and 384 kbps; HD 529.2 and 576 kbps).
+        hd: aptX HD.
+    """
+
+    def __init__(self, rate_hz: int, hd: bool = False) -> None:
+        if rate_hz not in RATES_HZ:
+            raise UserError(f"aptX does not code {rate_hz} Hz", hint=f"it codes {' or '.join(map(str, RATES_HZ))} Hz")
+        self._codec = "aptx_hd" if hd else "aptx"
+        self._word_bytes = 6 if hd else 4
+        super().__init__(
+            CodecInfo(
+                name=f"aptx{'-hd' if hd else ''}-{rate_hz // 1000}k",
+                sample_rates_hz=(rate_hz,),
+                channels=(2,),
+                frame_rate_hz=rate_hz / _STEP,
+                nominal_bitrate_bps=8.0 * self._word_bytes * rate_hz / _STEP,
+                causal=True,
+                lookahead_s=DELAY_SAMPLES / rate_hz,
+            )
+        )
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Packets of 256 code words; the last one is cut after the last word that is needed."""
+        needed = samples.shape[1] + DELAY_SAMPLES
+        packets = Encoder(self._codec, "s32p", _FRAME).encode(samples, rate_hz, packets_for(needed, _FRAME))
+        words = packets_for(needed - (len(packets) - 1) * _FRAME, _STEP)
+        packets[-1] = packets[-1][: words * self._word_bytes]
+        return packets
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay."""
+        return decode_packets(self._codec, packets, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]

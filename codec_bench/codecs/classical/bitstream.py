@@ -1,0 +1,246 @@
+"""Classical codecs in this process: FFmpeg's encoders and decoders through PyAV, without files or containers.
+
+Conventions
+    Only the payload packets are kept and counted. What a container or a call set-up would carry once (sample rate,
+    channel count, length, pre-skip, AAC's AudioSpecificConfig) is not counted: the decoder derives it from `Codes`.
+    Every item gets a new encoder and a new decoder with one thread, so that no item affects another.
+    Packets at the end that no sample of the item depends on are not sent.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Codes
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """One of FFmpeg's encoders and its settings.
+
+    Args:
+        name: FFmpeg's name for it.
+        sample_format: of its input: `s16`, `flt` (interleaved), `fltp` or `s32p` (planar).
+        frame_samples: samples per channel of each frame that it is given.
+        bit_rate_bps: the bitrate that it is asked for; None if it has no such setting.
+        options: further options of this encoder.
+    """
+
+    name: str
+    sample_format: str
+    frame_samples: int
+    bit_rate_bps: int | None = None
+    options: Mapping[str, str] | None = None
+
+    def encode(self, samples: np.ndarray, rate_hz: int, packets: int) -> list[bytes]:
+        """Encodes float32 `(channels, samples)`, extended with silence, into the first `packets` packets.
+
+        Raises:
+            UserError: FFmpeg does not have the encoder, refuses the settings, or gives fewer packets.
+        """
+        import av
+
+        layout = _layout(samples.shape[0])
+        try:
+            # PyAV says that it gives its base class; here it is one of the audio codecs.
+            context: Any = av.CodecContext.create(self.name, "w")
+            context.sample_rate, context.layout, context.format = rate_hz, layout, self.sample_format
+            context.time_base, context.thread_count = Fraction(1, rate_hz), 1
+            if self.bit_rate_bps is not None:
+                context.bit_rate = self.bit_rate_bps
+            context.options = dict(self.options or {})
+            context.open()
+        except (av.error.FFmpegError, ValueError) as error:  # av.codec.codec.UnknownCodecError is a ValueError
+            raise UserError(f"FFmpeg's encoder '{self.name}' refuses {rate_hz} Hz {layout}: {_plain(error)}") from error
+        out: list[bytes] = []
+        start = 0
+        while len(out) < packets and start < samples.shape[1] + _DRAIN_FRAMES * self.frame_samples:
+            frame = av.AudioFrame.from_ndarray(
+                _pack(samples[:, start : start + self.frame_samples], self.frame_samples, self.sample_format),
+                format=self.sample_format,
+                layout=layout,
+            )
+            frame.sample_rate, frame.pts = rate_hz, start
+            out += map(bytes, context.encode(frame))
+            start += self.frame_samples
+        out += map(bytes, context.encode(None))
+        if len(out) < packets:
+            raise UserError(f"FFmpeg's encoder '{self.name}' gave {len(out)} packets; {packets} were expected")
+        return out[:packets]
+
+
+# Frames of silence after the end: more than any encoder here delays its packets (LAME by 4, for bit reservoir and
+# look-ahead).
+_DRAIN_FRAMES = 16
+
+
+def decode_packets(
+    name: str,
+    packets: Sequence[bytes],
+    *,
+    rate_hz: int,
+    channels: int,
+    extradata: bytes | None = None,
+    options: Mapping[str, str] | None = None,
+) -> np.ndarray:
+    """Decodes packets with one of FFmpeg's decoders.
+
+    Args:
+        extradata: what a container would carry once for the decoder.
+        options: the decoder's options.
+
+    Returns:
+        float32 `(channels, samples)`, delay included, at the decoder's own rate.
+
+    Raises:
+        UserError: naming the packet that cannot be decoded, and why.
+    """
+    import av
+
+    context: Any = av.CodecContext.create(name, "r")
+    context.sample_rate, context.layout, context.thread_count = rate_hz, _layout(channels), 1
+    if extradata is not None:
+        context.extradata = extradata
+    context.options = dict(options or {})
+    out: list[np.ndarray] = []
+    for index, packet in enumerate((*packets, None)):
+        if packet is not None and not packet:  # FFmpeg reads an empty packet as the end of the stream
+            raise UserError(f"packet {index + 1} of {len(packets)} is empty")
+        try:
+            out += [_unpack(frame) for frame in context.decode(None if packet is None else av.Packet(packet))]
+        except (av.error.FFmpegError, ValueError) as error:
+            where = "the end" if packet is None else f"packet {index + 1}"
+            reason = f"{where} of {len(packets)} packets cannot be decoded by FFmpeg's '{name}': {_plain(error)}"
+            raise UserError(reason) from error
+    if any(part.shape[0] != channels for part in out):
+        raise UserError(f"FFmpeg's '{name}' decoded another number of channels than {channels}")
+    return np.concatenate(out, axis=1) if out else np.zeros((channels, 0), np.float32)
+
+
+class BitstreamCodec(Codec):
+    """A codec whose output is a sequence of packets. A subclass codes one item at a time."""
+
+    where: ClassVar = "cpu"
+
+    def __init__(self, info: CodecInfo) -> None:
+        self.info = info
+
+    @classmethod
+    def describe(cls, **options: Any) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded."""
+        return cls(**options).info
+
+    @abstractmethod
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Packets of float32 `(channels, samples)`: as many as decoding every sample needs."""
+
+    @abstractmethod
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """float32 `(channels, at least num_samples)`, aligned with what was encoded."""
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Packets of each item.
+
+        Raises:
+            UserError: a rate or channel count that the codec does not take, or no samples.
+        """
+        for audio in batch:
+            check_input(audio, self.info)
+        return [
+            Codes(
+                streams=(),
+                num_samples=audio.num_samples,
+                sample_rate_hz=audio.sample_rate_hz,
+                packets=tuple(self.encode_one(audio.samples, audio.sample_rate_hz)),
+                side={"channels": audio.channels},
+            )
+            for audio in batch
+        ]
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item, aligned with the encoded audio and as long.
+
+        Raises:
+            UserError: a packet is damaged, or the packets hold too few samples.
+        """
+        out = []
+        for item in codes:
+            length, rate_hz = item.num_samples, item.sample_rate_hz
+            samples = self.decode_one(item.packets, length, rate_hz, item.side["channels"])
+            if samples.shape[1] < length:
+                reason = f"the {len(item.packets)} packets decode to {samples.shape[1]} samples; expected {length}"
+                raise UserError(f"{self.info.name}: {reason}. Packets are missing or cut short")
+            out.append(Audio(samples[:, :length], rate_hz))
+        return out
+
+
+def check_bitrate(codec: str, bitrate_bps: int, known_bps: Sequence[int]) -> None:
+    """Checks that a codec has a bitrate.
+
+    Args:
+        codec: its name in the message.
+        known_bps: the bitrates that it has.
+
+    Raises:
+        UserError: it does not have this bitrate; the message names those that it has.
+    """
+    if bitrate_bps not in known_bps:
+        known = ", ".join(f"{bps / 1000:g}" for bps in known_bps)
+        raise UserError(f"{codec} has no bitrate of {bitrate_bps / 1000:g} kbps", hint=f"it has {known} kbps")
+
+
+def check_packet_sizes(codec: str, packets: Sequence[bytes], size: int) -> None:
+    """Checks that all packets have the one size that the codec has.
+
+    Raises:
+        UserError: a packet has another size; the message names the packet.
+    """
+    for index, packet in enumerate(packets):
+        if len(packet) != size:
+            raise UserError(f"{codec}: packet {index + 1} of {len(packets)} has {len(packet)} bytes; expected {size}")
+
+
+def packets_for(num_samples: int, frame_samples: int) -> int:
+    """Packets of `frame_samples` that hold `num_samples`."""
+    return -(-num_samples // frame_samples)
+
+
+def _layout(channels: int) -> str:
+    return {1: "mono", 2: "stereo"}[channels]
+
+
+def _plain(error: Exception) -> str:
+    """FFmpeg's last log line if there is one, else the text of the error, on one line."""
+    log = getattr(error, "log", None)
+    return " ".join(str(log[2] if log else getattr(error, "strerror", None) or error).split())
+
+
+def _pack(samples: np.ndarray, length: int, sample_format: str) -> np.ndarray:
+    """Float samples in the layout of a sample format; a short piece is extended with silence."""
+    if samples.shape[1] < length:
+        samples = np.pad(samples, ((0, 0), (0, length - samples.shape[1])))
+    if sample_format.startswith("s16"):
+        samples = np.clip(np.round(samples * 32768.0), -32768, 32767).astype(np.int16)
+    elif sample_format.startswith("s32"):  # in double precision, because float32 cannot hold the largest integer
+        samples = np.clip(np.round(samples.astype(np.float64) * 2**31), -(2**31), 2**31 - 1).astype(np.int32)
+    if not sample_format.endswith("p"):
+        samples = samples.T.reshape(1, -1)
+    return np.ascontiguousarray(samples)
+
+
+def _unpack(frame: Any) -> np.ndarray:
+    """A decoded frame as float32 `(channels, samples)`."""
+    samples = frame.to_ndarray()
+    if not frame.format.is_planar:
+        samples = samples.reshape(-1, frame.layout.nb_channels).T
+    if samples.dtype == np.int32:
+        return samples.astype(np.float32) / np.float32(2**31)
+    return samples.astype(np.float32) / 32768.0 if samples.dtype == np.int16 else samples

@@ -1,0 +1,53 @@
+"""ITU-T G.726: adaptive differential PCM at 8 kHz, two to five bits a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, check_bitrate, decode_packets, packets_for
+
+_RATE_HZ = 8000
+_PACKET = 160  # 20 ms: a whole number of bytes at every bitrate
+BITRATES_BPS = (16000, 24000, 32000, 40000)
+# Samples that FFmpeg's encoder takes at a time: about 1024 bytes of codes, and a whole number of bytes.
+_FRAME = {16000: 4096, 24000: 2736, 32000: 2048, 40000: 1640}
+
+
+class G726(BitstreamCodec):
+    """G.726 in packets of 20 ms, without delay. As in ITU-T I.366.2, the first code is in the highest bits.
+
+    Args:
+        bitrate_bps: 16000, 24000, 32000 or 40000.
+    """
+
+    def __init__(self, bitrate_bps: int) -> None:
+        check_bitrate("G.726", bitrate_bps, BITRATES_BPS)
+        super().__init__(
+            CodecInfo(
+                name=f"g726@{bitrate_bps / 1000:g}",
+                sample_rates_hz=(_RATE_HZ,),
+                frame_rate_hz=_RATE_HZ / _PACKET,
+                nominal_bitrate_bps=float(bitrate_bps),
+                causal=True,
+                lookahead_s=0.0,
+            )
+        )
+        self.bitrate_bps = int(bitrate_bps)
+        self._bits = bitrate_bps // _RATE_HZ
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Codes of two to five bits a sample, cut after the byte that holds the last one."""
+        frame = _FRAME[self.bitrate_bps]
+        encoder = Encoder("g726", "s16", frame, self.bitrate_bps)
+        codes = b"".join(encoder.encode(samples, rate_hz, packets_for(samples.shape[1], frame)))
+        codes = codes[: -(-samples.shape[1] * self._bits // 8)]
+        size = _PACKET * self._bits // 8
+        return [codes[start : start + size] for start in range(0, len(codes), size)]
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal."""
+        options = {"bits_per_coded_sample": str(self._bits)}
+        return decode_packets("g726", packets, rate_hz=rate_hz, channels=channels, options=options)

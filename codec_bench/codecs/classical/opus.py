@@ -1,0 +1,90 @@
+"""Opus (RFC 6716) through libopus, at constant bitrate."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.audio.resample import resample
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
+from codec_bench.errors import UserError
+
+RATES_HZ = (8000, 12000, 16000, 24000, 48000)
+_DECODED_HZ = 48000  # libopus through FFmpeg always decodes at this rate
+_FRAME_S = 0.02
+_BPS_PER_CHANNEL = 256000  # FFmpeg refuses more
+_MAX_BPS = 510000  # the largest packet, 1275 bytes, every 20 ms
+
+# Delay of encoder and decoder together, in samples at 48 kHz. The format's pre-skip of 312 (6.5 ms) is exact for CELT.
+# For SILK it is exact to 3 samples, depending on SILK's bandwidth and the rate of its input, because of its resamplers.
+# These figures are the peaks of the cross-correlation on speech. The peak moves by half a sample (10 us) from voice to
+# voice, because the resamplers delay high frequencies more than low ones.
+_CELT_DELAY = 312
+_SILK_DELAY = {
+    "narrow": {8000: 315, 12000: 314, 16000: 314, 24000: 314, 48000: 315},
+    "medium": {12000: 310, 16000: 311, 24000: 309, 48000: 309},
+    "wide": dict.fromkeys((16000, 24000, 48000), 310),
+}
+_LONGEST_DELAY = 315
+
+
+class Opus(BitstreamCodec):
+    """Opus at a constant bitrate, 20 ms frames, tuned for any sound (`application=audio`).
+
+    `voip` is not used: its adaptive high-pass filter delays low frequencies differently from high ones, so that no
+    single delay aligns its output with the input.
+
+    Args:
+        bitrate_bps: 6000 to 510000; above 256000 stereo only.
+    """
+
+    def __init__(self, bitrate_bps: int) -> None:
+        if not 6000 <= bitrate_bps <= _MAX_BPS:
+            raise UserError(f"Opus does not run at {bitrate_bps / 1000:g} kbps", hint="it runs at 6 to 510 kbps")
+        super().__init__(
+            CodecInfo(
+                name=f"opus@{bitrate_bps / 1000:g}",
+                sample_rates_hz=RATES_HZ,
+                channels=(1, 2) if bitrate_bps <= _BPS_PER_CHANNEL else (2,),
+                frame_rate_hz=1 / _FRAME_S,
+                nominal_bitrate_bps=float(bitrate_bps),
+                causal=True,
+                lookahead_s=0.0065,
+            )
+        )
+        self.bitrate_bps = int(bitrate_bps)
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Packets of one item, each of the same size."""
+        frame = round(rate_hz * _FRAME_S)
+        options = {"application": "audio", "vbr": "off", "frame_duration": f"{_FRAME_S * 1000:g}"}
+        encoder = Encoder("libopus", "flt", frame, self.bitrate_bps, options)
+        decoded = samples.shape[1] * (_DECODED_HZ // rate_hz) + _LONGEST_DELAY
+        return encoder.encode(samples, rate_hz, packets_for(decoded, round(_DECODED_HZ * _FRAME_S)))
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay, at the rate that was encoded."""
+        header = b"OpusHead" + bytes([1, channels, 0, 0]) + _DECODED_HZ.to_bytes(4, "little") + bytes(3)
+        out = decode_packets("libopus", packets, rate_hz=_DECODED_HZ, channels=channels, extradata=header)
+        start = delay_samples(packets, rate_hz)
+        return resample(out[:, start : start + num_samples * (_DECODED_HZ // rate_hz)], _DECODED_HZ, rate_hz)
+
+
+def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
+    """The delay of what these packets decode to, in samples at 48 kHz, for audio encoded at `rate_hz`.
+
+    The first five bits of a packet name its mode (RFC 6716, section 3.1). The most frequent mode decides.
+    """
+    mode = Counter(_mode(packet[0] >> 3) for packet in packets if packet).most_common(1)
+    return _SILK_DELAY[mode[0][0]].get(rate_hz, _CELT_DELAY) if mode and mode[0][0] in _SILK_DELAY else _CELT_DELAY
+
+
+def _mode(configuration: int) -> str:
+    if configuration < 4:
+        return "narrow"
+    if configuration < 8:
+        return "medium"
+    return "wide" if configuration < 16 else "celt"  # hybrid frames carry their lower half as wide-band SILK

@@ -1,0 +1,157 @@
+"""SBC, the sub-band codec of Bluetooth: its general form, and mSBC for calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.classical.bitstream import (
+    BitstreamCodec,
+    Encoder,
+    check_packet_sizes,
+    decode_packets,
+    packets_for,
+)
+from codec_bench.errors import UserError
+
+RATES_HZ = (16000, 32000, 44100, 48000)
+_BLOCKS = 16
+# Frames have whole bytes and whole bit pools. A rate is offered if its frames come this close to the bitrate.
+_TOLERANCE = 0.05
+_MSBC_RATE_HZ, _MSBC_FRAME, _MSBC_BYTES = 16000, 120, 57
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The shape of a frame, which follows from bitrate, rate and channels.
+
+    Args:
+        subbands: 4 or 8.
+        bitpool: bits that a block's sub-bands share (of both channels).
+        bytes: length, header and scale factors included.
+    """
+
+    subbands: int
+    bitpool: int
+    bytes: int
+
+    @property
+    def samples(self) -> int:
+        """Samples per channel."""
+        return self.subbands * _BLOCKS
+
+    @property
+    def delay_samples(self) -> int:
+        """The delay of encoder and decoder together: polyphase filters of ten taps a sub-band."""
+        return delay_samples(self.subbands)
+
+
+def delay_samples(subbands: int) -> int:
+    """The delay of encoder and decoder together, in samples."""
+    return 9 * subbands + 1
+
+
+def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
+    """The frame of FFmpeg's encoder at its longest delay; None if the format has no such frame (A2DP 1.3, appendix B).
+
+    Four sub-bands above 270 kbps (mono) and 420 kbps (stereo), else eight. Stereo is joint below 180 and above 420
+    kbps.
+    """
+    subbands = 4 if bitrate_bps > (270000 if channels == 1 else 420000) else 8
+    joint = channels == 2 and not 180000 <= bitrate_bps <= 420000
+    fixed = 32 + 4 * subbands * channels + (subbands if joint else 0)  # header, scale factors, joint flags
+    bits = bitrate_bps * subbands * _BLOCKS // rate_hz
+    bitpool = (bits - fixed + _BLOCKS // 2) // _BLOCKS
+    if not 2 <= bitpool <= min(250, 16 * subbands * channels):
+        return None
+    return Frame(subbands, bitpool, -(-(fixed + _BLOCKS * bitpool) // 8))
+
+
+class Sbc(BitstreamCodec):
+    """SBC at a constant bitrate: 16 blocks, loudness allocation, at the sample rates whose frames come within 5 % of
+    it.
+
+    Args:
+        bitrate_bps: 24000 to 512000, of all channels together.
+    """
+
+    def __init__(self, bitrate_bps: int) -> None:
+        rates = tuple(
+            rate
+            for rate in RATES_HZ
+            if all(_near(frame_of(bitrate_bps, rate, channels), bitrate_bps, rate) for channels in (1, 2))
+        )
+        if not rates:
+            raise UserError(
+                f"SBC has no frame near {bitrate_bps / 1000:g} kbps for one and for two channels",
+                hint="it runs at 24 to 512 kbps",
+            )
+        super().__init__(
+            CodecInfo(
+                name=f"sbc@{bitrate_bps / 1000:g}",
+                sample_rates_hz=rates,
+                channels=(1, 2),
+                nominal_bitrate_bps=float(bitrate_bps),
+                causal=True,
+                lookahead_s=delay_samples(8) / rates[0],
+            )
+        )
+        self.bitrate_bps = int(bitrate_bps)
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Frames with their header of four bytes: a decoder needs it in every frame."""
+        frame = self._frame(rate_hz, samples.shape[0])
+        encoder = Encoder("sbc", "s16", frame.samples, self.bitrate_bps)
+        return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + frame.delay_samples, frame.samples))
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay."""
+        frame = self._frame(rate_hz, channels)
+        return _decode(self.info.name, packets, frame.bytes, rate_hz, channels)[:, frame.delay_samples :]
+
+    def _frame(self, rate_hz: int, channels: int) -> Frame:
+        frame = frame_of(self.bitrate_bps, rate_hz, channels)
+        assert frame is not None, "a rate without a frame is not offered"
+        return frame
+
+
+class Msbc(BitstreamCodec):
+    """mSBC, the wide-band speech codec of Bluetooth's hands-free profile: 16 kHz mono, 15 blocks, bit pool 26.
+
+    57 bytes every 7.5 ms are 60.8 kbps. Over the air, the transport adds two bytes of header and a byte of padding to
+    each frame, which makes 64 kbps. These are not counted.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            CodecInfo(
+                name="msbc",
+                sample_rates_hz=(_MSBC_RATE_HZ,),
+                frame_rate_hz=_MSBC_RATE_HZ / _MSBC_FRAME,
+                nominal_bitrate_bps=8.0 * _MSBC_BYTES * _MSBC_RATE_HZ / _MSBC_FRAME,
+                causal=True,
+                lookahead_s=delay_samples(8) / _MSBC_RATE_HZ,
+            )
+        )
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """One packet a frame."""
+        encoder = Encoder("sbc", "s16", _MSBC_FRAME, None, {"msbc": "1"})
+        return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + delay_samples(8), _MSBC_FRAME))
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay."""
+        return _decode(self.info.name, packets, _MSBC_BYTES, rate_hz, channels)[:, delay_samples(8) :]
+
+
+def _near(frame: Frame | None, bitrate_bps: int, rate_hz: int) -> bool:
+    return frame is not None and abs(8 * frame.bytes * rate_hz / frame.samples / bitrate_bps - 1) <= _TOLERANCE
+
+
+def _decode(name: str, packets: Sequence[bytes], size: int, rate_hz: int, channels: int) -> np.ndarray:
+    """Decodes frames of one size; another size is an error."""
+    check_packet_sizes(name, packets, size)
+    return decode_packets("sbc", packets, rate_hz=rate_hz, channels=channels)

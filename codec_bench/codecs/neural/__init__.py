@@ -1,0 +1,1 @@
+"""Neural codecs: checkpoint, network and codes, one adapter a file."""

@@ -1,0 +1,256 @@
+"""BiCodec, the codec of Spark-TTS: 50 codes a second for the content, and 32 codes an utterance for the speaker.
+
+Where padding could change a result, and what prevents it
+    Every convolution sees zeros beyond an item's end, attention is masked there, and the wave is normalised over the
+    item's own samples. The reference clip always has 6 s: a shorter wave is repeated.
+
+What differs from coding an item with the reference
+    For items of 400 samples (25 ms) or more, the codes are equal. The reference refuses shorter items; here silence
+    extends them to 400 samples. The reference returns 320 samples a frame, 80 to 399 fewer than it was given; here
+    silence follows, up to the item's length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.passes import passes
+from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.codecs.neural.base import RANDOM, fill_with_noise, full_float32, seeded, stack
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.types import Audio, Codes, CodeStream
+
+_RATE_HZ, _HOP, _FIELD = 16_000, 320, 400
+_CLIP_SAMPLES = 6 * _RATE_HZ
+_CODEWORDS, _SPEAKER_CODES, _SPEAKER_ENTRIES = 8192, 32, 4096
+_BITS_PER_CODE = 13
+# Of the volume normalisation, relative to full scale: the average that loud samples are brought to, and the level below
+# which a sample is not counted.
+_LOUD, _AUDIBLE = 0.2, 0.01
+_SETTINGS = {"sample_rate": _RATE_HZ, "latent_hop_length": _HOP, "ref_segment_duration": 6, "volume_normalize": True}
+
+
+class BiCodec(Codec):
+    """BiCodec of Spark-TTS, for mono speech at 16 kHz.
+
+    Codes: a stream `semantic` of one codebook with 8192 entries at 50 frames a second, and a stream `speaker` of 32
+    codes
+    with 4096 entries that is sent once: its frame rate is 0, its 384 bits are in `Codes.bits`, not in the nominal
+    bitrate.
+    The level is not sent: the output is as loud as the normalised input.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of SparkAudio/Spark-TTS-0.5B or a hub id, optionally `@REVISION`; None for the
+            published weights on this machine; `random` for a small network of seeded noise, which is for tests only.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        self._device = device
+        self._speech, self._net, used = _load(weights, device)
+        self.info = replace(self.describe(), weights=used)
+
+    @classmethod
+    def describe(cls) -> CodecInfo:
+        """The facts of the codec. Nothing is loaded."""
+        return CodecInfo(
+            name="spark-bicodec",
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=_RATE_HZ / _HOP,
+            nominal_bitrate_bps=_RATE_HZ / _HOP * _BITS_PER_CODE,
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        from codec_bench.weights import lookup
+
+        codec, speech = lookup("spark-bicodec"), lookup("spark-wav2vec2-xlsr-53")
+        return str(codec.folder) if codec and speech else None
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item, as the reference gives them for that item alone.
+
+        Raises:
+            UserError: a rate or channel count that the codec does not take, or no samples.
+        """
+        from codec_bench.networks.bicodec import speech_features
+        from codec_bench.networks.speech_encoder import padded
+
+        for audio in batch:
+            check_input(audio, self.info)
+        waves = [prepared(audio.samples[0]) for audio in batch]
+        out: list[Any] = [None] * len(batch)
+        with full_float32(self._device):
+            for group in passes([len(wave) for wave in waves], self._device):
+                stacked, lengths = padded([waves[k] for k in group], self._device)
+                features = speech_features(self._speech, stacked, lengths)
+                clips, _ = padded([reference_clip(waves[k]) for k in group], self._device)
+                frames = [_frames(length) for length in lengths]
+                said, speaker = self._net.encode(features, clips, self._lengths(frames))
+                for k, count, own, who in zip(group, frames, said.cpu().numpy(), speaker.cpu().numpy()):
+                    out[k] = _codes(own[None, :count], who[None], batch[k])
+        return out
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item: what the reference decodes, then silence up to the item's length.
+
+        Raises:
+            UserError: codes whose shape does not fit the item's length, or out of range.
+        """
+        for item in codes:
+            _check(item, self.info.name)
+        waves: list[Any] = [None] * len(codes)
+        with full_float32(self._device):
+            for group in passes([item.num_samples for item in codes], self._device):
+                frames = [codes[k].streams[0].values.shape[1] for k in group]
+                said, speaker = (self._tensor([codes[k].streams[place].values for k in group]) for place in (0, 1))
+                decoded = self._net.decode(said, speaker, self._lengths(frames))
+                for k, count, wave in zip(group, frames, decoded.cpu().numpy()):
+                    waves[k] = _fitted(wave[: count * _HOP], codes[k].num_samples)
+        return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _tensor(self, items: Sequence[np.ndarray]) -> Any:
+        """Codes `(1, count)` of each item as int64 `(items, longest)`."""
+        import torch
+
+        longest = max(item.shape[1] for item in items)
+        return torch.from_numpy(stack(items, longest)[:, 0].astype(np.int64)).to(self._device)
+
+    def _lengths(self, frames: Sequence[int]) -> Any:
+        """Each item's frames as a tensor, or None where all are equal and nothing is to be masked."""
+        import torch
+
+        return None if len(set(frames)) == 1 else torch.tensor(frames).to(self._device)
+
+
+def prepared(wave: np.ndarray) -> np.ndarray:
+    """A wave at the volume at which BiCodec codes it, float64 `(samples,)`, at least 400 samples long.
+
+    One whose peak is below 0.1 is raised to that peak (from 0.001 up). Then its loud samples, those between the 90th
+    and the 99th percentile of the magnitudes above 0.01, are brought to 0.2 on average, by a factor of 0.1 to 10; a
+    peak beyond 1 is brought back to 1. Where ten samples or fewer are above 0.01, the second step is left out.
+    """
+    wave = np.asarray(wave, np.float64)
+    wave = np.pad(wave, (0, max(0, _FIELD - wave.size)))
+    magnitudes = np.sort(np.abs(wave))
+    # The percentiles are those of the wave as it came, not as it was raised.
+    audible = magnitudes[magnitudes > _AUDIBLE]
+    if magnitudes[-1] < 0.1:
+        wave = wave / max(magnitudes[-1], 1e-3) * 0.1
+    if audible.size <= 10:
+        return wave
+    volume = audible[int(0.9 * audible.size) : int(0.99 * audible.size)].mean()
+    wave = wave * np.clip(_LOUD / volume, 0.1, 10)
+    return wave / max(1.0, np.abs(wave).max())
+
+
+def reference_clip(wave: np.ndarray) -> np.ndarray:
+    """The first 6 s of a wave at 16 kHz, which tell the speaker. A shorter wave is repeated."""
+    return np.resize(wave, _CLIP_SAMPLES)
+
+
+def _frames(num_samples: int) -> int:
+    return (max(num_samples, _FIELD) - _FIELD) // _HOP + 1
+
+
+def _fitted(wave: np.ndarray, num_samples: int) -> np.ndarray:
+    """A wave cut, or followed by silence, to a length."""
+    return np.pad(wave[:num_samples], (0, max(0, num_samples - wave.size)))
+
+
+def _codes(said: np.ndarray, speaker: np.ndarray, audio: Audio) -> Codes:
+    streams = (
+        CodeStream(np.ascontiguousarray(said), _CODEWORDS, _RATE_HZ / _HOP, "semantic"),
+        CodeStream(np.ascontiguousarray(speaker), _SPEAKER_ENTRIES, 0.0, "speaker"),
+    )
+    return Codes(streams, audio.num_samples, audio.sample_rate_hz)
+
+
+def _check(item: Codes, name: str) -> None:
+    expected = [((1, _frames(item.num_samples)), _CODEWORDS), ((1, _SPEAKER_CODES), _SPEAKER_ENTRIES)]
+    got = [stream.values.shape for stream in item.streams]
+    if got != [shape for shape, _ in expected]:
+        shapes = " and ".join(map(str, (shape for shape, _ in expected)))
+        raise UserError(f"{name}: the streams have shapes {got}; {item.num_samples} samples have {shapes}")
+    for stream, (_, entries) in zip(item.streams, expected):
+        if stream.values.min() < 0 or stream.values.max() >= entries:
+            raise UserError(
+                f"{name}: codes from {stream.values.min()} to {stream.values.max()}; expected 0 to {entries - 1}"
+            )
+
+
+def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
+    """The self-supervised encoder, the codec's networks, and which weights they have."""
+    from codec_bench.networks import bicodec as bicodec_net
+    from codec_bench.networks.speech_encoder import SpeechEncoder
+    from codec_bench.weights import find, load_into, load_state
+
+    if weights == RANDOM:
+        speech, net = _random_nets()
+        return speech.to(device), net.to(device), RANDOM
+    if weights is not None and Path(weights).is_file():
+        raise WeightsError(
+            f"the weights '{weights}' are one file; BiCodec has two checkpoints",
+            hint="give the folder that holds BiCodec/model.safetensors and wav2vec2-large-xlsr-53",
+        )
+    found, found_speech = find("spark-bicodec", weights), find("spark-wav2vec2-xlsr-53", weights)
+    _check_settings(found.folder / "config.yaml")
+    config = bicodec_net.PUBLISHED
+    speech = SpeechEncoder(config.speech)
+    state = bicodec_net.renamed_speech(load_state(found_speech.path), config.speech.layers)
+    load_into(speech, state, path=found_speech.path)
+    net = bicodec_net.BiCodecNet(config)
+    load_into(net, bicodec_net.renamed(load_state(found.path)), path=found.path)
+    return speech.to(device), net.to(device), found.used
+
+
+def _random_nets() -> tuple[Any, Any]:
+    """Small networks of seeded noise whose codewords point wherever latents do, and whose wave is not clipped."""
+    import torch
+
+    from codec_bench.networks import bicodec as bicodec_net
+    from codec_bench.networks.speech_encoder import SpeechEncoder
+
+    with seeded():
+        speech, net = SpeechEncoder(bicodec_net.SMALL.speech).eval(), bicodec_net.BiCodecNet(bicodec_net.SMALL).eval()
+        fill_with_noise(speech)
+        fill_with_noise(net)
+        for name, value in net.decoder.named_parameters():
+            if name.endswith(".block.3.weight"):  # of a residual unit: twelve of them must not add up
+                value.mul_(0.3)
+        last: Any = net.decoder.model[-1]
+        last.weight.mul_(0.1)
+        net.speaker_encoder.quantizer.project_in.weight.mul_(0.5)
+        features = bicodec_net.speech_features(speech, 0.1 * torch.randn(1, _RATE_HZ), [_RATE_HZ])
+        projected = net.quantizer.in_project(net.encoder(features.transpose(1, 2), None))[0].T
+        words = net.quantizer.codebook.weight
+        words.copy_(projected.mean(0) + projected.std(0) * torch.randn_like(words))
+    return speech, net
+
+
+def _check_settings(path: Path) -> None:
+    """Checks that a checkpoint's own settings are those that this code implements.
+
+    Raises:
+        WeightsError: settings differ; the message names them.
+    """
+    from codec_bench.config import load_yaml
+
+    if not path.is_file():
+        return
+    document = load_yaml(path)
+    given = document if isinstance(document, dict) else {}
+    wrong = {key: given[key] for key, value in _SETTINGS.items() if key in given and given[key] != value}
+    if wrong:
+        says = ", ".join(f"{key} {got} (expected {_SETTINGS[key]})" for key, got in wrong.items())
+        raise WeightsError(f"the weights in '{path.parent}' are another model's: '{path}' says {says}")

@@ -1,0 +1,137 @@
+"""BigCodec, one codebook at 80 frames a second at 16 kHz, in batches that equal the reference one item at a time.
+
+Where padding could change a result, and what prevents it
+    The convolutions look both ways and the activations repeat an item's last sample: both are masked layer by layer
+    (`networks/bigcodec.py`). The LSTMs run only forwards.
+    As in the reference, zeros fill the last frame of an item, and an item of whole frames gets one more: an item of n
+    samples has n // 200 + 1 frames, from one sample on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    fill_with_noise,
+    seeded,
+    stack,
+    weights_folder,
+)
+
+_RATE_HZ = 16000
+_HOP = 200
+_CARDINALITY = 8192
+_BITS_PER_CODE = 13
+_SMALL: dict[str, Any] = {"filters": 4, "latent_dim": 32}
+
+
+class BigCodec(NeuralCodec):
+    """BigCodec.
+
+    Codes: one stream of one codebook of 8192 entries at 80 frames a second.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the published layout, a folder that holds it, or a hub id; None for the published one;
+            `random` for small networks of seeded noise, `random-full` for those of the published size, both for tests
+            and benches only.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        self._device = device
+        self._encoder, self._decoder, used = _load(weights)
+        self._encoder.to(device)
+        self._decoder.to(device)
+        self._quantiser = _quantiser(self._decoder)
+        self.info = replace(self.describe(), weights=used)
+
+    @classmethod
+    def describe(cls) -> CodecInfo:
+        """The facts of the codec. Nothing is loaded."""
+        return CodecInfo(
+            name="bigcodec",
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=_RATE_HZ / _HOP,
+            nominal_bitrate_bps=_RATE_HZ / _HOP * _BITS_PER_CODE,
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder("bigcodec")
+
+    def _frames(self, num_samples: int) -> int:
+        return num_samples // _HOP + 1
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq import dispatch
+
+        latents = self._encoder(self._tensor(stack(samples, _HOP * max(frames))), [_HOP * count for count in frames])
+        return dispatch.search(latents, self._quantiser).value
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq import dispatch
+
+        return self._decoder(dispatch.lookup(values, self._quantiser).value, frames)
+
+
+def _quantiser(decoder: Any) -> Any:
+    from codec_bench.kernels.rvq import dispatch
+
+    layer = decoder.projected
+    return dispatch.Factorised(
+        layer._codebook.weight[None],
+        layer.in_proj.weight[None],
+        layer.in_proj.bias[None],
+        layer.out_proj.weight[None],
+        layer.out_proj.bias[None],
+    )
+
+
+def _load(weights: str | None) -> tuple[Any, Any, str]:
+    """Encoder and decoder in eval mode on the CPU, and which weights they have."""
+    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
+    from codec_bench.networks.weight_norm import fold_weight_norm
+    from codec_bench.weights import find, load_into, load_state
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return *_random_nets(Shape(**(_SMALL if weights == RANDOM else {}))), weights
+    found = find("bigcodec", weights)
+    encoder, decoder = BigCodecEncoder(Shape()), BigCodecDecoder(Shape())
+    for net, key in ((encoder, "CodecEnc"), (decoder, "generator")):
+        load_into(net, fold_weight_norm(load_state(found.path, key=key)), path=found.path)
+    return encoder, decoder, found.used
+
+
+def _random_nets(shape: Any) -> tuple[Any, Any]:
+    """Networks of seeded noise whose latents follow their input and whose codewords point wherever latents do."""
+    import torch
+
+    from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder
+
+    with seeded():
+        encoder, decoder = BigCodecEncoder(shape).eval(), BigCodecDecoder(shape).eval()
+        for net in (encoder, decoder):
+            fill_with_noise(net)
+            for name, parameter in net.named_parameters():
+                if name.endswith(".block.3.weight"):  # of a residual unit: fifteen of them must not add up
+                    parameter.mul_(0.3)
+        layer = decoder.projected
+        latents = encoder(0.1 * torch.randn(1, 1, _RATE_HZ), [_RATE_HZ])
+        projected = layer.in_proj(latents[0].T)
+        layer._codebook.weight.copy_(projected.mean(0) + projected.std(0) * torch.randn_like(layer._codebook.weight))
+    return encoder, decoder

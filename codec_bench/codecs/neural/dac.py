@@ -1,0 +1,215 @@
+"""DAC at 16, 24 and 44.1 kHz through transformers, in batches that equal transformers one item at a time.
+
+Where padding could change a result, and what prevents it
+    The convolutions look both ways, over about 7 frames in the encoder and 2000 samples in the decoder. Every item is
+    followed by zeros to its own multiple of the hop, as DAC's own preprocessing does, and everything beyond that is
+    zeroed before every convolution (`networks/dac.py`), so that each item sees the zeros that it would see alone.
+
+What is not done
+    The volume normalisation and the one-second windows of the `dac` package's `compress` are left out. The whole signal
+    is encoded and decoded at once, as in transformers and for the numbers of the paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    check_codebooks,
+    fill_with_noise,
+    seeded,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import UserError
+from codec_bench.types import Codes
+
+_CARDINALITY = 1024
+_REDUCED = {"encoder_hidden_size": 8, "decoder_hidden_size": 64}
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """One published model: rate, strides of the encoder, codebooks, and channels of the latents where they are not 1024."""
+
+    rate_hz: int
+    strides: tuple[int, ...]
+    codebooks: int
+    latent: int | None = None
+
+    @property
+    def hop(self) -> int:
+        return math.prod(self.strides)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {
+            "sampling_rate": self.rate_hz,
+            "downsampling_ratios": list(self.strides),
+            "n_codebooks": self.codebooks,
+            "codebook_size": _CARDINALITY,
+            "codebook_dim": 8,
+        }
+
+
+_MODELS = {
+    "16khz": _Model(16000, (2, 4, 5, 8), 12),
+    "24khz": _Model(24000, (2, 4, 5, 8), 32),
+    "44khz": _Model(44100, (2, 4, 8, 8), 9),
+    "44khz-16kbps": _Model(44100, (2, 4, 8, 8), 18, latent=128),
+}
+
+
+class Dac(NeuralCodec):
+    """DAC (Descript Audio Codec).
+
+    Codes: one stream of codebooks of 1024 entries at 50 (16 kHz), 75 (24 kHz) or 86.13 frames a second (44.1 kHz).
+
+    Args:
+        model: `16khz`, `24khz`, `44khz` (the published "8kbps"), or `44khz-16kbps`.
+        codebooks: how many of its 12, 32, 9 or 18 codebooks are sent, the first ones; None for all. The models were
+            trained with quantiser dropout, so that any number works.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers (of the original package for `44khz-16kbps`) or a hub id; None
+            for the published weights on this machine; `random` for a small network of seeded noise, `random-full` for
+            one of the published size, both for tests and benches only.
+
+    Raises:
+        UserError: there is no such model, or it does not have so many codebooks.
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(
+        self,
+        model: Literal["16khz", "24khz", "44khz", "44khz-16kbps"],
+        codebooks: int | None = None,
+        device: str = "cpu",
+        weights: str | None = None,
+    ) -> None:
+        info = self.describe(model, codebooks)  # before the weights are loaded: a wrong number is found at once
+        self._facts = _MODELS[model]
+        self._codebooks = check_codebooks(info.name, codebooks, self._facts.codebooks)
+        self._device = device
+        net, used = _load(model, weights)
+        self._net = net.eval().to(device)
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        self._quantiser = adopt(self._net.quantizer)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded.
+
+        Raises:
+            UserError: there is no such model, or it does not have so many codebooks.
+        """
+        if model not in _MODELS:
+            raise UserError(f"DAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
+        facts = _MODELS[model]
+        count = check_codebooks(f"dac-{model}", codebooks, facts.codebooks)
+        frame_rate_hz = facts.rate_hz / facts.hop
+        return CodecInfo(
+            name=f"dac-{model}" if count == facts.codebooks else f"dac-{model}-{count}cb",
+            sample_rates_hz=(facts.rate_hz,),
+            frame_rate_hz=frame_rate_hz,
+            nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, model: str, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder(f"dac-{model}")
+
+    def _frames(self, num_samples: int) -> int:
+        return -(-num_samples // self._facts.hop)
+
+    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        return super()._encoder_passes([self._frames(count) for count in lengths])
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq.dispatch import search
+        from codec_bench.networks.dac import encode_waves
+
+        lengths = np.asarray(frames) * self._facts.hop
+        waves = self._tensor(stack(samples, lengths.max()))
+        latents = encode_waves(self._net.encoder, waves, self._tensor(lengths))
+        return search(latents, self._quantiser, self._codebooks).value
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq.dispatch import lookup
+        from codec_bench.networks.dac import decode_latents
+
+        latents = lookup(values, self._quantiser).value
+        return decode_latents(self._net.decoder, latents, self._tensor(np.asarray(frames)))
+
+    def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
+        from codec_bench.networks.dac import decoded_samples
+
+        # The 16 and 24 kHz decoders make 8 samples fewer than the encoder took (their stride of 5 is odd): an item that
+        # ends less than 8 samples before a multiple of the hop ends in up to 8 zeros.
+        own = min(item.num_samples, decoded_samples(self._net.decoder, self._frames(item.num_samples)))
+        samples = np.zeros((1, item.num_samples), np.float32)
+        samples[:, :own] = wave[:, :own]
+        return samples
+
+
+def _load(model: str, weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    from transformers import DacModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    facts = _MODELS[model]
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(facts, reduced=weights == RANDOM), weights
+    found = find(f"dac-{model}", weights)
+    if facts.latent is not None:
+        from codec_bench.codecs.neural.dac_original import load_original
+
+        return load_original(_empty_net(facts), found.path), found.used
+    return load_pretrained(DacModel, str(found.folder), facts.config), found.used
+
+
+def _empty_net(facts: _Model, **sizes: int) -> Any:
+    from transformers import DacConfig, DacModel
+
+    config = DacConfig(**{**facts.config, **sizes})
+    if facts.latent is not None:
+        config.hidden_size = facts.latent  # derived in the class: only this model has fewer channels than its encoder
+    return DacModel(config)
+
+
+def _random_net(facts: _Model, *, reduced: bool) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codewords are about as large as they are."""
+    import torch
+
+    with seeded():
+        net = _empty_net(facts, **(_REDUCED if reduced else {}))
+        fill_with_noise(net)
+        for block in (*net.encoder.block, *net.decoder.block):
+            for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
+                unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
+        noise = 0.1 * torch.randn(1, 1, 100 * facts.hop)
+        residual = latents = net.encoder(noise)
+        for layer in net.quantizer.quantizers:
+            layer.out_proj.weight.copy_(torch.linalg.pinv(layer.in_proj.weight[:, :, 0])[:, :, None])
+            size = layer.in_proj(residual).norm(dim=1).mean() / layer.codebook.embedding_dim**0.5
+            layer.codebook.weight.copy_(size * torch.randn_like(layer.codebook.weight))
+            residual = residual - layer(residual)[0]
+        wave = torch.atanh(net.decoder(latents - residual).double().clamp(-1 + 1e-7, 1 - 1e-7))
+        net.decoder.conv2.weight.mul_(0.3 / wave.std())
+    return net

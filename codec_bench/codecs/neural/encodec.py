@@ -1,0 +1,361 @@
+"""EnCodec 24 kHz and 48 kHz through transformers, in batches that equal the `encodec` package one item at a time.
+
+Where padding could change a result, and what prevents it
+    24 kHz: the convolutions and the LSTM are causal, so that silence after an item does not reach it. But if a length
+    is no multiple of a convolution's stride, the reference reflects the item's last samples. This reflection is written
+    into the padding, layer by layer, from each item's own length. Items of at most six frames reflect zeros that the
+    reference appends; they share a pass only with items of exactly their length.
+    On a CPU a batch does not make convolutions faster, and padding costs as much as signal. There, each item goes
+    through the convolutions alone. The items share the search and the LSTM, whose 17 MB of weights are then read once a
+    step for all of them.
+    48 kHz: every chunk of one second is scaled, normalised over time and convolved in both directions by itself. Only
+    chunks of exactly equal length share a batch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, check_input
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    check_stream,
+    equal_lengths,
+    full_float32,
+    one_stream,
+    seeded,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import UserError
+from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
+from codec_bench.types import Audio, Codes
+
+_HOP = 320
+_CARDINALITY = 1024
+_BITS_PER_CODE = 10
+_MODELS: dict[str, dict[str, Any]] = {
+    "24khz": {"sampling_rate": 24000, "audio_channels": 1, "target_bandwidths": [1.5, 3.0, 6.0, 12.0, 24.0]},
+    "48khz": {
+        "sampling_rate": 48000,
+        "audio_channels": 2,
+        "target_bandwidths": [3.0, 6.0, 12.0, 24.0],
+        "use_causal_conv": False,
+        "norm_type": "time_group_norm",
+        "normalize": True,
+        "chunk_length_s": 1.0,
+        "overlap": 0.01,
+    },
+}
+_CHUNK, _STRIDE = 48000, 47520  # 48 kHz: one second, of which 10 ms overlap
+_SCALE_BITS = 32  # the reference writes one float a chunk
+_SHORT_FRAMES = (
+    6  # the padding of the widest convolution at the frame rate: up to this length it reflects appended zeros
+)
+_PIECE_FRAMES = (
+    300  # 4 s on a CPU. With longer pieces every layer asks the system for new memory; shorter ones cost overhead.
+)
+_CHUNKS_AT_ONCE = 32  # bounds memory on long files: one pass holds about 12 MB of activations a chunk and layer
+
+
+class Encodec(Codec):
+    """EnCodec.
+
+    Codes: one stream of `bitrate / (frame rate x 10 bits)` codebooks of 1024 entries, at 75 frames a second (24 kHz) or
+    150 (48 kHz, where the chunks overlap by 1 %, and each adds 32 side bits for its scale).
+
+    Args:
+        model: `24khz` or `48khz`.
+        bitrate_bps: 1500 (24 kHz only), 3000, 6000, 12000 or 24000.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers or a hub id, optionally `@REVISION`; None for the published
+            weights, facebook/encodec_24khz or facebook/encodec_48khz, from the local cache; `random` for seeded noise
+            in place of weights, which is for tests only.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    def __init__(
+        self, model: Literal["24khz", "48khz"], bitrate_bps: int, device: str = "cpu", weights: str | None = None
+    ) -> None:
+        info = self.describe(model, bitrate_bps)  # before the weights are loaded: a wrong bitrate is found at once
+        self._chunked = model == "48khz"
+        self._codebooks = _codebooks(model, bitrate_bps)
+        self._device = device
+        self._net, used = _load(model, weights, device)
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        self._quantiser = adopt(self._net.quantizer)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded.
+
+        Raises:
+            UserError: there is no such model, or the model has no such bitrate.
+        """
+        if model not in _MODELS:
+            raise UserError(f"EnCodec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
+        facts = _MODELS[model]
+        if bitrate_bps / 1000 not in facts["target_bandwidths"]:
+            known = ", ".join(f"{kbps:g}" for kbps in facts["target_bandwidths"])
+            raise UserError(
+                f"EnCodec {model} does not run at {bitrate_bps / 1000:g} kbps", hint=f"it runs at {known} kbps"
+            )
+        frame_rate_hz = facts["sampling_rate"] / _HOP
+        codebooks = _codebooks(model, bitrate_bps)
+        return CodecInfo(
+            name=f"encodec-{model}@{bitrate_bps / 1000:g}",
+            sample_rates_hz=(facts["sampling_rate"],),
+            channels=(facts["audio_channels"],),
+            frame_rate_hz=frame_rate_hz,
+            nominal_bitrate_bps=codebooks * frame_rate_hz * _BITS_PER_CODE,
+            causal=model == "24khz",
+            lookahead_s=0.0 if model == "24khz" else _CHUNK / facts["sampling_rate"],
+        )
+
+    @classmethod
+    def find_weights(cls, model: str, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder(f"encodec-{model}")
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item, as the `encodec` package gives them for that item alone.
+
+        Raises:
+            UserError: a rate or channel count that the model does not take, or no samples.
+        """
+        for audio in batch:
+            check_input(audio, self.info)
+        with full_float32(self._device):
+            if self._chunked:
+                return self._encode_chunked(batch)
+            return self._encode_apart(batch) if self._device == "cpu" else self._encode_causal(batch)
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item, cut to its length.
+
+        Raises:
+            UserError: codes whose shape does not fit the item's length and this operating point.
+        """
+        for item in codes:
+            self._check(item)
+        with full_float32(self._device):
+            if self._chunked:
+                return self._decode_chunked(codes)
+            return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)
+
+    def streaming(self) -> AbstractContextManager[CodecStream]:
+        """One signal coded 320 samples at a time with carried state (24 kHz); the first codes come with sample 2240.
+
+        Raises:
+            UserError: the 48 kHz model normalises every layer over whole chunks of a second.
+        """
+        if self._chunked:
+            raise UserError(f"{self.info.name} normalises over whole chunks of a second: it cannot go frame by frame")
+        from codec_bench.codecs.neural.encodec_stream import EncodecStream
+
+        return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device))
+
+    def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
+        waves = [audio.samples for audio in batch]
+        values: list[np.ndarray] = [np.empty(0)] * len(batch)
+        lengths = [wave.shape[1] for wave in waves]
+        for group in _groups(lengths, short=_SHORT_FRAMES * _HOP):
+            longest = max(lengths[k] for k in group)
+            if longest > _SHORT_FRAMES * _HOP:
+                longest = _frames(longest) * _HOP
+            latents = self._latents(
+                self._tensor(stack([waves[k] for k in group], longest)), [lengths[k] for k in group]
+            )
+            codes = self._search(latents).cpu().numpy()
+            for k, item in zip(group, codes):
+                values[k] = item[:, : _frames(lengths[k])]
+        return [self._codes(item, audio) for item, audio in zip(values, batch)]
+
+    def _latents(self, waves: Any, lengths: Sequence[int]) -> Any:
+        """The encoder over waves `(batch, channels, samples)`, each as if it ended at its own length."""
+        import torch
+
+        if len(set(lengths)) == 1 and lengths[0] == waves.shape[-1]:
+            return self._net.encoder(waves)
+        hidden, valid = waves, torch.as_tensor(lengths, device=waves.device)
+        for layer in self._net.encoder.layers:
+            stride = layer.conv.stride[0] if hasattr(layer, "conv") else 1
+            if stride > 1:
+                hidden = reflect_ends(hidden, valid, stride)
+                valid = -(-valid // stride)
+            hidden = layer(hidden)
+        return hidden
+
+    def _decode_causal(self, codes: Sequence[Codes]) -> list[Audio]:
+        values = [item.streams[0].values for item in codes]
+        waves: list[np.ndarray] = [np.empty(0)] * len(codes)
+        lengths = [value.shape[1] for value in values]
+        for group in _groups(lengths, short=_SHORT_FRAMES):
+            stacked = stack([values[k] for k in group], max(lengths[k] for k in group))
+            decoded = self._net.decoder(self._lookup(stacked)).cpu().numpy()
+            for k, wave in zip(group, decoded):
+                waves[k] = wave[:, : codes[k].num_samples]
+        return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _encode_apart(self, batch: Sequence[Audio]) -> list[Codes]:
+        import torch
+
+        if not batch:
+            return []
+        latents = meeting_in_lstm(
+            self._net.encoder, [self._tensor(audio.samples)[None] for audio in batch], _PIECE_FRAMES * _HOP
+        )
+        values = self._search(torch.cat(latents, dim=-1))[0].split([item.shape[-1] for item in latents], dim=-1)
+        return [self._codes(item.numpy(), audio) for item, audio in zip(values, batch)]
+
+    def _decode_apart(self, codes: Sequence[Codes]) -> list[Audio]:
+        if not codes:
+            return []
+        latents = self._lookup(np.concatenate([item.streams[0].values for item in codes], axis=1)[None])
+        apart = latents.split([item.streams[0].values.shape[1] for item in codes], dim=-1)
+        waves = meeting_in_lstm(self._net.decoder, apart, _PIECE_FRAMES)
+        return [Audio(wave[0, :, : item.num_samples].numpy(), item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _encode_chunked(self, batch: Sequence[Audio]) -> list[Codes]:
+        pieces = [audio.samples[:, o : o + _CHUNK] for audio in batch for o in range(0, audio.num_samples, _STRIDE)]
+        values: list[np.ndarray] = [np.empty(0)] * len(pieces)
+        scales = np.zeros(len(pieces), np.float32)
+        for group in _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE):
+            waves = self._tensor(np.stack([pieces[k] for k in group]))
+            volume = waves.mean(dim=1, keepdim=True).pow(2).mean(dim=2, keepdim=True).sqrt() + 1e-8
+            latents = self._net.encoder(waves / volume)
+            codes = self._search(latents).cpu().numpy()
+            scales[group] = volume.flatten().cpu().numpy()
+            for k, item in zip(group, codes):
+                values[k] = item
+        out, start = [], 0
+        for audio in batch:
+            stop = start + len(_chunk_frames(audio.num_samples))
+            out.append(self._codes(np.concatenate(values[start:stop], axis=1), audio, scales[start:stop]))
+            start = stop
+        return out
+
+    def _decode_chunked(self, codes: Sequence[Codes]) -> list[Audio]:
+        import torch
+
+        frames = [_chunk_frames(item.num_samples) for item in codes]
+        pieces = [
+            piece
+            for item, counts in zip(codes, frames)
+            for piece in np.split(item.streams[0].values, np.cumsum(counts)[:-1], axis=1)
+        ]
+        scales = np.concatenate([item.side["scales"] for item in codes])
+        decoded: list[Any] = [None] * len(pieces)
+        for group in _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE):
+            waves = self._net.decoder(self._lookup(np.stack([pieces[k] for k in group])))
+            waves = waves * torch.as_tensor(scales[group], device=waves.device)[:, None, None]
+            for k, wave in zip(group, waves):
+                decoded[k] = wave
+        out, start = [], 0
+        for item, counts in zip(codes, frames):
+            wave = overlap_add(decoded[start : start + len(counts)], _STRIDE)[:, : item.num_samples]
+            out.append(Audio(wave.cpu().numpy(), item.sample_rate_hz))
+            start += len(counts)
+        return out
+
+    def _search(self, latents: Any) -> Any:
+        """Codes `(items, codebooks, frames)` of latents `(items, 128, frames)`."""
+        from codec_bench.kernels.rvq.dispatch import search
+
+        return search(latents, self._quantiser, self._codebooks).value
+
+    def _lookup(self, values: np.ndarray) -> Any:
+        """Latents `(items, 128, frames)` of codes `(items, codebooks, frames)`."""
+        from codec_bench.kernels.rvq.dispatch import lookup
+
+        return lookup(self._tensor(values), self._quantiser).value
+
+    def _tensor(self, values: np.ndarray) -> Any:
+        import torch
+
+        return torch.from_numpy(values).to(self._device)
+
+    def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
+        codes = one_stream(values, audio, self.info, _CARDINALITY)
+        side: dict[str, Any] = {} if scales is None else {"scales": scales.copy()}
+        side_bits = 0.0 if scales is None else float(_SCALE_BITS * len(scales))
+        return replace(codes, side_bits=side_bits, side=side)
+
+    def _check(self, item: Codes) -> None:
+        counts = _chunk_frames(item.num_samples) if self._chunked else [_frames(item.num_samples)]
+        check_stream(item, self.info, (self._codebooks, sum(counts)), _CARDINALITY)
+        if self._chunked and len(item.side.get("scales", ())) != len(counts):
+            raise UserError(f"{self.info.name}: the codes come without the scale of each of their {len(counts)} chunks")
+
+
+def _codebooks(model: str, bitrate_bps: int) -> int:
+    return int(bitrate_bps // (_MODELS[model]["sampling_rate"] / _HOP * _BITS_PER_CODE))
+
+
+def _frames(num_samples: int) -> int:
+    return -(-num_samples // _HOP)
+
+
+def _chunk_frames(num_samples: int) -> list[int]:
+    """Frames of each chunk of the 48 kHz model: a chunk starts at every multiple of the stride below the length."""
+    return [_frames(min(_CHUNK, num_samples - offset)) for offset in range(0, num_samples, _STRIDE)]
+
+
+def _groups(lengths: Sequence[int], *, short: int) -> list[list[int]]:
+    """Indices that may share a padded batch: all above `short` together, the others with their equals."""
+    return equal_lengths([length if length <= short else 0 for length in lengths])
+
+
+def _equal(lengths: Sequence[int], at_once: int) -> list[list[int]]:
+    """Indices of equal lengths, at most `at_once` together."""
+    groups = equal_lengths(lengths)
+    return [group[k : k + at_once] for group in groups for k in range(0, len(group), at_once)]
+
+
+def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
+    """The network in eval mode on its device, and which weights it has."""
+    from transformers import EncodecConfig, EncodecModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    if weights == RANDOM:
+        net, used = _random_net(EncodecModel, EncodecConfig(**_MODELS[model])), RANDOM
+    else:
+        found = find(f"encodec-{model}", weights)
+        net = load_pretrained(EncodecModel, str(found.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})
+        used = found.used
+    return net.eval().to(device), used
+
+
+def _random_net(model_class: Any, config: Any) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    import torch
+    from torch import nn
+
+    with seeded():
+        net = model_class(config)
+        for module in net.modules():
+            if isinstance(module, (nn.Conv1d, nn.ConvTranspose1d)):
+                taps: float = math.prod(module.weight.shape[1:])
+                if isinstance(module, nn.ConvTranspose1d):
+                    taps = module.weight.shape[0] * module.weight.shape[2] / module.stride[0]
+                noise = torch.randn_like(module.weight) / math.sqrt(taps)
+                module.weight = noise if nn.utils.parametrize.is_parametrized(module) else nn.Parameter(noise)
+                if module.bias is not None:
+                    module.bias.zero_()
+        residual = net.encoder(0.1 * torch.randn(1, config.audio_channels, config.sampling_rate))
+        for layer in net.quantizer.layers:
+            layer.codebook.embed.copy_(0.5 * residual.std() * torch.randn_like(layer.codebook.embed))
+            residual = residual - layer.decode(layer.encode(residual))
+    return net

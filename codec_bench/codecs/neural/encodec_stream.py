@@ -1,0 +1,120 @@
+"""EnCodec 24 kHz piece by piece: the codes and waves of the whole signal, with the state carried from piece to piece.
+
+What is carried
+    Every convolution keeps the end of what it has seen, every transposed convolution its last input, which still adds
+    to the next outputs, and the LSTMs their states. Wherever a strided convolution meets the end of a signal that is no
+    multiple of its stride, that end is reflected, as in the whole signal.
+
+The delay at the start of a signal
+    The model reflects the first samples of a signal, and of every layer's input, in front of it. The widest reflection,
+    at the frame rate, needs seven frames. So the first codes come with sample 2240 (93 ms), seven frames at once. After
+    that, every 320 samples (13.3 ms) give a frame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecStream, check_input
+from codec_bench.codecs.neural.base import check_stream, full_float32, one_stream
+from codec_bench.errors import UserError
+from codec_bench.networks.encodec import CarriedHalf
+from codec_bench.types import Audio, Codes
+
+_HOP = 320
+_CARDINALITY = 1024
+_FIRST_FRAMES = 7  # the last convolution of the encoder and the first of the decoder reflect six frames
+
+
+class EncodecStream(CodecStream):
+    """Encoder and decoder of one stream of EnCodec 24 kHz.
+
+    The first pieces are kept until there are 2240 samples: until then codes have no frames, and their `num_samples` is
+    0. A piece that is no multiple of 320 samples ends the signal. A signal shorter than 2240 samples whose length is a
+    multiple of 320 ends with a piece without samples.
+
+    Args:
+        net: transformers' `EncodecModel` of the 24 kHz model in eval mode.
+        info: of the codec whose stream this is.
+        codebooks: how many are sent.
+        device: where the network is.
+    """
+
+    step_samples = _HOP
+
+    def __init__(self, net: Any, info: Any, codebooks: int, device: str) -> None:
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        self._info, self._codebooks, self._device = info, codebooks, device
+        self._quantiser = adopt(net.quantizer)
+        self._encoder, self._decoder = CarriedHalf(net.encoder), CarriedHalf(net.decoder)
+        self._held = np.zeros((1, 0), np.float32)
+
+    def encode(self, piece: Audio) -> Codes:
+        """The codes that this piece completes, for `num_samples` samples; none while the first 2240 samples come in.
+
+        Args:
+            piece: a multiple of 320 samples; any other number of them, or a piece without samples, ends the signal.
+
+        Raises:
+            UserError: a rate or channel count that the model does not take, a piece after the last, or an end before
+                any samples.
+        """
+        import torch
+
+        from codec_bench.kernels.rvq.dispatch import search
+
+        begun = self._encoder.started or self._held.shape[1] > 0
+        if piece.num_samples or not begun:
+            check_input(piece, self._info)
+        self._refuse_more(self._encoder)
+        last = piece.num_samples % _HOP > 0 or piece.num_samples == 0
+        wave = np.concatenate([self._held, piece.samples], axis=1)
+        if not last and not self._encoder.started and wave.shape[1] < _FIRST_FRAMES * _HOP:
+            self._held = wave
+            return self._codes(np.zeros((self._codebooks, 0), np.int64), 0)
+        if wave.shape[1] == 0:
+            self._encoder.ended = True
+            return self._codes(np.zeros((self._codebooks, 0), np.int64), 0)
+        self._held = wave[:, :0]
+        with full_float32(self._device):
+            latents = self._encoder.step(torch.from_numpy(wave)[None].to(self._device), last=last)
+            values = search(latents, self._quantiser, self._codebooks).value.cpu().numpy()[0]
+        return self._codes(values, wave.shape[1])
+
+    def decode(self, codes: Codes) -> Audio:
+        """The samples of these codes, `codes.num_samples` of them.
+
+        Args:
+            codes: as `encode` gives them, or several of those in one; the first ones with frames have at least seven,
+                or are the whole signal.
+
+        Raises:
+            UserError: codes whose shape does not fit that many samples, or codes after the last.
+        """
+        import torch
+
+        from codec_bench.kernels.rvq.dispatch import lookup
+
+        frames = -(-codes.num_samples // _HOP)
+        if frames == 0:
+            return Audio(np.zeros((1, 0)), codes.sample_rate_hz)
+        check_stream(codes, self._info, (self._codebooks, frames), _CARDINALITY)
+        self._refuse_more(self._decoder)
+        last = codes.num_samples % _HOP > 0 or (not self._decoder.started and frames < _FIRST_FRAMES)
+        with full_float32(self._device):
+            values = torch.from_numpy(np.ascontiguousarray(codes.streams[0].values, np.int64))[None].to(self._device)
+            wave = self._decoder.step(lookup(values, self._quantiser).value, last=last).cpu().numpy()[0]
+        return Audio(wave[:, : codes.num_samples], codes.sample_rate_hz)
+
+    def _refuse_more(self, half: CarriedHalf) -> None:
+        if half.ended:
+            raise UserError(
+                f"{self._info.name}: the stream has ended: the piece before was the last, and its last frame was completed"
+            )
+
+    def _codes(self, values: np.ndarray, num_samples: int) -> Codes:
+        rate_hz = self._info.sample_rates_hz[0]
+        return one_stream(values, Audio(np.zeros((1, num_samples)), rate_hz), self._info, _CARDINALITY)

@@ -1,0 +1,295 @@
+"""FunCodec's time-domain models, up to 32 codebooks at 25 or 50 frames a second at 16 kHz, in exact batches.
+
+This project's own network, built on `networks/seanet.py`: the toolkit would bring its trainer and
+speech recogniser with it, and forty packages.
+
+What is sent
+    The models code speech scaled to a power of one. The scale of each item is sent with its codes, as 32 bits. The
+    toolkit's scripts do not send it, so that their output has another level. The toolkit's `inference` multiplies by
+    it.
+
+Where padding could change a result, and what prevents it
+    Every convolution is normalised over all of an utterance: mean and variance are those of each item's own length.
+    Convolutions reflect each item at its own end. The LSTMs run only forwards.
+    Items of one sample or more are coded. An item that is too short to be reflected is followed by zeros, as in the
+    reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    fill_with_noise,
+    seeded,
+    spread_codewords,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.types import Audio, Codes
+
+_RATE_HZ = 16000
+_CODEBOOKS = 32
+_CARDINALITY = 1024
+_BITS_PER_CODE = 10
+_SCALE_BITS = 32
+_SILENCE = 1e-8  # added to the scale, so that silence can be divided by it
+_MODELS = {
+    "zh-en-ds640": (8, 5, 4, 2, 2),
+    "zh-en-ds320": (8, 5, 4, 2),
+    "libritts-ds640": (8, 5, 4, 2, 2),
+    "libritts-ds320": (8, 5, 4, 2),
+}
+_SMALL: dict[str, Any] = {"filters": 4, "dimension": 32}
+# Settings of encoder and decoder in `config.yaml`, each with the only value that this network can have.
+_SIDE = {
+    "channels": 1,
+    "activation": "ELU",
+    "activation_params": {"alpha": 1.0},
+    "final_activation": None,
+    "final_activation_params": None,
+    "norm": "time_group_norm",
+    "norm_params": {},
+    "kernel_size": 7,
+    "last_kernel_size": 7,
+    "residual_kernel_size": 3,
+    "causal": False,
+    "pad_mode": "reflect",
+    "compress": 2,
+    "seq_model": "lstm",
+    "seq_layer_num": 2,
+    "trim_right_ratio": 1.0,
+    "res_seq": True,
+    "double_filters": True,
+    "half_filters": True,
+    "add_snake_activation": False,
+}
+# Defaults of the toolkit's classes that differ from this network: a checkpoint must set these itself.
+_UNSAID: dict[str, dict[str, Any]] = {
+    "encoder_conf": {"norm": "weight_norm"},
+    "decoder_conf": {"norm": "weight_norm"},
+    "quantizer_conf": {"num_quantizers": 8},
+    "model_conf": {"segment_dur": 1.0, "target_sample_hz": 24000},
+}
+# Sizes that are read from `config.yaml`: the name in this project, and the toolkit's default.
+_SIZES: dict[str, tuple[str, Any]] = {
+    "ratios": ("ratios", [8, 5, 4, 2]),
+    "n_filters": ("filters", 32),
+    "dimension": ("dimension", 128),
+    "n_residual_layers": ("residual_layers", 1),
+    "dilation_base": ("dilation", 2),
+    "true_skip": ("true_skip", False),
+}
+_QUANTIZER = {
+    "codebook_size": _CARDINALITY,
+    "num_quantizers": _CODEBOOKS,
+    "use_ddp": True,
+    "q0_ds_ratio": 1,
+    "codec_dim": None,
+    "codec_range": None,
+}
+_MODEL = {
+    "target_sample_hz": _RATE_HZ,
+    "audio_normalize": True,
+    "segment_dur": None,
+    "codec_domain": "time",
+    "bypass_quantizer": False,
+}
+_CLASSES = {
+    "encoder": "encodec_seanet_encoder",
+    "decoder": "encodec_seanet_decoder",
+    "quantizer": "costume_quantizer",
+    "model": "encodec",
+}
+
+
+class FunCodec(NeuralCodec):
+    """FunCodec (Alibaba DAMO Academy), the models of the time domain.
+
+    Codes: one stream of one to 32 codebooks of 1024 entries, at 25 frames a second (`ds640`) or 50 (`ds320`), and 32
+    side bits an item for its scale; ceil(samples / hop) frames.
+
+    Args:
+        model: `zh-en-ds640`, `zh-en-ds320`, `libritts-ds640` or `libritts-ds320`.
+        bitrate_bps: 250 for each codebook at 25 frames a second, 500 at 50.
+        device: `cpu` or `cuda:N`.
+        weights: a folder with `model.pth` and `config.yaml`, or a hub id; None for the published ones;
+            `random` for a small network of seeded noise, `random-full` for one of the published size, both for tests
+            and benches only.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(self, model: str, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:
+        info = self.describe(model, bitrate_bps)
+        self._hop = _hop(model)
+        self._codebooks = round(bitrate_bps * self._hop / (_RATE_HZ * _BITS_PER_CODE))
+        self._device = device
+        self._net, used = _load(model, weights)
+        self._net.to(device)
+        self._quantiser = _quantiser(self._net)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded.
+
+        Raises:
+            UserError: there is no such model, or no number of codebooks has this bitrate.
+        """
+        if model not in _MODELS:
+            raise UserError(f"FunCodec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
+        frame_rate_hz = _RATE_HZ / _hop(model)
+        each_bps = frame_rate_hz * _BITS_PER_CODE
+        if bitrate_bps not in [each_bps * count for count in range(1, _CODEBOOKS + 1)]:
+            raise UserError(
+                f"FunCodec {model} does not run at {bitrate_bps / 1000:g} kbps",
+                hint=f"it runs at every multiple of {each_bps / 1000:g} kbps up to {_CODEBOOKS * each_bps / 1000:g}",
+            )
+        return CodecInfo(
+            name=f"funcodec-{model}@{bitrate_bps / 1000:g}",
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=frame_rate_hz,
+            nominal_bitrate_bps=float(bitrate_bps),
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, model: str, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder(f"funcodec-{model}")
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item, as the reference gives them for that item alone, and its scale.
+
+        Raises:
+            UserError: a rate or channel count that it does not take, or no samples.
+        """
+        return [
+            replace(item, side_bits=float(_SCALE_BITS), side={"scale": _scale(audio.samples)})
+            for item, audio in zip(super().encode(batch), batch)
+        ]
+
+    def _frames(self, num_samples: int) -> int:
+        return -(-num_samples // self._hop)
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq import dispatch
+
+        lengths = [item.shape[1] for item in samples]
+        waves = self._tensor(stack([item / _scale(item) for item in samples], max(lengths)))
+        return dispatch.search(self._net.encoder(waves, lengths), self._quantiser, self._codebooks).value
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq import dispatch
+
+        return self._net.decoder(dispatch.lookup(values, self._quantiser).value, frames)
+
+    def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
+        return super()._cut(wave, item) * np.float32(item.side["scale"])
+
+    def _check(self, item: Codes) -> None:
+        super()._check(item)
+        if "scale" not in item.side:
+            raise UserError(f"{self.info.name}: the codes come without their scale")
+
+
+def _hop(model: str) -> int:
+    return int(np.prod(_MODELS[model]))
+
+
+def _scale(samples: np.ndarray) -> np.float32:
+    return np.float32(np.sqrt(np.mean(np.square(samples, dtype=np.float64))) + _SILENCE)
+
+
+def _quantiser(net: Any) -> Any:
+    from codec_bench.kernels.rvq import dispatch
+
+    return dispatch.Euclidean(net.codebooks)
+
+
+def _load(model: str, weights: str | None) -> tuple[Any, str]:
+    """The network in eval mode on the CPU, and which weights it has."""
+    from codec_bench.networks.funcodec import FunCodecNet, Shape
+    from codec_bench.weights import find, load_into, load_state
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(Shape(_MODELS[model], **(_SMALL if weights == RANDOM else {}))), weights
+    found = find(f"funcodec-{model}", weights)
+    net = FunCodecNet(Shape(**_sizes(found.path.with_name("config.yaml"), model)))
+    state = load_state(found.path)
+    # Beside the codec the file holds what it was trained with: discriminators, spectra, the codebooks' running
+    # averages.
+    parts = {name: value for name, value in state.items() if name.startswith(("encoder.", "decoder.", "quantizer."))}
+    averages = [f"quantizer.rq.model.{name}" for name in ("inited", "cluster_size", "embed_avg")]
+    load_into(net, parts, path=found.path, unused=averages)
+    return net, found.used
+
+
+def _sizes(path: Path, model: str) -> dict[str, Any]:
+    """The sizes in a checkpoint's own settings.
+
+    Raises:
+        WeightsError: the settings ask for something that this network does not have; the message names it.
+    """
+    from codec_bench.config import load_yaml
+
+    document = load_yaml(path)
+    given = document if isinstance(document, dict) else {}
+    wrong = [
+        f"{key} {given.get(key)!r} (expected {name!r})" for key, name in _CLASSES.items() if given.get(key) != name
+    ]
+    parts: tuple[tuple[str, dict[str, Any], bool], ...] = (
+        ("encoder_conf", _SIDE, True),
+        ("decoder_conf", _SIDE, True),
+        ("quantizer_conf", _QUANTIZER, False),  # its other settings matter only for training
+        ("model_conf", _MODEL, False),
+    )
+    for part, known, closed in parts:
+        for key, value in {**_UNSAID[part], **(given.get(part) or {})}.items():
+            if key in known and value != known[key]:
+                wrong.append(f"{part}.{key} {value!r} (expected {known[key]!r})")
+            elif closed and key not in known and key not in _SIZES:
+                wrong.append(f"{part}.{key} {value!r} (an unknown setting)")
+    encoder, decoder = (given.get(part) or {} for part in ("encoder_conf", "decoder_conf"))
+    sizes = {key: encoder.get(key, usual) for key, (_, usual) in _SIZES.items()}
+    for key, (_, usual) in _SIZES.items():
+        if key != "dimension" and decoder.get(key, usual) != sizes[key]:  # the decoder is given the quantiser's
+            wrong.append(
+                f"decoder_conf.{key} {decoder.get(key, usual)!r} (expected {sizes[key]!r}, as the encoder has)"
+            )
+    if np.prod(sizes["ratios"]) != _hop(model):
+        wrong.append(f"encoder_conf.ratios {sizes['ratios']} (expected a product of {_hop(model)})")
+    if wrong:
+        raise WeightsError(f"the weights in '{path.parent}' are another model's: '{path}' says {', '.join(wrong)}")
+    sizes["ratios"] = tuple(sizes["ratios"])
+    return {ours: sizes[key] for key, (ours, _) in _SIZES.items()}
+
+
+def _random_net(shape: Any) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codewords are about as wide as what they code."""
+    import torch
+
+    from codec_bench.networks.funcodec import FunCodecNet
+
+    with seeded():
+        net = FunCodecNet(shape).eval()
+        fill_with_noise(net)
+        last: Any = net.decoder.model[-1]
+        last.conv["norm"].weight.fill_(0.5)
+        wave = torch.randn(1, 1, _RATE_HZ)
+        spread_codewords(net.codebooks, net.encoder(wave, [_RATE_HZ])[0].T)
+    return net

@@ -1,0 +1,253 @@
+"""Mimi through transformers: the whole signal at once, or frame by frame with the same codes and waves.
+
+Where padding could change a result, and what prevents it
+    The convolutions and the two transformers (with a window of 250 positions, 10 s) are causal: what comes after an
+    item does not reach it. There is one exception. If a length is no multiple of a convolution's stride, transformers
+    pads it layer by layer. Here every item is first followed by zeros up to a multiple of 1920 samples, as Kyutai's own
+    code does and as coding frame by frame must. More zeros then fill the batch. For lengths that are multiples of 1920
+    the result equals transformers'; for others the last frame differs from that of transformers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    check_codebooks,
+    check_stream,
+    fill_with_noise,
+    full_float32,
+    one_stream,
+    seeded,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Codes
+
+_RATE_HZ = 24000
+_FRAME = 1920
+_CARDINALITY = 2048
+_CODEBOOKS = 32
+_FACTS: dict[str, Any] = {
+    "sampling_rate": _RATE_HZ,
+    "audio_channels": 1,
+    "upsampling_ratios": [8, 6, 5, 4],
+    "codebook_size": _CARDINALITY,
+    "num_quantizers": _CODEBOOKS,
+    "num_semantic_quantizers": 1,
+    "use_causal_conv": True,
+    "sliding_window": 250,
+}
+_REDUCED = {
+    "hidden_size": 64,
+    "num_filters": 4,
+    "codebook_dim": 48,
+    "vector_quantization_hidden_dimension": 48,
+    "num_hidden_layers": 2,
+    "intermediate_size": 128,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "upsample_groups": 64,
+}
+
+
+class Mimi(NeuralCodec):
+    """Mimi (Kyutai).
+
+    Codes: one stream of codebooks of 2048 entries at 12.5 frames a second; the first codebook is the semantic one.
+
+    Args:
+        codebooks: how many of the 32 are sent, the first ones; None for all. Moshi uses 8.
+        stream: whether `encode` and `decode` go frame by frame with carried state, as `streaming` does, in place of the
+            whole signal at once. The results are the same. With it, streaming can be evaluated like any codec.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers or a hub id; None for the published weights, kyutai/mimi, on
+            this machine; `random` for a small network of seeded noise, `random-full` for one of the published size,
+            both for tests and benches only.
+
+    Raises:
+        UserError: it does not have so many codebooks.
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(
+        self, codebooks: int | None = None, stream: bool = False, device: str = "cpu", weights: str | None = None
+    ) -> None:
+        info = self.describe(codebooks, stream)  # before the weights are loaded: a wrong number is found at once
+        self._codebooks = check_codebooks("mimi", codebooks, _CODEBOOKS)
+        self._stream = stream
+        self._device = device
+        net, used = _load(weights)
+        self._net = net.eval().to(device)
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        self._quantiser = adopt(self._net.quantizer)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, codebooks: int | None = None, stream: bool = False) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded.
+
+        Raises:
+            UserError: it does not have so many codebooks.
+        """
+        count = check_codebooks("mimi", codebooks, _CODEBOOKS)
+        frame_rate_hz = _RATE_HZ / _FRAME
+        return CodecInfo(
+            name=f"mimi-{count}cb" + ("-streaming" if stream else ""),
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=frame_rate_hz,
+            nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
+            causal=True,
+            lookahead_s=0.0,
+        )
+
+    @classmethod
+    def find_weights(cls, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder("mimi")
+
+    def _frames(self, num_samples: int) -> int:
+        return _frames(num_samples)
+
+    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        return super()._encoder_passes([_frames(count) for count in lengths])
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        return self._codes_of(self._latents(self._tensor(stack(samples, max(frames) * _FRAME))))
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        import torch
+
+        latents = self._lookup(values)
+        if not self._stream:
+            return self._net.decoder(latents).audio_values
+        state = self._state()
+        return torch.cat([state.waves(piece) for piece in latents.split(1, dim=-1)], dim=-1)
+
+    @contextmanager
+    def streaming(self) -> Iterator[CodecStream]:
+        """One signal coded frame by frame: 1920 samples in, a frame of codes out, and back, with carried state."""
+        yield _MimiStream(self)
+
+    def _latents(self, waves: Any) -> Any:
+        import torch
+
+        if not self._stream:
+            return self._net.encoder(waves, use_streaming=False).latents
+        state = self._state()
+        return torch.cat([state.latents(piece) for piece in waves.split(_FRAME, dim=-1)], dim=-1)
+
+    def _codes_of(self, latents: Any) -> Any:
+        from codec_bench.kernels.rvq.dispatch import search
+
+        return search(latents, self._quantiser, self._codebooks).value
+
+    def _lookup(self, values: Any) -> Any:
+        from codec_bench.kernels.rvq.dispatch import lookup
+
+        return lookup(values, self._quantiser).value
+
+    def _state(self) -> Any:
+        from codec_bench.networks.mimi import MimiState
+
+        return MimiState(self._net)
+
+
+class _MimiStream(CodecStream):
+    """Encoder and decoder of one stream of a `Mimi`."""
+
+    step_samples = _FRAME
+
+    def __init__(self, codec: Mimi) -> None:
+        self._codec = codec
+        self._encoder, self._decoder = codec._state(), codec._state()
+        self._ended = False
+
+    def encode(self, piece: Audio) -> Codes:
+        """The codes of the next frame or frames. An incomplete frame ends the stream.
+
+        Raises:
+            UserError: a rate or channel count that the model does not take, no samples, or a piece after the last.
+        """
+        codec = self._codec
+        check_input(piece, codec.info)
+        if self._ended:
+            raise UserError(
+                f"{codec.info.name}: the stream has ended: the piece before was no multiple of {_FRAME} samples"
+            )
+        self._ended = piece.num_samples % _FRAME > 0
+        with full_float32(codec._device):
+            wave = codec._tensor(stack([piece.samples], _frames(piece.num_samples) * _FRAME))
+            values = codec._codes_of(self._encoder.latents(wave))[0].cpu().numpy()
+        return one_stream(values, piece, codec.info, _CARDINALITY)
+
+    def decode(self, codes: Codes) -> Audio:
+        """The samples of the next frame or frames, `codes.num_samples` of them.
+
+        Raises:
+            UserError: codes whose shape does not fit that many samples.
+        """
+        codec = self._codec
+        check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
+        with full_float32(codec._device):
+            latents = codec._lookup(codec._tensor(codes.streams[0].values[None]))
+            wave = self._decoder.waves(latents).cpu().numpy()
+        return Audio(wave[0, :, : codes.num_samples], codes.sample_rate_hz)
+
+
+def _frames(num_samples: int) -> int:
+    return -(-num_samples // _FRAME)
+
+
+def _load(weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    from transformers import MimiModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(reduced=weights == RANDOM), weights
+    found = find("mimi", weights)
+    return load_pretrained(MimiModel, str(found.folder), _FACTS), found.used
+
+
+def _random_net(*, reduced: bool) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    import torch
+    from transformers import MimiConfig, MimiModel
+
+    with seeded():
+        net = MimiModel(MimiConfig(**{**_FACTS, **(_REDUCED if reduced else {})})).eval()
+        fill_with_noise(net)
+        for transformer in (net.encoder.encoder_transformer, net.decoder.decoder_transformer):
+            for layer in transformer.layers:  # at the published first value, 0.01, they would have no effect
+                layer.self_attn_layer_scale.scale.fill_(0.3)
+                layer.mlp_layer_scale.scale.fill_(0.3)
+        latents = net.encoder(0.1 * torch.randn(1, 1, 25 * _FRAME)).latents
+        quantizer = net.quantizer
+        for half in (quantizer.semantic_residual_vector_quantizer, quantizer.acoustic_residual_vector_quantizer):
+            residual = half.input_proj(latents)
+            half.output_proj.weight.copy_(torch.linalg.pinv(half.input_proj.weight[:, :, 0])[:, :, None])
+            for layer in half.layers:
+                noise = torch.randn_like(layer.codebook.embed_sum)
+                # Words this long take off a fifth of the residual: 31 of them never reach the noise of float32.
+                layer.codebook.embed_sum.copy_(0.5 * residual.std() * noise)
+                residual = residual - layer.decode(layer.encode(residual))
+        last = net.decoder.decoder_seanet.layers[-1].conv
+        last.weight.mul_(0.3 / net.decoder(latents).audio_values.std())
+    return net

@@ -1,0 +1,260 @@
+"""SNAC through its package, in batches that equal it one item at a time, with reproducible noise.
+
+Where padding could change a result, and what prevents it
+    Convolutions look both ways: what lies beyond an item is zeroed in front of each. The package appends zeros to whole
+    blocks (of the coarsest codebook, and of the attention's window at 32 and 44.1 kHz), so that in every layer an
+    item's length is the same part of the batch's, and attention never looks across an item's end. Any length from one
+    sample on becomes at least one such block.
+    The decoder multiplies noise into its activations. Here the noise comes from a generator that the item's own codes
+    seed: decoding again, in another order or in another batch, gives the same wave. Another `seed` gives another wave.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.audio.passes import passes
+from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    fill_with_noise,
+    full_float32,
+    seeded,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.types import Audio, Codes, CodeStream
+
+_CARDINALITY = 4096
+_BITS_PER_CODE = 12
+_COMMON = {"codebook_size": _CARDINALITY, "codebook_dim": 8, "noise": True, "depthwise": True}
+_MUSIC = {
+    "encoder_dim": 64,
+    "encoder_rates": [2, 3, 8, 8],
+    "decoder_dim": 1536,
+    "decoder_rates": [8, 8, 3, 2],
+    "attn_window_size": 32,
+    "vq_strides": [8, 4, 2, 1],
+    **_COMMON,
+}
+_MODELS: dict[str, dict[str, Any]] = {
+    "24khz": {
+        "sampling_rate": 24000,
+        "encoder_dim": 48,
+        "encoder_rates": [2, 4, 8, 8],
+        "decoder_dim": 1024,
+        "decoder_rates": [8, 8, 4, 2],
+        "attn_window_size": None,
+        "vq_strides": [4, 2, 1],
+        **_COMMON,
+    },
+    "32khz": {"sampling_rate": 32000, **_MUSIC},
+    "44khz": {"sampling_rate": 44100, **_MUSIC},
+}
+_SMALL = {"encoder_dim": 4, "decoder_dim": 64}  # the attention needs 64 channels at the frame rate
+
+
+class Snac(Codec):
+    """SNAC.
+
+    Codes: three (24 kHz) or four streams of one codebook of 4096 entries each, each at twice the frame rate of the one
+    before it.
+
+    Args:
+        model: `24khz`, `32khz` or `44khz` (44.1 kHz).
+        seed: of the decoder's noise.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the published layout (`pytorch_model.bin` and `config.json`) or a hub id; None for the
+            published weights; `random` for a small network of seeded noise, `random-full` for one of the published
+            size, both for tests and benches only.
+
+    Raises:
+        MissingExtra: the package `snac` is not installed.
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    def __init__(
+        self, model: Literal["24khz", "32khz", "44khz"], seed: int = 0, device: str = "cpu", weights: str | None = None
+    ) -> None:
+        from codec_bench.networks.snac import RaggedBatch
+
+        info = self.describe(model)
+        facts = _MODELS[model]
+        self._seed, self._device = seed, device
+        self._strides = facts["vq_strides"]
+        self._hop = math.prod(facts["encoder_rates"])
+        self._block = self._hop * math.lcm(self._strides[0], facts["attn_window_size"] or 1)
+        net, used = _load(model, weights)
+        self._batch = RaggedBatch(net)
+        self._net = net.to(device)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, model: str) -> CodecInfo:
+        """The facts of one model. Nothing is loaded.
+
+        Raises:
+            UserError: there is no such model.
+        """
+        if model not in _MODELS:
+            raise UserError(f"SNAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
+        facts = _MODELS[model]
+        finest_hz = facts["sampling_rate"] / math.prod(facts["encoder_rates"])
+        return CodecInfo(
+            name=f"snac-{model}",
+            sample_rates_hz=(facts["sampling_rate"],),
+            frame_rate_hz=finest_hz,
+            nominal_bitrate_bps=sum(finest_hz / stride for stride in facts["vq_strides"]) * _BITS_PER_CODE,
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, model: str, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder(f"snac-{model}")
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item, as the package gives them for that item alone.
+
+        Raises:
+            UserError: a rate or channel count that it does not take, or no samples.
+        """
+        for audio in batch:
+            check_input(audio, self.info)
+        lengths = [self._padded(audio.num_samples) for audio in batch]
+        values: list[list[np.ndarray]] = [[]] * len(batch)
+        with full_float32(self._device):
+            for group in passes(lengths, self._device, slack=None):
+                mine = [lengths[k] for k in group]
+                waves = self._tensor([batch[k].samples for k in group], max(mine))
+                with self._batch.of(mine):
+                    levels = self._net.quantizer(self._net.encoder(waves))[1]
+                levels = [level.cpu().numpy() for level in levels]
+                for row, k in enumerate(group):
+                    counts = self._frames(batch[k].num_samples)
+                    values[k] = [level[row, :count] for level, count in zip(levels, counts)]
+        return [self._codes(item, audio) for item, audio in zip(values, batch)]
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item, cut to its length.
+
+        Raises:
+            UserError: codes whose shapes do not fit the item's length, or out of range.
+        """
+        for item in codes:
+            self._check(item)
+        lengths = [self._padded(item.num_samples) for item in codes]
+        waves: list[np.ndarray] = [np.empty(0)] * len(codes)
+        with full_float32(self._device):
+            for group in passes(lengths, self._device, slack=None):
+                mine = [lengths[k] for k in group]
+                levels = [
+                    self._tensor(
+                        [codes[k].streams[level].values.astype(np.int64, copy=False) for k in group],
+                        max(mine) // self._hop // stride,
+                    )[:, 0]
+                    for level, stride in enumerate(self._strides)
+                ]
+                with self._batch.of(mine, [self._noise_of(codes[k]) for k in group]):
+                    decoded = self._net.decoder(self._net.quantizer.from_codes(levels)).cpu().numpy()
+                for k, wave in zip(group, decoded):
+                    waves[k] = wave[:, : codes[k].num_samples]
+        return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _padded(self, num_samples: int) -> int:
+        return -(-num_samples // self._block) * self._block
+
+    def _frames(self, num_samples: int) -> list[int]:
+        """Frames of each level."""
+        return [self._padded(num_samples) // self._hop // stride for stride in self._strides]
+
+    def _tensor(self, items: Sequence[np.ndarray], length: int) -> Any:
+        import torch
+
+        return torch.from_numpy(stack(items, length)).to(self._device)
+
+    def _noise_of(self, item: Codes) -> Any:
+        """The generator of one item's noise, on the CPU, so that every device gets the same."""
+        import torch
+
+        digest = hashlib.sha256(str(self._seed).encode())
+        for stream in item.streams:
+            digest.update(np.ascontiguousarray(stream.values, "<i8").tobytes())
+        return torch.Generator().manual_seed(int.from_bytes(digest.digest()[:8], "little", signed=True))
+
+    def _codes(self, levels: Sequence[np.ndarray], audio: Audio) -> Codes:
+        streams = tuple(
+            CodeStream(
+                np.ascontiguousarray(values[None]),
+                _CARDINALITY,
+                self.info.frame_rate_hz / stride,
+                f"every {stride} frames" if stride > 1 else "every frame",
+            )
+            for values, stride in zip(levels, self._strides)
+        )
+        return Codes(streams, audio.num_samples, audio.sample_rate_hz)
+
+    def _check(self, item: Codes) -> None:
+        expected = [(1, count) for count in self._frames(item.num_samples)]
+        got = [stream.values.shape for stream in item.streams]
+        if got != expected:
+            raise UserError(f"{self.info.name}: codes are {got}; {item.num_samples} samples have {expected}")
+        for stream in item.streams:
+            low, high = stream.values.min(), stream.values.max()
+            if low < 0 or high >= _CARDINALITY:
+                raise UserError(f"{self.info.name}: codes from {low} to {high}; expected 0 to {_CARDINALITY - 1}")
+
+
+def _load(model: str, weights: str | None) -> tuple[Any, str]:
+    """The network in eval mode on the CPU, its weight normalisation folded, and which weights it has."""
+    from torch.nn.utils import parametrize
+
+    from codec_bench.networks.weight_norm import fold_weight_norm
+    from codec_bench.weights import find, load_into, load_state
+
+    try:
+        from snac.snac import SNAC
+    except ImportError as error:
+        raise MissingExtra(f"the codec 'snac-{model}'", "snac", "codecs") from error
+    facts = {**_MODELS[model], **(_SMALL if weights == RANDOM else {})}
+    with seeded():  # the package draws first values, which are replaced below
+        net = SNAC(**facts)
+    for module in net.modules():
+        if parametrize.is_parametrized(module):
+            parametrize.remove_parametrizations(module, "weight")
+    if weights not in (RANDOM, RANDOM_FULL):
+        found = find(f"snac-{model}", weights)
+        _check_config(found.folder / found.files[1], facts)
+        load_into(net, fold_weight_norm(load_state(found.path)), path=found.path)
+        return net.eval(), found.used
+    with seeded():
+        fill_with_noise(net)
+        for name, parameter in net.named_parameters():
+            if name.endswith(("block.3.weight", "linear.weight", "to_out.weight")):
+                parameter.mul_(0.3)  # of the branches beside a residual: their sum would grow with depth
+    return net.eval(), weights
+
+
+def _check_config(path: Any, facts: dict[str, Any]) -> None:
+    """Checks that a configuration is that of the model.
+
+    Raises:
+        WeightsError: it cannot be read, or it differs; the message names the differences.
+    """
+    try:
+        config = json.loads(path.read_text("utf-8"))
+        wrong = {key: config.get(key) for key, value in facts.items() if config.get(key) != value}
+    except (OSError, ValueError, AttributeError) as error:
+        raise WeightsError(f"the configuration '{path}' cannot be read: {error}") from error
+    if wrong:
+        says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())
+        raise WeightsError(f"the weights beside '{path}' are another model's: {says}")

@@ -1,0 +1,154 @@
+"""SpeechTokenizer, eight codebooks at 50 frames a second at 16 kHz, in batches that equal its package one item at a
+time.
+
+This project's own network, built on `networks/seanet.py`: importing the package imports its
+trainer, and with it accelerate, matplotlib and more.
+
+Where padding could change a result, and what prevents it
+    Convolutions reflect each item at its own end, layer by layer. The encoder's LSTM, which runs in both directions,
+    starts backwards at each item's own last frame (packed sequences). The decoder's runs forwards only.
+    Items of one sample or more are coded. An item that is too short to be reflected is followed by zeros, as in the
+    reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    fill_with_noise,
+    seeded,
+    spread_codewords,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import UserError
+
+_RATE_HZ = 16000
+_HOP = 320
+_CODEBOOKS = 8
+_CARDINALITY = 1024
+_BPS_PER_CODEBOOK = 500
+_SMALL: dict[str, Any] = {"filters": 4, "dimension": 32}
+# Tensors of the published file that are not part of the codec: the map to the teacher, and running averages of
+# codebooks.
+_UNUSED = ("transform.",)
+_UNUSED_ENDS = ("._codebook.inited", "._codebook.cluster_size", "._codebook.embed_avg")
+
+
+class SpeechTokenizer(NeuralCodec):
+    """SpeechTokenizer.
+
+    Codes: one stream of one to eight codebooks of 1024 entries at 50 frames a second. The first was trained to follow
+    a HuBERT. An item has ceil(samples / 320) frames.
+
+    Args:
+        bitrate_bps: 500 for each codebook, to 4000.
+        device: `cpu` or `cuda:N`.
+        weights: a file in the published layout, a folder that holds it, or a hub id; None for the published one;
+            `random` for a small network of seeded noise, `random-full` for one of the published size. Both are only for
+            tests and benches.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(self, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:
+        info = self.describe(bitrate_bps)
+        self._codebooks = bitrate_bps // _BPS_PER_CODEBOOK
+        self._device = device
+        self._net, used = _load(weights)
+        self._net.to(device)
+        self._quantiser = _quantiser(self._net)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, bitrate_bps: int) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded.
+
+        Raises:
+            UserError: no number of codebooks has this bitrate.
+        """
+        rates = [_BPS_PER_CODEBOOK * count for count in range(1, _CODEBOOKS + 1)]
+        if bitrate_bps not in rates:
+            known = ", ".join(f"{bps / 1000:g}" for bps in rates)
+            raise UserError(
+                f"SpeechTokenizer does not run at {bitrate_bps / 1000:g} kbps", hint=f"it runs at {known} kbps"
+            )
+        return CodecInfo(
+            name=f"speechtokenizer@{bitrate_bps / 1000:g}",
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=_RATE_HZ / _HOP,
+            nominal_bitrate_bps=float(bitrate_bps),
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder("speechtokenizer")
+
+    def _frames(self, num_samples: int) -> int:
+        return -(-num_samples // _HOP)
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq import dispatch
+
+        lengths = [item.shape[1] for item in samples]
+        latents = self._net.encoder(self._tensor(stack(samples, max(lengths))), lengths)
+        return dispatch.search(latents, self._quantiser, self._codebooks).value
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq import dispatch
+
+        return self._net.decoder(dispatch.lookup(values, self._quantiser).value, frames)
+
+
+def _quantiser(net: Any) -> Any:
+    import torch
+
+    from codec_bench.kernels.rvq import dispatch
+
+    return dispatch.Euclidean(torch.stack(net.codebooks))
+
+
+def _load(weights: str | None) -> tuple[Any, str]:
+    """The network in eval mode on the CPU, and which weights it has."""
+    from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
+    from codec_bench.networks.weight_norm import fold_weight_norm
+    from codec_bench.weights import find, load_into, load_state
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(Shape(**(_SMALL if weights == RANDOM else {}))), weights
+    found = find("speechtokenizer", weights)
+    state = {
+        name: value
+        for name, value in load_state(found.path).items()
+        if not name.startswith(_UNUSED) and not name.endswith(_UNUSED_ENDS)
+    }
+    net = SpeechTokenizerNet(Shape())
+    load_into(net, fold_weight_norm(state), path=found.path)
+    return net, found.used
+
+
+def _random_net(shape: Any) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codewords are about as wide as what they code."""
+    import torch
+
+    from codec_bench.networks.speechtokenizer import SpeechTokenizerNet
+
+    with seeded():
+        net = SpeechTokenizerNet(shape).eval()
+        fill_with_noise(net)
+        spread_codewords(net.codebooks, net.encoder(0.1 * torch.randn(1, 1, _RATE_HZ), [_RATE_HZ])[0].T)
+    return net

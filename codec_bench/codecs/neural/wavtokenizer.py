@@ -1,0 +1,153 @@
+"""WavTokenizer, one codebook at 75 or 40 frames a second, in batches that equal the reference one item at a time.
+
+Where padding could change a result, and what prevents it
+    Encoder: reflecting convolutions; each item is reflected at its own end, layer by layer. The LSTM runs only
+    forwards.
+    Decoder: group normalisation and attention over time take an item's own frames alone, convolutions see zeros beyond
+    it, and the overlap-add is normalised by its own windows.
+    Items of one sample or more are coded. An item that is too short to be reflected is followed by zeros, as in the
+    reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    fill_with_noise,
+    seeded,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import UserError
+
+_RATE_HZ = 24000
+_CARDINALITY = 4096
+_BITS_PER_CODE = 12
+_RATIOS: dict[int, tuple[int, ...]] = {75: (8, 5, 4, 2), 40: (6, 5, 5, 4)}
+_WINDOW_HOPS = 4
+_SMALL = {"filters": 4, "latent_dim": 32, "dim": 256, "intermediate_dim": 256, "layers": 2}
+# Tensors of the published files that are not part of the codec: EnCodec's decoder, and running averages of the
+# codebook.
+_UNUSED = ("feature_extractor.encodec.decoder.",)
+_UNUSED_ENDS = ("._codebook.inited", "._codebook.cluster_size", "._codebook.embed_avg")
+_PARTS = ("feature_extractor.", "backbone.", "head.")
+
+
+class WavTokenizer(NeuralCodec):
+    """WavTokenizer.
+
+    Codes: one stream of one codebook of 4096 entries, at 75 or 40 frames a second; ceil(samples / hop) frames, the last
+    one of which is cut to the item's length when it is decoded.
+
+    Args:
+        frame_rate_hz: 75 or 40.
+        checkpoint: the name of its published weights in the catalogue.
+        device: `cpu` or `cuda:N`.
+        weights: a file in the published layout (a checkpoint of Lightning), a folder that holds it, or a hub id; None
+            for the published one; `random` for a small network of seeded noise, `random-full` for one of the published
+            size, both for tests and benches only.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(
+        self, frame_rate_hz: Literal[75, 40], checkpoint: str, device: str = "cpu", weights: str | None = None
+    ) -> None:
+        info = self.describe(frame_rate_hz, checkpoint)
+        self._device = device
+        self._net, used = _load(frame_rate_hz, checkpoint, weights)
+        self._net.to(device)
+        self._quantiser = _quantiser(self._net)
+        self._hop = self._net.head.istft.hop_length
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, frame_rate_hz: int, checkpoint: str) -> CodecInfo:
+        """The facts of one variant. Nothing is loaded.
+
+        Raises:
+            UserError: the codec does not run at this frame rate.
+        """
+        if frame_rate_hz not in _RATIOS:
+            raise UserError(
+                f"WavTokenizer does not run at {frame_rate_hz} frames a second", hint="it runs at 75 or at 40"
+            )
+        return CodecInfo(
+            name=checkpoint,
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=float(frame_rate_hz),
+            nominal_bitrate_bps=float(frame_rate_hz * _BITS_PER_CODE),
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, checkpoint: str, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder(checkpoint)
+
+    def _frames(self, num_samples: int) -> int:
+        return -(-num_samples // self._hop)
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq import dispatch
+
+        lengths = [item.shape[1] for item in samples]
+        latents = self._net.latents(self._tensor(stack(samples, max(lengths))), lengths)
+        return dispatch.search(latents, self._quantiser).value
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        return self._net.waves(values[:, 0], frames)[:, None]
+
+
+def _quantiser(net: Any) -> Any:
+    from codec_bench.kernels.rvq import dispatch
+
+    return dispatch.Euclidean(net.embed[None])
+
+
+def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any, str]:
+    """The network in eval mode on the CPU, and which weights it has."""
+    from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
+    from codec_bench.networks.weight_norm import fold_weight_norm
+    from codec_bench.weights import find, load_into, load_state
+
+    ratios = _RATIOS[frame_rate_hz]
+    window = _WINDOW_HOPS * _RATE_HZ // frame_rate_hz
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(Shape(ratios, window, **(_SMALL if weights == RANDOM else {}))), weights
+    found = find(checkpoint, weights)
+    state = {
+        name: value
+        for name, value in load_state(found.path, key="state_dict").items()
+        if name.startswith(_PARTS) and not name.startswith(_UNUSED) and not name.endswith(_UNUSED_ENDS)
+    }
+    net = WavTokenizerNet(Shape(ratios, window))
+    load_into(net, fold_weight_norm(state), path=found.path)
+    return net, found.used
+
+
+def _random_net(shape: Any) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codewords are about as wide as they are."""
+    import torch
+
+    from codec_bench.networks.wavtokenizer import WavTokenizerNet
+
+    with seeded():
+        net = WavTokenizerNet(shape).eval()
+        fill_with_noise(net)
+        net.head.out.bias[: len(net.head.out.bias) // 2] += 1.0  # magnitudes that make a wave of some 0.1
+        latents = net.latents(0.1 * torch.randn(1, 1, _RATE_HZ), [_RATE_HZ])
+        net.embed.copy_(latents.mean(dim=(0, 2)) + latents.std(dim=(0, 2)) * torch.randn_like(net.embed))
+    return net

@@ -1,0 +1,202 @@
+"""X-codec through transformers, in batches that equal transformers one item at a time.
+
+Where padding could change a result, and what prevents it
+    Encoder: its semantic branch, a HuBERT or WavLM without a mask, normalises over time and attends to everything.
+    Every item is followed by zeros to its own multiple of 320 samples, as X-codec's feature extractor does, and only
+    items of exactly equal length share a pass.
+    Decoder: the convolutions look both ways; everything beyond an item's length is zeroed before each of them
+    (`networks/dac.py`), and items of any length share a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    equal_lengths,
+    fill_with_noise,
+    seeded,
+    stack,
+    weights_folder,
+)
+from codec_bench.errors import UserError, WeightsError
+
+_RATE_HZ = 16000
+_HOP = 320
+_CARDINALITY = 1024
+_CODEBOOKS = (1, 2, 3, 4, 8)  # those of the bandwidths it was trained with
+_KBPS_PER_CODEBOOK = 0.5
+_FACTS: dict[str, Any] = {
+    "sample_rate": _RATE_HZ,
+    "codebook_size": _CARDINALITY,
+    "target_bandwidths": [count * _KBPS_PER_CODEBOOK for count in _CODEBOOKS],
+}
+# The published checkpoints and the semantic model that each has inside.
+_MODELS = {
+    "hubert-librispeech": "hubert",
+    "hubert-general": "hubert",
+    "hubert-general-balanced": "hubert",
+    "wavlm-mls": "wavlm",
+    "wavlm-more-data": "wavlm",
+}
+_REDUCED_ACOUSTIC = {"encoder_hidden_size": 8, "decoder_hidden_size": 64, "hidden_size": 32}
+_REDUCED_SEMANTIC = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "conv_dim": [16] * 7,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 2,
+}
+
+
+class Xcodec(NeuralCodec):
+    """X-codec.
+
+    Codes: one stream of codebooks of 1024 entries at 50 frames a second.
+
+    Args:
+        model: `hubert-librispeech`, `hubert-general`, `hubert-general-balanced`, `wavlm-mls` or `wavlm-more-data`.
+        codebooks: 1, 2, 3, 4 or 8 of them, at 0.5 kbps each; None for all.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers or a hub id; None for the published weights on this machine;
+            `random` for a small network of seeded noise, `random-full` for one of the published size, both for tests
+            and benches only.
+
+    Raises:
+        UserError: there is no such model, or not that number of codebooks.
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(
+        self,
+        model: Literal[
+            "hubert-librispeech", "hubert-general", "hubert-general-balanced", "wavlm-mls", "wavlm-more-data"
+        ],
+        codebooks: int | None = None,
+        device: str = "cpu",
+        weights: str | None = None,
+    ) -> None:
+        info = self.describe(model, codebooks)  # before the weights are loaded: a wrong number is found at once
+        self._codebooks = codebooks or _CODEBOOKS[-1]
+        self._device = device
+        net, used = _load(model, weights)
+        self._net = net.eval().to(device)
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        self._quantiser = adopt(self._net.quantizer)
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded.
+
+        Raises:
+            UserError: there is no such model, or not that number of codebooks.
+        """
+        if model not in _MODELS:
+            raise UserError(f"X-codec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
+        count = _CODEBOOKS[-1] if codebooks is None else codebooks
+        if isinstance(count, bool) or count not in _CODEBOOKS:
+            known = ", ".join(map(str, _CODEBOOKS))
+            raise UserError(f"X-codec does not run with {count!r} codebooks", hint=f"it runs with {known}")
+        frame_rate_hz = _RATE_HZ / _HOP
+        return CodecInfo(
+            name=f"xcodec-{model}" if count == _CODEBOOKS[-1] else f"xcodec-{model}-{count}cb",
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=frame_rate_hz,
+            nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, model: str, **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder(f"xcodec-{model}")
+
+    def _frames(self, num_samples: int) -> int:
+        return -(-num_samples // _HOP)
+
+    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        return equal_lengths([self._frames(count) for count in lengths])
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq.dispatch import search
+
+        waves = self._tensor(stack(samples, frames[0] * _HOP))
+        return search(_latents(self._net, waves), self._quantiser, self._codebooks).value
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        from codec_bench.kernels.rvq.dispatch import lookup
+        from codec_bench.networks.dac import decode_latents
+
+        latents = self._net.fc2(lookup(values, self._quantiser).value.transpose(1, 2)).transpose(1, 2)
+        return decode_latents(self._net.acoustic_decoder, latents, self._tensor(np.asarray(frames)))
+
+
+def _load(model: str, weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    from transformers import XcodecModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(_MODELS[model], reduced=weights == RANDOM), weights
+    found = find(f"xcodec-{model}", weights)
+    net = load_pretrained(XcodecModel, str(found.folder), _FACTS)
+    kind = net.config.semantic_model_config.model_type
+    if kind != _MODELS[model]:
+        raise WeightsError(
+            f"the weights in '{found.folder}' are another model's: semantic model {kind} (expected {_MODELS[model]})"
+        )
+    return net, found.used
+
+
+def _random_net(semantic: str, *, reduced: bool) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    import torch
+    from transformers import XcodecConfig, XcodecModel
+
+    parts: dict[str, Any] = {
+        "acoustic_model_config": {"model_type": "dac", **(_REDUCED_ACOUSTIC if reduced else {})},
+        "semantic_model_config": {"model_type": semantic, **(_REDUCED_SEMANTIC if reduced else {})},
+    }
+    with seeded():
+        net = XcodecModel(XcodecConfig(**_FACTS, **parts)).eval()
+        fill_with_noise(net)
+        for block in (*net.acoustic_encoder.block, *net.acoustic_decoder.block):
+            for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
+                unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
+        residual = latents = _latents(net, 0.1 * torch.randn(1, 1, 100 * _HOP))
+        for layer in net.quantizer.quantizers:
+            # Words this long take off a part of the residual: eight of them never reach the noise of float32.
+            layer.codebook.embed.copy_(0.5 * residual.std() * torch.randn_like(layer.codebook.embed))
+            residual = residual - layer.decode(layer.encode(residual))
+        wave = net.acoustic_decoder(net.fc2((latents - residual).transpose(1, 2)).transpose(1, 2))
+        net.acoustic_decoder.conv2.weight.mul_(0.3 / wave.std())
+    return net
+
+
+def _latents(net: Any, waves: Any) -> Any:
+    """What `XcodecModel.encode` quantises, `(items, hidden, frames)`, of waves of a multiple of 320 samples.
+
+    Of such lengths both branches make one frame every 320 samples; transformers pads the acoustic one at others.
+    """
+    import torch
+
+    semantic = net.encoder_semantic(net._extract_semantic_features(waves).transpose(1, 2))
+    both = torch.cat([net.acoustic_encoder(waves), semantic], dim=1)
+    return net.fc(both.transpose(1, 2)).transpose(1, 2)

@@ -1,0 +1,195 @@
+"""X-codec2 and NeuCodec through transformers, in batches that equal transformers one item at a time.
+
+Where padding could change a result, and what prevents it
+    It could everywhere: the features of the semantic branch are normalised over time, its encoder is a wav2vec 2.0
+    BERT, the acoustic encoder's filters repeat the signal's ends, and the decoder normalises over time and attends to
+    all frames. The masks of transformers cover only the two transformers. So only items of exactly equal length share a
+    pass.
+
+How items are filled up
+    X-codec2's feature extractor always adds at least one zero, so that a signal of whole frames gets one frame more.
+    NeuCodec's does too, but gives one frame of features less, so that up to 20 ms would be lost at the end. Here
+    NeuCodec's items are first followed by zeros up to a multiple of the frame, so that the whole signal is coded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.audio.resample import resample
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import (
+    RANDOM,
+    RANDOM_FULL,
+    NeuralCodec,
+    equal_lengths,
+    fill_with_noise,
+    seeded,
+    weights_folder,
+)
+from codec_bench.errors import UserError
+
+_ENCODER_HZ = 16000
+_ENCODER_HOP = 320
+_CARDINALITY = 4**8
+_REDUCED = {
+    "hidden_size": 64,
+    "intermediate_size": 64,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "head_dim": 32,
+    "encoder_hidden_size": 4,
+    "quantization_dim": 96,
+    "semantic_model_config": {
+        "model_type": "wav2vec2-bert",
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+        "output_hidden_size": 32,
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """One published model: rate of its audio, what its configuration says, and transformers' name of its classes."""
+
+    rate_hz: int
+    facts: dict[str, Any]
+    classes: str
+
+    @property
+    def hop(self) -> int:
+        return _ENCODER_HOP * self.rate_hz // _ENCODER_HZ
+
+
+_SHARED = {"downsampling_ratios": [2, 2, 4, 4, 5], "quantization_levels": [4] * 8}
+_MODELS = {
+    "xcodec2": _Model(16000, {"sampling_rate": 16000, **_SHARED}, "Xcodec2"),
+    "neucodec": _Model(24000, {"input_sampling_rate": 16000, "output_sampling_rate": 24000, **_SHARED}, "NeuCodec"),
+}
+
+
+class Xcodec2(NeuralCodec):
+    """X-codec2, and NeuCodec, which has the same structure and decodes to 24 kHz.
+
+    Codes: one stream of one codebook of 65536 entries at 50 frames a second.
+
+    Args:
+        model: `xcodec2` or `neucodec`. NeuCodec counts as a codec of 24 kHz, the rate of its output. Its encoder is
+            given the signal at 16 kHz.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers or a hub id; None for the published weights on this machine;
+            `random` for a small network of seeded noise, `random-full` for one of the published size, both for tests
+            and benches only.
+
+    Raises:
+        UserError: there is no such model.
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+
+    cardinality = _CARDINALITY
+
+    def __init__(
+        self, model: Literal["xcodec2", "neucodec"] = "xcodec2", device: str = "cpu", weights: str | None = None
+    ) -> None:
+        import transformers
+
+        info = self.describe(model)
+        self._facts = _MODELS[model]
+        self._device = device
+        net, used = _load(model, weights)
+        self._net = net.eval().to(device)
+        self._features = getattr(transformers, f"{self._facts.classes}FeatureExtractor")()
+        self.info = replace(info, weights=used)
+
+    @classmethod
+    def describe(cls, model: str = "xcodec2") -> CodecInfo:
+        """The facts of one model. Nothing is loaded.
+
+        Raises:
+            UserError: there is no such model.
+        """
+        if model not in _MODELS:
+            raise UserError(f"X-codec2 has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
+        frame_rate_hz = _ENCODER_HZ / _ENCODER_HOP
+        return CodecInfo(
+            name=model,
+            sample_rates_hz=(_MODELS[model].rate_hz,),
+            frame_rate_hz=frame_rate_hz,
+            nominal_bitrate_bps=frame_rate_hz * math.log2(_CARDINALITY),
+            causal=False,
+        )
+
+    @classmethod
+    def find_weights(cls, model: str = "xcodec2", **_: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None."""
+        return weights_folder(model)
+
+    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        return equal_lengths([self._frames(count) for count in lengths])
+
+    def _decoder_passes(self, frames: Sequence[int]) -> Iterable[list[int]]:
+        return equal_lengths(frames)
+
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+        heard = [self._heard(item, count) for item, count in zip(samples, frames)]
+        inputs = self._features(heard, sampling_rate=_ENCODER_HZ, return_tensors="pt").to(self._device)
+        return self._net.encode(**inputs).audio_codes
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        return self._net.decode(values).audio_values
+
+    def _frames(self, num_samples: int) -> int:
+        if self._facts.rate_hz == _ENCODER_HZ:
+            return num_samples // self._facts.hop + 1
+        return -(-num_samples // self._facts.hop)
+
+    def _heard(self, samples: np.ndarray, frames: int) -> np.ndarray:
+        """The samples of one item at 16 kHz, as the feature extractor is given them."""
+        if self._facts.rate_hz == _ENCODER_HZ:
+            return samples[0]
+        wave = resample(samples, self._facts.rate_hz, _ENCODER_HZ)[0, : frames * _ENCODER_HOP]
+        return np.pad(wave, (0, frames * _ENCODER_HOP - len(wave)))
+
+
+def _load(model: str, weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    import transformers
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    facts = _MODELS[model]
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(facts, reduced=weights == RANDOM), weights
+    found = find(model, weights)
+    return load_pretrained(getattr(transformers, f"{facts.classes}Model"), str(found.folder), facts.facts), found.used
+
+
+def _random_net(facts: _Model, *, reduced: bool) -> Any:
+    """A network of seeded noise whose codes are spread over all levels."""
+    import torch
+    import transformers
+
+    with seeded():
+        config = getattr(transformers, f"{facts.classes}Config")(**facts.facts, **(_REDUCED if reduced else {}))
+        net = getattr(transformers, f"{facts.classes}Model")(config).eval()
+        fill_with_noise(net)
+        features = getattr(transformers, f"{facts.classes}FeatureExtractor")()
+        noise = 0.1 * torch.randn(100 * _ENCODER_HOP).numpy()
+        entry, seen = net.quantizer.project_in, []
+        hook = entry.register_forward_pre_hook(lambda _, inputs: seen.append(entry.forward(inputs[0])))
+        net.encode(**features(noise, sampling_rate=_ENCODER_HZ, return_tensors="pt"))
+        hook.remove()
+        spread, centre = torch.std_mean(seen[0][0], dim=0)
+        entry.weight.div_(spread[:, None])
+        entry.bias.sub_(centre).div_(spread)
+    return net

@@ -1,0 +1,146 @@
+"""One evaluation: runs systems over data, from the plan to the finished record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from codec_bench.audio.resample import SIGNALS
+from codec_bench.data import Source
+from codec_bench.engine.plan import Plan, build_plan
+from codec_bench.engine.run import Engine
+from codec_bench.engine.running import Running, kept_numbers, working_engine
+from codec_bench.environment import machine, versions
+from codec_bench.errors import UserError
+from codec_bench.registry import code_hash, is_own_code
+from codec_bench.store.files import new_folder
+from codec_bench.store.record import Run
+from codec_bench.store.writer import RunWriter
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What is evaluated: all of it may change numbers, and is in the record.
+
+    Args:
+        systems, metrics: names. source: the data.
+        request: what the caller asked for, as the record keeps it; `command`, `seed` and `limit` are in it.
+        options: arguments of codecs and features by name.
+        about: further entries of the run's `meta`.
+    """
+
+    systems: Sequence[str]
+    metrics: Sequence[str]
+    source: Source
+    request: Mapping[str, Any]
+    options: Mapping[str, Mapping[str, Any]]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Running) -> Run:
+    """Runs systems over data into a run folder. `evaluate` and `score` both end here.
+
+    Args:
+        asked: what to evaluate. out: the run folder; None makes one under `runs/`. running: how to run it.
+
+    Raises:
+        UserError: a name, the data or an option is wrong, or the folder cannot be written.
+    """
+    source = asked.source
+    if not len(source):
+        raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
+    plan = build_plan(asked.systems, asked.metrics, asked.options, {sample.language for sample in source})
+    folder = Path(out) if out is not None else new_folder(asked.request["command"])
+    total = len(source) * len(plan.systems)
+    tell = running.progress
+    with working_engine(plan, running, folder, kept_numbers(running.save_audio, len(source))) as (engine, workers):
+        tell("loading", 0, total, 0, 0.0)
+        facts = engine.load_codecs()
+        writer = RunWriter(folder, _fingerprint(plan, facts, asked))
+        how = {
+            "device": running.device, "workers": workers, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
+            "cache": running.cache,
+        }  # fmt: skip
+        try:
+            writer.set_meta(**asked.about)
+            _run(engine, writer, plan, facts, asked, running, how)
+        finally:
+            writer.close()
+    tell("writing the report", total, total, 0, 0.0)
+    return Run(folder)
+
+
+def _run(
+    engine: Engine,
+    writer: RunWriter,
+    plan: Plan,
+    facts: Mapping[str, dict[str, Any]],
+    asked: Evaluation,
+    running: Running,
+    how: Mapping[str, Any],
+) -> None:
+    """Runs the items that are not finished, and writes what was asked for and how it ran; `how` is for the record."""
+    source = asked.source
+    config = {
+        **asked.request,
+        "systems": [s.name for s in plan.systems],
+        "metrics": list(plan.metrics),
+        "options": dict(asked.options),
+    }
+    systems = {s.name: facts.get(s.name, {}) for s in plan.systems}
+    finished = writer.begin(systems, metric_facts(plan), source)
+    if running.retry_failed and writer.forget_failures():
+        finished = writer.begin(systems, metric_facts(plan), source)
+    total = len(source) * len(plan.systems)
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    writer.set_meta(
+        config=config, how=how, versions=versions(), machine=machine(), started=started, state="running",
+        data={"name": source.name, "samples": len(source), "fingerprint": source.fingerprint, "unmatched": list(source.unmatched)},
+    )  # fmt: skip
+    before = len(finished)
+
+    def report(done: int, failed: int, audio_s: float) -> None:
+        running.progress("running", before + done, total, failed, audio_s)
+
+    timings = engine.run(list(source), writer, finished, report)
+    timings["continued_after_items"] = before
+    if timings["items"] or not before:  # if nothing was left to do, the earlier timings stay
+        writer.set_meta(timings=timings)
+    writer.set_meta(finished=datetime.now(UTC).isoformat(timespec="seconds"), state="finished")
+
+
+def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
+    """The facts of each metric of a plan, as the record keeps them."""
+    return {
+        name: {
+            "protocol": m.protocol, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better, "range": list(m.range),
+            "aggregate": m.aggregate, "paper": m.paper, "source": m.source, "summary": (type(m).__doc__ or "").strip().split("\n")[0],
+        }
+        for name, m in plan.metrics.items()
+    }  # fmt: skip
+
+
+def _fingerprint(plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> dict[str, Any]:
+    """Everything that changes numbers. The options in `Running` do not, and are not in it."""
+    codecs = {}
+    for system in plan.systems:
+        codecs[system.name] = {k: v for k, v in facts.get(system.name, {}).items() if k not in ("where", "batch_s")}
+        if is_own_code(system.name):
+            codecs[system.name]["code"] = code_hash(system.name)
+    return {
+        "data": asked.source.fingerprint,
+        "samples": len(asked.source),
+        "systems": codecs,
+        "metrics": {
+            n: m.protocol if not is_own_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()
+        },
+        "features": {n: f.cache_id or n for n, f in plan.features.items()},
+        "options": {k: {a: str(b) for a, b in v.items()} for k, v in asked.options.items()},
+        "signals": SIGNALS,
+        "seed": asked.request["seed"],
+        "limit": asked.request["limit"],
+    }

@@ -1,0 +1,100 @@
+"""The options of a run that do not change its numbers, and the workers, cache and engine that are started by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from codec_bench.engine.cache import FeatureCache, cache_folder
+from codec_bench.engine.device import cpu_count, resolve_devices
+from codec_bench.engine.plan import Plan
+from codec_bench.engine.pool import Pool
+from codec_bench.engine.run import LOOK_AHEAD_S, Engine, Settings
+from codec_bench.errors import UserError
+
+KEEP_ALL_UP_TO = 60
+KEEP_OTHERWISE = 24
+_GPU_LOOK_AHEAD_S = 1800.0
+
+Progress = Callable[[str, int, int, int, float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a run is carried out. None of these options changes a number.
+
+    Args:
+        device: `auto`, `cpu`, `cuda:0` or several GPUs with commas.
+        workers: CPU worker processes; None for one per core.
+        batch_s: padded seconds per batch in place of every stage's own budget.
+        time_limit_s: seconds that a batch may take, loading not counted. After that its worker is ended and its items run
+            again one by one. None for 600, or 60 for every padded second of the batch if that is more.
+        cache: whether features are taken from and put into the feature cache.
+        save_audio: `all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.
+        retry_failed: whether items that failed before run again.
+        page: whether to write `report.html` at the end.
+        progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
+    """
+
+    device: str = "auto"
+    workers: int | None = None
+    batch_s: float | None = None
+    time_limit_s: float | None = None
+    cache: bool = True
+    save_audio: str | int | None = None
+    retry_failed: bool = False
+    page: bool = True
+    progress: Progress = lambda stage, done, total, failed, audio_s: None
+
+
+@contextmanager
+def working_engine(
+    plan: Plan, running: Running, folder: Path, keep: frozenset[int] = frozenset()
+) -> Iterator[tuple[Engine, int]]:
+    """Starts workers, cache and engine for one plan, and closes them at the end. Gives (engine, number of workers).
+
+    Raises:
+        UserError: the run folder cannot be written.
+    """
+    devices = tuple(resolve_devices(running.device))
+    settings = Settings(
+        batch_s=running.batch_s,
+        time_limit_s=running.time_limit_s,
+        look_ahead_s=LOOK_AHEAD_S if devices == ("cpu",) else _GPU_LOOK_AHEAD_S,
+        keep=keep,
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        log = open(folder / "workers.log", "ab")
+    except OSError as error:
+        raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
+    cache = FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)
+    with log:
+        pool = Pool(devices, running.workers or cpu_count(), log)
+        try:
+            yield Engine(plan, settings, pool, cache, str(folder / "workers.log")), len(pool.workers)
+        finally:
+            pool.close()
+            cache.close()
+
+
+def kept_numbers(save_audio: str | int | None, samples: int) -> frozenset[int]:
+    """Numbers of the samples whose audio is kept: of all, of none, or of so many, spread evenly over the data.
+
+    Raises:
+        UserError: `save_audio` is neither `all`, nor `none`, nor a number.
+    """
+    if save_audio is None:
+        save_audio = "all" if samples <= KEEP_ALL_UP_TO else KEEP_OTHERWISE
+    if save_audio == "all":
+        return frozenset(range(samples))
+    if save_audio == "none":
+        return frozenset()
+    try:
+        count = int(save_audio)
+    except ValueError:
+        raise UserError(f"save_audio is '{save_audio}'; expected all, none or a number of samples") from None
+    count = min(max(count, 0), samples)
+    return frozenset(round(k * (samples - 1) / max(1, count - 1)) for k in range(count))

@@ -1,0 +1,81 @@
+"""Where the time of a run went, as the record and the report show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codec_bench.engine.batch import Stage
+from codec_bench.engine.cache import FeatureCache
+from codec_bench.engine.plan import Plan
+
+
+@dataclass(slots=True, eq=False)
+class Spent:
+    """What the main process has done so far, and how many seconds it took.
+
+    Args:
+        items, audio_s: items that are finished, and seconds of their audio.
+        feed_s, feed_cpu_s: reading and resampling, by the clock and on the processor.
+        write_s: writing the record.
+    """
+
+    items: int = 0
+    audio_s: float = 0.0
+    feed_s: float = 0.0
+    feed_cpu_s: float = 0.0
+    write_s: float = 0.0
+
+
+def timings(
+    wall_s: float, main_cpu_s: float, workers: int, spent: Spent, plan: Plan, stages: Mapping[str, Stage], cache: FeatureCache
+) -> dict[str, Any]:  # fmt: skip
+    """The timings of a run as JSON values.
+
+    `share` is the part of all workers' time that a stage used. The rest of their time was idle.
+
+    Args:
+        wall_s: seconds from the beginning to the end of the run.
+        main_cpu_s: processor seconds of the main process.
+        workers: how many workers there were.
+        spent, plan, stages, cache: of the run.
+    """
+    capacity_s = max(wall_s * workers, 1e-9)
+    rows: list[dict[str, Any]] = [
+        {"stage": "decode and resample", "busy_s": spent.feed_s, "cpu_s": spent.feed_cpu_s, "share": None}
+    ]
+    for key, s in stages.items():
+        rows.append(
+            {
+                "stage": key, "items": s.items, "audio_s": s.audio_s, "busy_s": s.busy_s, "cpu_s": s.cpu_s,
+                "share": s.busy_s / capacity_s, "steps": s.steps,
+            }
+        )  # fmt: skip
+    rows.append({"stage": "writing the record", "items": spent.items, "busy_s": spent.write_s, "share": None})
+    return {
+        "wall_s": wall_s,
+        "items": spent.items,
+        "audio_s": spent.audio_s,
+        "workers": workers,
+        "worker_use": sum(s.busy_s for s in stages.values()) / capacity_s,
+        "main_cpu_s": main_cpu_s,
+        "feed_cpu_s": spent.feed_cpu_s,
+        "cache": {"hits": cache.hits, "misses": cache.misses},
+        "stages": rows,
+        "systems": _of_codecs(plan, stages),
+    }
+
+
+def _of_codecs(plan: Plan, stages: Mapping[str, Stage]) -> dict[str, dict[str, float]]:
+    """Seconds of encoding and decoding of every codec that ran, and how many times real time that is."""
+    systems = {}
+    for name in (s.stage.key for s in plan.systems if s.stage is not None):
+        steps, audio_s = stages[name].steps, stages[name].audio_s
+        codec_s = steps.get("encode", 0.0) + steps.get("decode", 0.0)
+        if codec_s:
+            systems[name] = {
+                "encode_s": steps["encode"], "decode_s": steps["decode"], "audio_s": audio_s,
+                "times_real_time": audio_s / codec_s,
+            }  # fmt: skip
+    return systems

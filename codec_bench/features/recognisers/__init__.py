@@ -1,0 +1,1 @@
+"""Speech recognisers, one adapter a file."""

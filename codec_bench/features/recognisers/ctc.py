@@ -1,0 +1,248 @@
+"""Transcripts by recognisers of letters: HuBERT and wav2vec 2.0 with a CTC head, through transformers, in batches.
+
+Where padding would change results, and what is done about it
+    Large models normalise each frame by itself. Attention is masked, the positional convolution reads zeros beyond an
+    item's end, and no other layer reads beyond the end. wav2vec2-base normalises its first convolution over the whole
+    signal (a group norm); here the statistics are those of each item's own frames.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
+from codec_bench.errors import UnknownName, WeightsError
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.recognisers.pocketsphinx import windows
+from codec_bench.networks.precision import computing, parse_precision, suffix
+from codec_bench.weights import find
+
+if TYPE_CHECKING:
+    import torch
+
+RATE_HZ = 16_000
+WHOLE_S = 60.0
+"""Longer signals are cut, because the time and memory of attention grow with the square of the length."""
+VARIANCE_FLOOR = 1e-7
+WEIGHTS = {
+    "hubert-large-ls960": "hubert-large-ls960-ft",
+    "wav2vec2-base-960h": "wav2vec2-base-960h",
+    "wav2vec2-large-960h-lv60-self": "wav2vec2-large-960h-lv60-self",
+}
+"""The recognisers, and the names of their weights in the catalogue."""
+UNUSED = r"masked_spec_embed$"
+"""A tensor that is used only in training. Published files may lack it."""
+LEAKS = ("add_adapter", "conv_pos_batch_norm")
+"""Parts of configurations whose results would depend on the padding."""
+
+
+class Ctc(Feature):
+    """Transcripts by a CTC recogniser: the most probable letter of each frame, without repeats and blanks.
+
+    There is no language model. A transcript depends on its signal alone: each signal is brought to zero mean and unit
+    variance by itself (if the checkpoint asks for it), and padding is masked. A signal longer than 60 s is cut where it is
+    quietest (0.1 s frames) between the 20th and the 30th second of each piece, and each piece is recognised by itself. The
+    network may give letters for silence.
+
+    Result: `{"transcript": str}`, in the checkpoint's letters (capitals and the apostrophe for the published ones).
+
+    Papers: W.-N. Hsu et al., "HuBERT", TASLP 2021; A. Baevski et al., "wav2vec 2.0", NeurIPS 2020. Reference
+    implementation: transformers 5.23 `HubertForCTC` and `Wav2Vec2ForCTC` with their processors, each signal alone:
+    logits to 1e-5 of their scale, the same transcripts.
+
+    Args:
+        model: a key of `WEIGHTS`.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
+        point: `tf32` or `bfloat16`, or None for float32.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or are those of something else.
+    """
+
+    name = "ctc"
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 120.0
+    languages = ("en",)
+
+    def __init__(self, model: str, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights)
+        self.protocol = self.protocol_id(model, point)
+        self.name = model
+        self._precision = parse_precision(model, point)
+        self._folder = find(WEIGHTS[model], weights).folder
+        self._net: Any = None
+
+    @classmethod
+    def protocol_id(cls, model: str, point: str | None = None) -> str:
+        """The id of a recogniser. No weights are needed for it.
+
+        Raises:
+            UnknownName: no such recogniser. UserError: no such precision.
+        """
+        if model not in WEIGHTS:
+            raise UnknownName("CTC recogniser", model, WEIGHTS)
+        return f"{model}/greedy/whole-to-{WHOLE_S:g}s{suffix(parse_precision(model, point))}"
+
+    def load(self) -> None:
+        """Loads the network, its letters and the settings of its input.
+
+        Raises:
+            WeightsError: they do not fit together, or belong to another kind of model.
+        """
+        if self._net is not None:
+            return
+        from codec_bench.weights.pretrained import load_pretrained
+
+        net = load_pretrained(_model_class(self._folder), str(self._folder), {})
+        self._tokenizer, self._normalises = _processor(self._folder)
+        entries = self._tokenizer.vocab_size  # without tokens that were added for training and have no output
+        if entries > net.config.vocab_size:
+            raise WeightsError(
+                f"the vocabulary in '{self._folder}' has {entries} entries and the network {net.config.vocab_size}"
+            )
+        self._convolutions = list(zip(net.config.conv_kernel, net.config.conv_stride))
+        if net.config.feat_extract_norm == "group":
+            norm = net.base_model.feature_extractor.conv_layers[0].layer_norm
+            norm.forward = lambda channels: own_group_norm(channels, norm, self._first_frames)
+        self._net = net.to(self.device).eval()
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One transcript per signal `(samples,)`, float32 at 16 kHz."""
+        self.load()
+        results: dict[int, Result | Unavailable] = {}
+        pieces: list[tuple[int, np.ndarray]] = []
+        for place, signal in enumerate(signals):
+            if self.frames(signal.size) == 0:
+                results[place] = Unavailable(
+                    f"the signal has {signal.size} samples; the recogniser needs at least {self.receptive_field}"
+                )
+            else:
+                pieces += [(place, piece) for piece in self._pieces(np.asarray(signal, np.float32))]
+        heard: dict[int, str] = {}
+        longest = max((signal.size for signal in signals), default=0)
+        budget = len(signals) * min(longest, round(WHOLE_S * RATE_HZ))
+        for indices in passes(
+            [piece.size for _, piece in pieces], self.device, most=budget, most_on_cpu=min(budget, EIGHT_SECONDS)
+        ):
+            heard.update(zip(indices, self._hear([pieces[index][1] for index in indices])))
+        words: dict[int, list[str]] = {}
+        for index, (place, _) in enumerate(pieces):
+            words.setdefault(place, []).append(heard[index])
+        for place, texts in words.items():
+            results[place] = {"transcript": " ".join(text for text in texts if text)}
+        return [results[place] for place in range(len(signals))]
+
+    def frames(self, samples: int) -> int:
+        """The number of frames of a signal; 0 below the receptive field. The network must be loaded."""
+        for kernel, stride in self._convolutions:
+            samples = (samples - kernel) // stride + 1 if samples >= kernel else 0
+        return samples
+
+    @property
+    def receptive_field(self) -> int:
+        """The number of samples from which the network computes one frame. The network must be loaded."""
+        field = 1
+        for kernel, stride in reversed(self._convolutions):
+            field = (field - 1) * stride + kernel
+        return field
+
+    def logits(self, signals: Sequence[np.ndarray]) -> tuple[torch.Tensor, list[int]]:
+        """One pass over signals of at least `receptive_field` samples each; the network must be loaded.
+
+        Returns:
+            float32 `(batch, frames, letters)` on the device, and the frames that are each signal's own.
+        """
+        import torch
+
+        lengths = [signal.size for signal in signals]
+        padded = np.zeros((len(signals), max(lengths)), np.float32)
+        for place, signal in enumerate(signals):
+            padded[place, : signal.size] = normalised(signal) if self._normalises else signal
+        kernel, stride = self._convolutions[0]
+        sizes = torch.tensor(lengths).to(self.device, non_blocking=True)
+        with computing(self.device, self._precision):
+            self._first_frames = (sizes - kernel) // stride + 1
+            mask = torch.arange(padded.shape[1], device=self.device) < sizes[:, None]
+            logits = self._net(torch.from_numpy(padded).to(self.device), attention_mask=mask.long()).logits
+        return logits.float(), [self.frames(length) for length in lengths]
+
+    def _hear(self, signals: Sequence[np.ndarray]) -> list[str]:
+        logits, frames = self.logits(signals)
+        best = logits.argmax(dim=-1).cpu().numpy()
+        return self._tokenizer.batch_decode([ids[:count] for ids, count in zip(best, frames)])
+
+    def _pieces(self, signal: np.ndarray) -> Iterator[np.ndarray]:
+        """The signal, or the pieces of a long one that have frames."""
+        if signal.size <= WHOLE_S * RATE_HZ:
+            yield signal
+            return
+        for start, end in windows(signal):
+            if self.frames(end - start):
+                yield signal[start:end]
+
+
+def normalised(signal: np.ndarray) -> np.ndarray:
+    """A signal `(samples,)` brought to zero mean and unit variance."""
+    return (signal - signal.mean()) / np.sqrt(signal.var() + VARIANCE_FLOOR)
+
+
+def own_group_norm(channels: torch.Tensor, norm: torch.nn.GroupNorm, frames: torch.Tensor) -> torch.Tensor:
+    """A group norm of one channel per group, with the statistics of each item's own frames.
+
+    Args:
+        channels: `(batch, channels, frames)`, the fresh output of a convolution: it is overwritten.
+        norm: the layer. frames: how many are each item's own, `(batch,)`.
+
+    Returns:
+        float32 of the same shape.
+    """
+    import torch
+
+    beyond = torch.arange(channels.shape[-1], device=channels.device) >= frames[:, None, None]
+    counts = frames[:, None, None]
+    # In place, because this is by far the largest tensor of the network.
+    centred = channels.float().masked_fill_(beyond, 0.0)
+    centred.sub_(centred.sum(-1, keepdim=True) / counts).masked_fill_(beyond, 0.0)
+    variance = torch.linalg.vector_norm(centred, dim=-1, keepdim=True).square() / counts
+    return centred.mul_(norm.weight[:, None] * (variance + norm.eps).rsqrt()).add_(norm.bias[:, None])
+
+
+def _model_class(folder: Path) -> Any:
+    """The class of transformers that a folder's configuration names. It ignores a tensor that only training needs."""
+    from transformers import HubertForCTC, Wav2Vec2ForCTC
+
+    try:
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        kind = config["model_type"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise WeightsError(f"the config.json in '{folder}' names no model: {type(error).__name__}: {error}") from error
+    known = {"hubert": HubertForCTC, "wav2vec2": Wav2Vec2ForCTC}
+    if kind not in known:
+        raise WeightsError(f"the weights in '{folder}' are of the kind '{kind}'; expected {' or '.join(known)}")
+    for key in LEAKS:
+        if config.get(key):
+            raise WeightsError(f"the weights in '{folder}' have '{key}', which is not supported: it cannot be masked")
+    ignored = {key: [UNUSED] for key in ("_keys_to_ignore_on_load_missing", "_keys_to_ignore_on_load_unexpected")}
+    return type(known[kind].__name__, (known[kind],), ignored)
+
+
+def _processor(folder: Path) -> tuple[Any, bool]:
+    """The letters, and whether signals are normalised."""
+    from transformers import Wav2Vec2CTCTokenizer, Wav2Vec2FeatureExtractor
+
+    try:
+        extractor = Wav2Vec2FeatureExtractor.from_pretrained(folder, local_files_only=True)
+        tokenizer = Wav2Vec2CTCTokenizer.from_pretrained(folder, local_files_only=True)
+    except Exception as error:  # a broken file raises anything from KeyError to OSError
+        reason = str(error).split("\n")[0]
+        raise WeightsError(f"the processor in '{folder}' cannot be read: {type(error).__name__}: {reason}") from error
+    if extractor.sampling_rate != RATE_HZ:
+        raise WeightsError(f"the weights in '{folder}' read {extractor.sampling_rate} Hz; expected {RATE_HZ} Hz")
+    return tokenizer, bool(extractor.do_normalize)

@@ -1,0 +1,240 @@
+"""The common part of FunASR's models: building one from a published folder without running code in it, and the front end.
+
+A published folder holds `config.yaml`, `model.pt`, `am.mvn` and a vocabulary. FunASR's own loader unpickles the weights,
+sets the number of threads, seeds torch, asks a server for updates and logs. Here the same classes of FunASR are built
+from the same configuration, and nothing else is done.
+
+The front end, and its noise
+    Kaldi's filter bank (frames of 25 ms every 10 ms, 80 bands), seven frames joined every six, a fixed shift and scale
+    per coefficient. The published configurations leave FunASR's `dither` at 1: every frame gets noise of one 16-bit step
+    from torch's global generator, so FunASR's own transcripts depend on what was recognised before. The noise is kept,
+    because without it digital silence is -15.9 in every band, and no model was trained on that. But every signal gets the
+    noise of a generator that is seeded with 0. FunASR computes the same right after `torch.manual_seed(0)`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import logging
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.errors import MissingExtra, UserError, WeightsError
+
+if TYPE_CHECKING:
+    import torch
+
+    from codec_bench.weights import Found
+
+RATE_HZ = 16_000
+WINDOW, HOP, SPECTRUM = 400, 160, 512
+FULL_SCALE = 32_768.0
+LOWEST_HZ = 20.0
+PREEMPHASIS = 0.97
+FRAMES_AT_ONCE = 8_192
+"""Frames whose spectra are computed at a time: 13 MB of samples."""
+SIMILAR = 1.4
+"""By what factor the lengths in one pass may differ on a CPU. Batches make these networks up to 1.5 times faster there."""
+_FRONT_END = {"fs": RATE_HZ, "window": "hamming", "frame_length": 25, "frame_shift": 10, "snip_edges": True}
+_STATE_ENTRIES = ("state_dict", "model_state_dict", "model")
+
+
+def require(what: str) -> None:
+    """Raises MissingExtra if FunASR is not installed. It is not imported, because that takes ten seconds."""
+    if importlib.util.find_spec("funasr") is None:
+        raise MissingExtra(what, "funasr", "asr")
+
+
+@cache
+def tables() -> Any:
+    """FunASR's registry of classes. Its import prints, and changes the root logger; both are undone."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            import funasr  # noqa: F401 - it registers its classes
+            from funasr.register import tables as registered
+    finally:
+        root.handlers[:], root.level = handlers, level
+    return registered
+
+
+class Recogniser:
+    """A model of FunASR with its front end and vocabulary, on a device.
+
+    Args:
+        found: the folder with `config.yaml`, `am.mvn`, the weights and the vocabulary's file.
+        allowed: the classes that the configuration may name, by key. Others are refused, because a class could fetch or run
+            something when it is built.
+        vocabulary: the name of the tokenizer's argument for its vocabulary, and the file.
+        device: `cpu` or `cuda:N`.
+
+    Raises:
+        WeightsError: the configuration is another kind of model's, or the weights do not fit it.
+    """
+
+    def __init__(
+        self, found: Found, allowed: Mapping[str, Sequence[str | None]], vocabulary: tuple[str, str], device: str
+    ) -> None:
+        import torch
+
+        config = _configuration(found.folder, allowed)
+        registered = tables()
+        try:
+            wave = registered.frontend_classes[config["frontend"]](
+                **{**(config.get("frontend_conf") or {}), "cmvn_file": str(found.folder / "am.mvn")}
+            )
+            argument, file = vocabulary
+            self.tokenizer = registered.tokenizer_classes[config["tokenizer"]](
+                **{**(config.get("tokenizer_conf") or {}), argument: str(found.folder / file)}
+            )
+            size = (
+                len(self.tokenizer.token_list)
+                if hasattr(self.tokenizer, "token_list")
+                else self.tokenizer.get_vocab_size()
+            )
+            # As in AutoModel, the keys of `model_conf` and of the whole file are arguments. Augmentation is for training.
+            options = {**config.get("model_conf", {}), **config, "vocab_size": size, "input_size": wave.output_size()}
+            options |= {"specaug": None, "normalize": None}
+            with torch.random.fork_rng(
+                devices=[]
+            ):  # its random weights, which are replaced, must not cost anybody's seed
+                net = registered.model_classes[config["model"]](**options)
+        except Exception as error:  # a broken configuration raises whatever FunASR's classes meet
+            reason = str(error).split("\n")[0]
+            raise WeightsError(
+                f"the configuration in '{found.folder}' builds no model of FunASR: {type(error).__name__}: {reason}"
+            ) from error
+        _load(net, found.path)
+        self.net = net.to(device).eval()
+        self.kind = config["model"]
+        self.front = FrontEnd(wave, found.folder, device)
+
+
+def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:
+    from codec_bench.config import load_yaml
+
+    file = folder / "config.yaml"
+    try:
+        config = load_yaml(file)
+    except UserError as error:
+        raise WeightsError(error.message) from error
+    if not isinstance(config, dict):
+        raise WeightsError(f"'{file}' is not a configuration of FunASR's")
+    for key, names in allowed.items():
+        if config.get(key) not in names:
+            raise WeightsError(f"'{file}' has the {key} '{config.get(key)}'; expected {' or '.join(map(str, names))}")
+    return config
+
+
+def _load(net: Any, path: Path) -> None:
+    """Loads a model's tensors. None may be missing; further tensors are ignored, as in FunASR."""
+    from codec_bench.weights import load_into, load_state
+
+    state = load_state(path)
+    for key in _STATE_ENTRIES if not state else ():  # a training checkpoint holds them one level down
+        with contextlib.suppress(WeightsError):
+            state = load_state(path, key=key)
+            break
+    state = {name.removeprefix("module."): tensor for name, tensor in state.items()}
+    load_into(net, state, path=path, unused=[name for name in state if name not in net.state_dict()])
+
+
+class FrontEnd:
+    """Features of FunASR's `WavFrontend`, for a batch, on a device. They equal those of `WavFrontend` for single signals.
+
+    Args:
+        wave: the `WavFrontend`, whose settings and normalisation are used.
+        folder: where it comes from, for messages.
+        device: `cpu` or `cuda:N`.
+
+    Raises:
+        WeightsError: it has settings other than those of the published models.
+    """
+
+    def __init__(self, wave: Any, folder: Path, device: str) -> None:
+        import torch
+
+        differs = {key: getattr(wave, key) for key, value in _FRONT_END.items() if getattr(wave, key) != value}
+        if differs or wave.cmvn is None or not wave.upsacle_samples:
+            raise WeightsError(f"the front end in '{folder}' is not FunASR's for speech at 16 kHz: {differs}")
+        if wave.cmvn.shape != (2, wave.output_size()):
+            raise WeightsError(f"'{folder / 'am.mvn'}' normalises another number of coefficients")
+        self._wave, self._device = wave, device
+        self._shift, self._scale = wave.cmvn.to(device)
+        self._bands = mel_bands(wave.n_mels).to(device)
+        self._window = torch.hamming_window(WINDOW, periodic=False, alpha=0.54, beta=0.46).to(device)
+        self._noise = torch.zeros((0, WINDOW))
+
+    def __call__(self, signals: Sequence[np.ndarray]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Features of signals float32 `(samples,)`, each of a frame at least.
+
+        Returns:
+            Float32 `(signals, frames, coefficients)`, zero behind each, and the frames of each, int64 on the CPU.
+        """
+        import torch
+
+        features = [self._features(torch.from_numpy(np.ascontiguousarray(x, np.float32))) for x in signals]
+        lengths = torch.tensor([len(x) for x in features])
+        return torch.nn.utils.rnn.pad_sequence(features, batch_first=True), lengths
+
+    def _features(self, signal: torch.Tensor) -> torch.Tensor:
+        import torch
+
+        frames = (signal.to(self._device) * FULL_SCALE).unfold(0, WINDOW, HOP)
+        noise = self._noise_for(len(frames))
+        parts = zip(frames.split(FRAMES_AT_ONCE), noise.split(FRAMES_AT_ONCE))
+        bands = torch.cat([self._filter_bank(part, added) for part, added in parts])
+        # Every six frames, seven frames around the middle one are joined. At the ends, the first and last are repeated.
+        joined, step, count = self._wave.lfr_m, self._wave.lfr_n, len(bands)
+        middle = torch.arange(0, count, step, device=bands.device)[:, None]
+        around = torch.arange(joined, device=bands.device) - (joined - 1) // 2
+        rows = bands[(middle + around).clamp(0, count - 1)].flatten(1)
+        return (rows + self._shift) * self._scale
+
+    def _filter_bank(self, frames: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """Kaldi's logarithmic filter bank of frames `(frames, 400)`, in the order of torchaudio's operations."""
+        import torch
+
+        frames = frames + noise * self._wave.dither
+        frames = frames - frames.mean(dim=1, keepdim=True)
+        before = torch.cat([frames[:, :1], frames[:, :-1]], dim=1)
+        frames = (frames - PREEMPHASIS * before) * self._window
+        power = torch.fft.rfft(frames, n=SPECTRUM).abs().pow(2.0)
+        return (power @ self._bands).clamp(min=torch.finfo(torch.float32).eps).log()
+
+    def _noise_for(self, count: int) -> torch.Tensor:
+        """The noise of the first frames `(count, 400)`. torch fills tensors in order, so it is the same for longer signals."""
+        if len(self._noise) < count:
+            import torch
+
+            rows = max(count, min(2 * len(self._noise), FRAMES_AT_ONCE))
+            self._noise = torch.randn((rows, WINDOW), generator=torch.Generator().manual_seed(0)).to(self._device)
+        return self._noise[:count]
+
+
+def mel_bands(count: int) -> torch.Tensor:
+    """Kaldi's triangular bands from 20 Hz to 8 kHz, float32 `(257, count)`. The last bin is in no band."""
+    import torch
+    from torchaudio.compliance.kaldi import get_mel_banks
+
+    bands, _ = get_mel_banks(count, SPECTRUM, float(RATE_HZ), LOWEST_HZ, 0.0, 100.0, -500.0, 1.0)
+    return torch.nn.functional.pad(bands, (0, 1)).T.contiguous()
+
+
+def num_frames(num_samples: int) -> int:
+    """Frames of the filter bank that a signal has."""
+    return 0 if num_samples < WINDOW else 1 + (num_samples - WINDOW) // HOP
+
+
+def why_not(signal: np.ndarray) -> str | None:
+    """Why a signal cannot be recognised, or None."""
+    if signal.size < WINDOW:
+        return f"the signal is shorter than a frame of {WINDOW / RATE_HZ * 1000:g} ms"
+    return None if np.isfinite(signal).all() else "the signal is not finite"

@@ -1,0 +1,271 @@
+"""Transcripts of Mandarin by Paraformer, through FunASR's networks. Batches give the same results as FunASR file by file.
+
+Where padding changes the results of FunASR itself, and what is done about it
+    The encoder masks its attention and its memory, so an item's own frames do not depend on the padding. The frames after
+    them are not zero. The convolution before the predictor reads one of these at an item's last frame, and one of them
+    may end the last token. Here they are set to zero. FunASR also fails on a batch whose last item has no token; here,
+    items without a token are removed from the batch before the decoder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.audio.passes import passes
+from codec_bench.errors import UserError
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.recognisers import funasr
+from codec_bench.networks.precision import computing, parse_precision, suffix
+
+if TYPE_CHECKING:
+    import torch
+
+MODELS = ("paraformer-zh", "seaco-paraformer-zh")
+CHUNK = "28s"
+CHUNK_SAMPLES = 28 * funasr.RATE_HZ
+ALLOWED: dict[str, tuple[str | None, ...]] = {
+    "model": ("Paraformer", "BiCifParaformer", "SeacoParaformer"),
+    "encoder": ("SANMEncoder",),
+    "decoder": ("ParaformerSANMDecoder",),
+    "predictor": ("CifPredictorV2", "CifPredictorV3"),
+    "seaco_decoder": (None, "ParaformerSANMDecoder"),
+    "frontend": ("WavFrontend",),
+    "tokenizer": ("CharTokenizer",),
+}
+
+
+class Paraformer(Feature):
+    """Transcripts by Paraformer: Mandarin, and the English words in it, without punctuation.
+
+    There are two published models. FunASR calls both of them `paraformer-zh`, one on each hub:
+
+    * `paraformer-zh`: Paraformer-large, `funasr/paraformer-zh` on the Hugging Face hub,
+      `iic/speech_paraformer-large_asr_nat-zh-cn-16k-common-vocab8404-pytorch` on ModelScope.
+    * `seaco-paraformer-zh`: SeACo-Paraformer-large,
+      `iic/speech_seaco_paraformer_large_asr_nat-zh-cn-16k-common-vocab8404-pytorch` on ModelScope, where FunASR's
+      `paraformer-zh` means this one since January 2024: the recogniser of seed-tts-eval and of UltraEval-Audio. Without
+      hotwords its second decoder does not take part.
+
+    The text is FunASR's: that of `paraformer-zh` has no spaces between Chinese characters, that of
+    `seaco-paraformer-zh` has one after every character and word (as every text for which FunASR also gives times). Error
+    rates by character ignore these spaces.
+
+    The whole signal is recognised in one pass, without voice activity detection and punctuation. Memory grows with the
+    square of its length (about 5 GB for ten minutes). `@28s` cuts the signal every 28 s and joins the texts without spaces
+    between them, as UltraEval-Audio does for long speech. A rest of less than 25 ms is ignored.
+
+    Result: `{"transcript": str, "tokens": int64 (tokens,)}`; the tokens are entries of the model's `tokens.json`.
+
+    Paper: Z. Gao, S. Zhang, I. McLoughlin, Z. Yan, "Paraformer", Interspeech 2022. Reference implementation: FunASR 1.4
+    `AutoModel.generate`, one file at a time, right after `torch.manual_seed(0)`: the same tokens and text
+    (log-probabilities to 1e-5 of their largest; a tie closer than that may fall either way).
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the published layout, or a `.pt` file in one; None for the published weights.
+        model: `paraformer-zh` or `seaco-paraformer-zh`.
+        point: `28s`, `tf32`, `bfloat16`, or None.
+
+    Raises:
+        UserError: there is no such model or point. MissingExtra: FunASR is not installed. WeightsError: the weights are
+            not on this machine, or belong to another model (raised by `load`).
+    """
+
+    name = "paraformer-zh"
+    rate_hz = funasr.RATE_HZ
+    where = "device"
+    batch_s = 240.0
+    languages = ("zh",)
+
+    def __init__(
+        self,
+        device: str = "cpu",
+        weights: str | None = None,
+        model: str = "paraformer-zh",
+        point: str | None = None,
+    ) -> None:
+        from codec_bench.weights import find
+
+        super().__init__(device, weights)
+        self.name, self.point = model, point
+        self.protocol = self.protocol_id(model, point)
+        funasr.require(f"the recogniser '{model}'")
+        self._precision = parse_precision(model, None if point == CHUNK else point)
+        self._found = find(model, weights)
+        self._recogniser: funasr.Recogniser | None = None
+
+    @classmethod
+    def protocol_id(cls, model: str = "paraformer-zh", point: str | None = None) -> str:
+        """The id of a model at a point. Neither the weights nor FunASR are needed for it.
+
+        Raises:
+            UserError: no such model or point.
+        """
+        if model not in MODELS:
+            raise UserError(f"there is no Paraformer '{model}'", hint=f"use {' or '.join(MODELS)}")
+        if point == CHUNK:
+            return f"{model}/funasr-1/{CHUNK}"
+        try:
+            return f"{model}/funasr-1{suffix(parse_precision(model, point))}"
+        except UserError as error:
+            raise UserError(error.message, hint=f"use {model}, {model}@{CHUNK}, @tf32 or @bfloat16") from None
+
+    def load(self) -> None:
+        """Builds the network and loads its weights.
+
+        Raises:
+            WeightsError: the folder holds another kind of model, or weights that do not fit.
+        """
+        self._loaded()
+
+    def _loaded(self) -> funasr.Recogniser:
+        if self._recogniser is None:
+            self._recogniser = funasr.Recogniser(self._found, ALLOWED, ("token_list", "tokens.json"), self.device)
+        return self._recogniser
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One transcript per signal `(samples,)`, float32 at 16 kHz."""
+        self.load()
+        reasons = [funasr.why_not(signal) for signal in signals]
+        pieces, owners = [], []
+        for place, (signal, reason) in enumerate(zip(signals, reasons)):
+            step = CHUNK_SAMPLES if self.point == CHUNK else max(1, signal.size)
+            for start in range(0, signal.size if reason is None else 0, step):
+                piece = signal[start : start + step]
+                if piece.size >= funasr.WINDOW:
+                    pieces.append(piece)
+                    owners.append(place)
+        heard: list[list[int]] = [[] for _ in pieces]
+        most = round(self.batch_s * self.rate_hz)
+        for group in passes(
+            [piece.size for piece in pieces], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
+        ):
+            for place, tokens in zip(group, self._recognise([pieces[place] for place in group])):
+                heard[place] = tokens
+        results: list[Result | Unavailable] = []
+        for place, reason in enumerate(reasons):
+            if reason is not None:
+                results.append(Unavailable(reason))
+                continue
+            parts = [tokens for tokens, owner in zip(heard, owners) if owner == place]
+            text = "".join(self._text(tokens) for tokens in parts)
+            results.append({"transcript": text, "tokens": np.asarray([*chain(*parts)], np.int64)})
+        return results
+
+    def _recognise(self, signals: Sequence[np.ndarray]) -> list[list[int]]:
+        """The tokens of each signal."""
+        net = self._loaded().net
+        tokens: list[list[int]] = [[] for _ in signals]
+        places, logits, counts = self._logits(signals)
+        special = {net.sos, net.eos, net.blank_id}
+        best = logits.argmax(dim=-1).tolist() if places else []
+        for place, row, count in zip(places, best, counts):
+            tokens[place] = [token for token in row[:count] if token not in special]
+        return tokens
+
+    def _logits(self, signals: Sequence[np.ndarray]) -> tuple[list[int], Any, list[int]]:
+        """Which signals have tokens, their log-probabilities `(items, tokens, vocabulary)`, and how many tokens."""
+        import torch
+
+        net, front = self._loaded().net, self._loaded().front
+        with computing(self.device, self._precision):
+            with torch.autocast(torch.device(self.device).type, enabled=False):
+                features, lengths = front(signals)
+            encoded, _ = net.encode(features, lengths.to(self.device))
+            real = (torch.arange(encoded.shape[1]) < lengths[:, None]).to(self.device)
+            encoded = encoded.float() * real[:, :, None]
+            with torch.autocast(torch.device(self.device).type, enabled=False):
+                embedded, counts = integrate_and_fire(net.predictor, encoded, lengths)
+            places = [place for place, count in enumerate(counts) if count]
+            counts = [counts[place] for place in places]
+            if not places:
+                return [], None, []
+            lengths, embedded, encoded = lengths[places], embedded[places], encoded[places]
+            decoded, *_ = net.decoder(
+                encoded[:, : int(lengths.max())],
+                lengths.to(self.device),
+                embedded,
+                torch.tensor(counts, device=self.device),
+            )
+            return places, torch.log_softmax(decoded.float(), dim=-1), counts
+
+    def _text(self, tokens: Sequence[int]) -> str:
+        from funasr.utils.postprocess_utils import sentence_postprocess
+
+        recogniser = self._loaded()
+        text, words = sentence_postprocess(recogniser.tokenizer.ids2tokens(tokens))
+        # FunASR joins the words with spaces where it also gives their times. It does where the predictor has a second half.
+        timed = recogniser.kind != "Paraformer" and hasattr(recogniser.net.predictor, "get_upsample_timestamp")
+        return " ".join(words).strip() if timed else text
+
+
+def integrate_and_fire(predictor: Any, encoded: torch.Tensor, lengths: torch.Tensor) -> tuple[torch.Tensor, list[int]]:
+    """Acoustic embeddings of tokens: frames are summed with their weights, and a token ends when the weights sum to 1.
+
+    A frame that ends a token is shared between that token and the next. These frames are found on the CPU, with the
+    arithmetic of FunASR's predictor for one item. One matrix product then gives all embeddings.
+
+    Args:
+        predictor: FunASR's `CifPredictorV2` or `CifPredictorV3`.
+        encoded: float32 `(items, frames, size)`, zero behind each item's frames.
+        lengths: the frames of each item, on the CPU.
+
+    Returns:
+        Float32 `(items, tokens, size)`, zero behind each item's tokens, and the tokens of each item.
+    """
+    import torch
+
+    context = torch.relu(predictor.cif_conv1d(predictor.pad(encoded.transpose(1, 2)))).transpose(1, 2)
+    weights = torch.sigmoid(predictor.cif_output(context))[..., 0]
+    weights = torch.relu(weights * predictor.smooth_factor - predictor.noise_threshold).cpu()
+    items, frames = weights.shape
+    # A frame of silence after each item lets its last token end.
+    tailed = torch.zeros((items, frames + 1))
+    counts = []
+    for item, length in enumerate(lengths.tolist()):
+        tailed[item, :length] = weights[item, :length]
+        tailed[item, length] = predictor.tail_threshold
+        counts.append(int(torch.floor(tailed[item : item + 1, : length + 1].sum(dim=-1))))
+    ends, over = _ends_running(tailed.numpy(), predictor.threshold) if _runs(predictor) else _ends_summed(tailed)
+    token = np.cumsum(ends, axis=1) - ends  # the token that a frame belongs to
+    share = np.zeros((items, max([1, *counts]), frames), np.float32)
+    item_at, frame_at = np.indices((items, frames))
+    for row, part in (
+        (token, np.where(ends, tailed.numpy() - over, tailed.numpy())),
+        (token + 1, np.where(ends, over, 0)),
+    ):
+        inside = row[:, :frames] < np.asarray(counts)[:, None]
+        share[item_at[inside], row[:, :frames][inside], frame_at[inside]] += part[:, :frames][inside]
+    return torch.from_numpy(share).to(encoded.device) @ encoded, counts
+
+
+def _runs(predictor: Any) -> bool:
+    """Whether the predictor sums the weights frame by frame (`CifPredictorV3`), and not all at once."""
+    return hasattr(predictor, "get_upsample_timestamp")
+
+
+def _ends_running(weights: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """The frames that end a token, and the rest of their weight for the next token: by a running sum in single precision."""
+    ends, over = np.zeros(weights.shape, bool), np.zeros_like(weights)
+    total = np.zeros(len(weights), np.float32)
+    for frame, weight in enumerate(weights.T):
+        missing = np.float32(1) - total
+        total = total + weight
+        ends[:, frame] = total >= np.float32(threshold)
+        total = np.where(ends[:, frame], total - np.float32(1), total)
+        over[:, frame] = np.where(ends[:, frame], weight - missing, 0)
+    return ends, over
+
+
+def _ends_summed(weights: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """The same by cumulative sums in double precision: a token ends where the sum passes an integer."""
+    import torch
+
+    sums = torch.cumsum(weights, dim=1, dtype=torch.float64).float()
+    whole = torch.floor(sums)
+    ends = torch.diff(whole, dim=1, prepend=torch.zeros((len(whole), 1))) > 0
+    return ends.numpy(), (sums - whole).numpy()

@@ -1,0 +1,162 @@
+"""Transcripts in five languages by SenseVoice-Small, through FunASR's network, in masked batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.passes import passes
+from codec_bench.errors import UserError
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.recognisers import funasr
+from codec_bench.networks.precision import computing, parse_precision, suffix
+
+NAME = "sensevoice-small"
+VOCABULARY = "chn_jpn_yue_eng_ko_spectok.bpe.model"
+ALLOWED = {
+    "model": ("SenseVoiceSmall",),
+    "encoder": ("SenseVoiceEncoderSmall",),
+    "frontend": ("WavFrontend",),
+    "tokenizer": ("SentencepiecesTokenizer",),
+}
+EVENT_AND_EMOTION = (1, 2)
+"""The rows of the model's prompt table that ask for the sound event and the emotion."""
+NO_NUMERALS = "woitn"
+LANGUAGES = ("zh", "en", "yue", "ja", "ko", "nospeech")
+EMOTIONS = ("HAPPY", "SAD", "ANGRY", "NEUTRAL", "FEARFUL", "DISGUSTED", "SURPRISED", "EMO_UNKNOWN")
+EVENTS = (
+    *("BGM", "Speech", "Applause", "Laughter", "Cry", "Sneeze", "Breath", "Cough", "Sing", "Speech_Noise"),
+    *("Event_UNK", "GBG"),
+)
+_TAG = re.compile(r"<\|([^|]*)\|>")
+
+
+class SenseVoice(Feature):
+    """Transcripts by SenseVoice-Small, without punctuation and with numbers as words, and its tags for the speech.
+
+    Four prompts precede the signal: its language (`auto` if none is given or the model does not know it), the sound event,
+    the emotion, and that numbers stay words (`woitn`, FunASR's default). The model answers with tags at the start of the
+    text, such as `<|zh|><|NEUTRAL|><|Speech|><|woitn|>`. They are removed from the text; the rest is FunASR's text. The
+    whole signal is recognised in one pass. FunASR itself masks all layers, so a padded batch gives the same results.
+
+    Result: `{"transcript": str, "tokens": int64 (tokens,), "language": str, "emotion": str, "event": str}`. The tokens are
+    entries of the vocabulary, including tags. A tag that the model did not give is "".
+
+    Paper: K. An et al., "FunAudioLLM", 2024. Reference implementation: FunASR 1.4 `AutoModel.generate`, one file at a
+    time, right after `torch.manual_seed(0)`: the same tokens and text
+    (log-probabilities to 1e-5 of their largest).
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the published layout, or a `.pt` file in one; None for the published weights.
+        point: `tf32`, `bfloat16`, or None.
+
+    Raises:
+        UserError: there is no such point. MissingExtra: FunASR is not installed. WeightsError: the weights are not on this
+            machine, or belong to another model (raised by `load`).
+    """
+
+    name = NAME
+    rate_hz = funasr.RATE_HZ
+    where = "device"
+    batch_s = 240.0
+    languages = ("zh", "en", "yue", "ja", "ko")
+    reads_language = True
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        from codec_bench.weights import find
+
+        super().__init__(device, weights)
+        self.protocol = self.protocol_id(point=point)
+        funasr.require(f"the recogniser '{NAME}'")
+        self._precision = parse_precision(NAME, point)
+        self._found = find(NAME, weights)
+        self._recogniser: funasr.Recogniser | None = None
+
+    @classmethod
+    def protocol_id(cls, model: str = NAME, point: str | None = None) -> str:
+        """The id at a point. Neither the weights nor FunASR are needed for it.
+
+        Raises:
+            UserError: no such model or point.
+        """
+        if model != NAME:
+            raise UserError(f"there is no SenseVoice '{model}'", hint=f"use {NAME}")
+        return f"{NAME}/funasr-1{suffix(parse_precision(NAME, point))}"
+
+    def load(self) -> None:
+        """Builds the network and loads its weights.
+
+        Raises:
+            WeightsError: the folder holds another kind of model, or weights that do not fit.
+        """
+        self._loaded()
+
+    def _loaded(self) -> funasr.Recogniser:
+        if self._recogniser is None:
+            self._recogniser = funasr.Recogniser(self._found, ALLOWED, ("bpemodel", VOCABULARY), self.device)
+        return self._recogniser
+
+    def compute(
+        self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
+    ) -> list[Result | Unavailable]:
+        """One transcript per signal `(samples,)`, float32 at 16 kHz.
+
+        Args:
+            languages: what is spoken in each, as a base code, or None.
+        """
+        self.load()
+        languages = [None] * len(signals) if languages is None else languages
+        results: list[Any] = [
+            None if reason is None else Unavailable(reason) for reason in map(funasr.why_not, signals)
+        ]
+        places = [place for place, result in enumerate(results) if result is None]
+        most = round(self.batch_s * self.rate_hz)
+        for group in passes(
+            [signals[place].size for place in places], self.device, most=most, most_on_cpu=most, slack=funasr.SIMILAR
+        ):
+            some = [places[n] for n in group]
+            heard = self._recognise([signals[place] for place in some], [languages[place] for place in some])
+            for place, tokens in zip(some, heard):
+                results[place] = self._result(tokens)
+        return results
+
+    def _recognise(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[list[int]]:
+        """The tokens of each signal: the most probable token of every frame, without repetitions and blanks."""
+        import torch
+
+        logits, lengths = self._logits(signals, languages)
+        tokens = []
+        for best, length in zip(logits.argmax(dim=-1).cpu(), lengths.tolist()):
+            found = torch.unique_consecutive(best[:length])
+            tokens.append(found[found != self._loaded().net.blank_id].tolist())
+        return tokens
+
+    def _logits(self, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> tuple[Any, Any]:
+        """Log-probabilities `(signals, frames, vocabulary)`, and the frames of each signal, prompts included."""
+        import torch
+
+        net, front = self._loaded().net, self._loaded().front
+        rows = [
+            [net.lid_dict.get(language or "auto", 0), *EVENT_AND_EMOTION, net.textnorm_dict[NO_NUMERALS]]
+            for language in languages
+        ]
+        with computing(self.device, self._precision):
+            with torch.autocast(torch.device(self.device).type, enabled=False):
+                features, lengths = front(signals)
+                prompts = net.embed(torch.tensor(rows, device=self.device))
+            lengths = lengths + prompts.shape[1]
+            encoded, _ = net.encoder(torch.cat([prompts, features], dim=1), lengths.to(self.device))
+            return net.ctc.log_softmax(encoded).float(), lengths
+
+    def _result(self, tokens: Sequence[int]) -> Result:
+        text = self._loaded().tokenizer.decode(list(tokens))
+        tags = _TAG.findall(text)
+        said = {
+            what: next((tag for tag in tags if tag in known), "")
+            for what, known in (("language", LANGUAGES), ("emotion", EMOTIONS), ("event", EVENTS))
+        }
+        return {"transcript": _TAG.sub("", text).strip(), "tokens": np.asarray(tokens, np.int64), **said}

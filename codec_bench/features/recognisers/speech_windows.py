@@ -1,0 +1,120 @@
+"""Named protocols that cut a recording of any length for a recogniser that takes 30 s at a time.
+
+Conventions
+    Signals are mono float32 `(samples,)` at 16 kHz. The recogniser's front end takes each part as one recording, and
+    normalises it by its own maximum. Parts are slices of the signal or of its speech, in order.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+
+from codec_bench.errors import UserError
+
+Windows = Literal["30s", "28s", "vad"]
+WINDOWS: tuple[Windows, ...] = get_args(Windows)
+RATE_HZ = 16_000
+LONGEST_S = 30
+CHUNK_S = 28
+VAD: dict[str, float] = {
+    "threshold": 0.5,
+    "neg_threshold": 0.35,
+    "min_speech_duration_ms": 0,
+    "max_speech_duration_s": LONGEST_S,
+    "min_silence_duration_ms": 160,
+    "speech_pad_ms": 400,
+}
+"""The options with which faster-whisper's batched transcription calls its voice-activity network."""
+VAD_ASSET = "silero_vad_v6.onnx"
+UNSPACED = ("zh", "yue", "ja", "th", "lo", "my")
+"""Languages that are written without spaces between words."""
+
+
+def window_id(windows: Windows) -> str:
+    """The part of a protocol id that names the windows. It names the network for voice activity too."""
+    return "vad-silero-v6" if windows == "vad" else windows
+
+
+def check_windows(windows: Windows) -> None:
+    """Checks that the windows can be computed on this machine.
+
+    Raises:
+        UserError: the installed faster-whisper carries another network for voice activity.
+    """
+    if windows != "vad":
+        return
+    spec = importlib.util.find_spec("faster_whisper")
+    if spec is None or spec.origin is None or not (Path(spec.origin).parent / "assets" / VAD_ASSET).is_file():
+        raise UserError(
+            f"the windows 'vad' need the network {VAD_ASSET}, which the installed faster-whisper does not contain",
+            hint="pip install 'faster-whisper>=1.2,<1.3'",
+        )
+
+
+def parts(signal: np.ndarray, windows: Windows) -> list[np.ndarray]:
+    """The parts of a signal, in order.
+
+    `30s`: the whole signal. The recogniser takes its log-mel spectrogram in steps of exactly 30 s.
+    `28s`: every 28 s of the signal, without overlap. The last part may be shorter.
+    `vad`: the speech that the Silero network of faster-whisper 1.2 finds (512 samples at a time; speech from a probability
+    of 0.5 on, silence under 0.35; silences of at least 160 ms removed; 0.4 s added on either side; stretches of at most
+    30 s). Neighbouring stretches are joined up to 30 s, without the silence between them. The silences of short signals
+    are removed too. A signal without speech has no parts.
+
+    Args:
+        signal: float32 `(samples,)`.
+    """
+    if windows == "30s":
+        return [signal] if signal.size else []
+    if windows == "28s":
+        step = CHUNK_S * RATE_HZ
+        return [signal[start : start + step] for start in range(0, signal.size, step)]
+    return [
+        np.concatenate([signal[start:end] for start, end in group])
+        for group in grouped(speech(signal), LONGEST_S * RATE_HZ)
+    ]
+
+
+def speech(signal: np.ndarray) -> list[tuple[int, int]]:
+    """The stretches of speech: (start, end) in samples, in order, each at most 30 s.
+
+    Reference implementation: this is faster-whisper's `get_speech_timestamps` with the options `VAD`.
+    """
+    if not signal.size:
+        return []
+    from faster_whisper.vad import VadOptions, get_speech_timestamps
+
+    found = get_speech_timestamps(np.ascontiguousarray(signal, np.float32), VadOptions(**VAD))
+    return [(int(part["start"]), int(part["end"])) for part in found]
+
+
+def grouped(spans: Sequence[tuple[int, int]], longest: int) -> list[list[tuple[int, int]]]:
+    """Groups neighbouring spans, so that the sum of their lengths is at most `longest` samples."""
+    groups: list[list[tuple[int, int]]] = []
+    length = 0
+    for start, end in spans:
+        if not groups or length + end - start > longest:
+            groups.append([])
+            length = 0
+        groups[-1].append((start, end))
+        length += end - start
+    return groups
+
+
+def joined(texts: Sequence[str], windows: Windows, language: str) -> str:
+    """One transcript from the texts of the windows, in order.
+
+    `28s`: each text without white space around it, and one space between texts. In languages that are written without
+    spaces there is none.
+    `30s` and `vad`: the unchanged texts one after the other, because Whisper begins each word with its space. White space
+    around the whole is removed.
+    """
+    if windows != "28s":
+        return "".join(texts).strip()
+    stripped = [text.strip() for text in texts]
+    return ("" if language in UNSPACED else " ").join(text for text in stripped if text)

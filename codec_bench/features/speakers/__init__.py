@@ -1,0 +1,1 @@
+"""Speaker encoders, one adapter a file."""

@@ -1,0 +1,191 @@
+"""GE2E speaker embeddings: a direction in 256 dimensions for each voice, from the small encoder in Resemblyzer."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.errors import MissingExtra, WeightsError
+from codec_bench.features.base import Feature, Result, Unavailable
+
+if TYPE_CHECKING:
+    import torch
+
+RATE_HZ = 16_000
+WINDOW, HOP, MELS = 400, 160, 40
+PARTIAL_FRAMES = 160
+PARTIAL_STEP = 77  # frames between partials: 1.3 of them per second
+MIN_COVERAGE = 0.75
+LOUDNESS_DBFS = -30.0
+FULL_SCALE = 32_767
+HIDDEN, LAYERS = 256, 3
+FRAMES_AT_ONCE = 8_192
+PARTIALS_AT_ONCE = 64
+"""How many frames and partials are computed at a time. It bounds the memory of the spectra (30 MB) and of the recurrent
+layers (40 MB) for signals of any length."""
+
+
+class Ge2e(Feature):
+    """The speaker embedding of Resemblyzer: the direction of the mean of the embeddings of overlapping 1.6 s partials.
+
+    Protocol `ge2e/resemblyzer-0.1/no-vad`: Resemblyzer's `preprocess_wav` without its last step, then its
+    `embed_utterance`. That is, a signal below -30 dBFS is raised to that level, and a louder signal is not changed. Long
+    silences are kept. Resemblyzer would remove them by webrtcvad, whose decisions differ between a recording and its
+    reconstruction; the two embeddings would then belong to different stretches of speech.
+
+    All partials have one length, so the partials of a whole batch go through the network together without padding.
+
+    Result: `{"embedding": float32 (256,)}`, of norm 1 and without negative entries.
+
+    Paper: L. Wan, Q. Wang, A. Papir, I. Lopez Moreno, "Generalized end-to-end loss for speaker verification", ICASSP
+    2018. Reference implementation: Resemblyzer 0.1.4 `VoiceEncoder.embed_utterance` with librosa 0.11, to 1e-5.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a checkpoint in Resemblyzer's format, or None for the one in the installed package.
+
+    Raises:
+        MissingExtra: Resemblyzer is not installed, and no weights were given. WeightsError: no such file.
+    """
+
+    name = "ge2e"
+    protocol = "ge2e/resemblyzer-0.1/no-vad"
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 120.0
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        super().__init__(device, weights)
+        self._path = _checkpoint(weights)
+        self._net: Any = None
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One embedding per signal `(samples,)`, float32 at 16 kHz."""
+        results: list[Result | Unavailable] = [Unavailable("the signal is silent") for _ in signals]
+        places: list[int] = []
+        mels: list[torch.Tensor] = []
+        for place, signal in enumerate(signals):
+            if not signal.size or not signal.any():
+                continue
+            mel, starts = mel_spectrogram(raised(signal), self.device), partial_starts(signal.size)
+            places += [place] * len(starts)
+            mels += [mel[start : start + PARTIAL_FRAMES] for start in starts]
+        embedded = self._embed(mels)
+        owner = np.asarray(places)
+        for place in dict.fromkeys(places):
+            mean = embedded[owner == place].mean(axis=0)
+            norm = float(np.linalg.norm(mean))
+            if not math.isfinite(norm) or norm == 0.0:
+                results[place] = Unavailable("the encoder hears no voice in it: its embedding is zero")
+            else:
+                results[place] = {"embedding": mean / np.float32(norm)}
+        return results
+
+    def _embed(self, mels: list[torch.Tensor]) -> np.ndarray:
+        """Partials, each float32 `(160, 40)`, to embeddings `(partials, 256)` of norm 1 (NaN where all entries are 0)."""
+        import torch
+
+        net = self._loaded()
+        parts = []
+        with torch.inference_mode():
+            for first in range(0, len(mels), PARTIALS_AT_ONCE):
+                batch = torch.stack(mels[first : first + PARTIALS_AT_ONCE])
+                _, (hidden, _) = net["lstm"](batch)
+                raw = torch.relu(net["linear"](hidden[-1]))
+                parts.append((raw / torch.linalg.vector_norm(raw, dim=1, keepdim=True)).cpu().numpy())
+        return np.concatenate(parts) if parts else np.zeros((0, HIDDEN), np.float32)
+
+    def _loaded(self) -> Any:
+        if self._net is None:
+            import torch
+
+            net = torch.nn.ModuleDict(
+                {
+                    "lstm": torch.nn.LSTM(MELS, HIDDEN, LAYERS, batch_first=True),
+                    "linear": torch.nn.Linear(HIDDEN, HIDDEN),
+                }
+            )
+            try:
+                state = torch.load(self._path, map_location="cpu", weights_only=True)["model_state"]
+                wanted = {key: state[key] for key in net.state_dict()}
+                net.load_state_dict(wanted)
+            except Exception as error:  # a broken file raises anything from KeyError to UnpicklingError
+                raise WeightsError(
+                    f"the weights in '{self._path}' are not those of a GE2E encoder: {type(error).__name__}: {error}"
+                ) from error
+            self._net = net.to(self.device).eval()
+        return self._net
+
+
+def _checkpoint(weights: str | None) -> Path:
+    if weights is not None:
+        path = Path(weights).expanduser()
+        path = path / "pretrained.pt" if path.is_dir() else path
+        if not path.is_file():
+            raise WeightsError(f"there is no checkpoint '{path}'", hint="give a file in Resemblyzer's format")
+        return path
+    spec = importlib.util.find_spec("resemblyzer")
+    if spec is None or spec.origin is None:
+        raise MissingExtra("the speaker embedding 'ge2e'", "Resemblyzer", "embedded")
+    return Path(spec.origin).parent / "pretrained.pt"
+
+
+def raised(signal: np.ndarray) -> np.ndarray:
+    """A signal `(samples,)`, not silent, raised to -30 dBFS. A louder signal is returned unchanged."""
+    level_db = 20 * math.log10(float(np.sqrt(np.mean((signal * FULL_SCALE).astype(np.float64) ** 2))) / FULL_SCALE)
+    return signal if level_db > LOUDNESS_DBFS else signal * np.float32(10 ** ((LOUDNESS_DBFS - level_db) / 20))
+
+
+def partial_starts(num_samples: int) -> list[int]:
+    """First frames of the partials of a signal: every 77 frames; the last only if the signal covers 3/4 of it."""
+    frames = math.ceil((num_samples + 1) / HOP)
+    starts = list(range(0, max(1, frames - PARTIAL_FRAMES + PARTIAL_STEP + 1), PARTIAL_STEP))
+    coverage = (num_samples - starts[-1] * HOP) / (PARTIAL_FRAMES * HOP)
+    return starts[:-1] if coverage < MIN_COVERAGE and len(starts) > 1 else starts
+
+
+def mel_spectrogram(signal: np.ndarray, device: str = "cpu") -> torch.Tensor:
+    """Mel power spectra as librosa makes them, of a signal followed by silence to the end of its last partial.
+
+    Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney bands
+    of unit area up to 8 kHz; power, not its logarithm.
+
+    Args:
+        signal: float32 `(samples,)`.
+        device: where it is computed and stays.
+
+    Returns:
+        float32 `(frames, 40)`, frames for every partial.
+    """
+    import torch
+
+    needed = (partial_starts(signal.size)[-1] + PARTIAL_FRAMES) * HOP
+    padded = np.pad(np.asarray(signal, np.float32), (WINDOW // 2, max(0, needed - signal.size) + WINDOW // 2))
+    frames = torch.from_numpy(padded).to(device).unfold(0, WINDOW, HOP)
+    window, bands = (torch.from_numpy(values).to(device) for values in _analysis())
+    parts = []
+    for some in frames.split(FRAMES_AT_ONCE):
+        spectra = torch.fft.rfft(some * window)
+        parts.append((spectra.real**2 + spectra.imag**2) @ bands)
+    return torch.cat(parts)
+
+
+@cache
+def _analysis() -> tuple[np.ndarray, np.ndarray]:
+    """The window, float32 `(400,)`, and the mel bands, float32 `(201, 40)`."""
+    window = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(WINDOW) / WINDOW)
+    top = 15 + math.log(RATE_HZ / 2 / 1000) / (math.log(6.4) / 27)
+    mels = np.linspace(0, top, MELS + 2)
+    # Slaney's scale: linear up to 1 kHz (15 mel), then 27 mel for a factor of 6.4.
+    edges_hz = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp((mels - 15) * (math.log(6.4) / 27)))
+    bins_hz = np.arange(WINDOW // 2 + 1) * RATE_HZ / WINDOW
+    rising = (bins_hz[:, None] - edges_hz[:-2]) / np.diff(edges_hz)[:-1]
+    falling = (edges_hz[2:] - bins_hz[:, None]) / np.diff(edges_hz)[1:]
+    bands = np.maximum(0, np.minimum(rising, falling)) * (2 / (edges_hz[2:] - edges_hz[:-2]))
+    return window.astype(np.float32), bands.astype(np.float32)

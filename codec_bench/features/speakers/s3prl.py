@@ -1,0 +1,193 @@
+"""Embeddings of any upstream of s3prl: the mean over time of its last hidden state."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+import sys
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import MissingExtra, UnknownName, UserError, WeightsError
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.networks.precision import computing, parse_precision, suffix
+
+RATE_HZ = 16_000
+TAKES_A_FILE = ("_local", "_custom")
+"""Endings of the names of upstreams that need a checkpoint from the user."""
+SAFE_LOADING = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
+
+
+class S3prl(Feature):
+    """The mean over time of the last hidden state of an s3prl upstream, such as `s3prl[hubert_base]`.
+
+    Protocol `s3prl-VERSION/NAME/mean-of-last`. Only signals of equal length share a batch and nothing is padded, so an
+    embedding does not depend on the other signals. A checkpoint is read with `weights_only`; a checkpoint that holds more
+    than tensors and plain values is refused. If s3prl's cache (`~/.cache/s3prl`) lacks the checkpoint of a named upstream,
+    s3prl itself fetches it.
+
+    Result: `{"embedding": float32 (width,)}`.
+
+    Paper: S. Yang et al., "SUPERB", Interspeech 2021. Reference implementation: s3prl 0.4.18 itself, signal by signal.
+
+    Args:
+        variant: the upstream, a name of `s3prl.hub`.
+        device: `cpu` or `cuda:N`.
+        weights: a checkpoint for an upstream that takes one (`hubert_local`, `wav2vec2_custom`, `wavlm_local`, ...).
+        point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
+
+    Raises:
+        MissingExtra: s3prl is not installed. UserError: no upstream was named, or a file was given to one that takes none.
+    """
+
+    name = "s3prl"
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 60.0
+
+    def __init__(
+        self, variant: str | None = None, device: str = "cpu", weights: str | None = None, point: str | None = None
+    ) -> None:
+        super().__init__(device, weights)
+        if variant is None:
+            raise UserError(
+                "the feature 's3prl' needs the name of an upstream",
+                hint="write s3prl[NAME], for example s3prl[hubert_base]",
+            )
+        if (weights is not None) != variant.endswith(TAKES_A_FILE):
+            takes = (
+                "needs a checkpoint and was given none"
+                if weights is None
+                else "has a checkpoint of its own, and weights were given"
+            )
+            raise UserError(
+                f"the upstream s3prl[{variant}] {takes}",
+                hint="give weights only to upstreams that end in _local or _custom, such as s3prl[hubert_local]",
+            )
+        self._upstream, self._precision = variant, parse_precision(f"s3prl[{variant}]", point)
+        self.protocol = protocol(variant) + suffix(self._precision)
+        self._net: Any = None
+
+    def load(self) -> None:
+        """Builds the upstream.
+
+        Raises:
+            UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read.
+        """
+        if self._net is None:
+            self._net = load_upstream(self._upstream, self.weights).to(self.device).eval()
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One embedding per signal `(samples,)`, float32 at 16 kHz."""
+        self.load()
+        results: list[Result | Unavailable] = [Unavailable("the signal is silent") for _ in signals]
+        by_length: dict[int, list[int]] = {}
+        for place, signal in enumerate(signals):
+            if signal.size and np.ptp(signal) > 0:
+                by_length.setdefault(signal.size, []).append(place)
+        for places in by_length.values():
+            for place, embedding in zip(places, self._embed([signals[place] for place in places]), strict=True):
+                if np.isfinite(embedding).all():
+                    results[place] = {"embedding": embedding}
+                else:
+                    results[place] = Unavailable("the upstream's output is not a finite number, or has no frames")
+        return results
+
+    def _embed(self, signals: Sequence[np.ndarray]) -> np.ndarray:
+        """Signals of one length to embeddings `(batch, width)`."""
+        import torch
+
+        with computing(self.device, self._precision), redirect_stdout(sys.stderr):
+            waves = [torch.tensor(signal, device=self.device) for signal in signals]
+            output = self._net(waves)
+            last = output["last_hidden_state"] if "last_hidden_state" in output else output["hidden_states"][-1]
+            return last.float().mean(1).cpu().numpy()
+
+
+def protocol(upstream: str) -> str:
+    """The protocol id of an upstream's embedding in float32.
+
+    Raises:
+        MissingExtra: s3prl is not installed.
+    """
+    if importlib.util.find_spec("s3prl") is None:
+        raise MissingExtra(f"the upstream s3prl[{upstream}]", "s3prl", "s3prl")
+    return f"s3prl-{version('s3prl')}/{upstream}/mean-of-last"
+
+
+@contextmanager
+def mended() -> Iterator[None]:
+    """Gives torchaudio the two names that s3prl 0.4.18 needs, while s3prl is imported and its upstreams are built.
+
+    torchaudio 2.9 removed `set_audio_backend`, which chose how files are read, and `sox_effects`, from which s3prl imports
+    names. No upstream needs either of them to compute.
+    """
+    import torchaudio
+
+    with ExitStack() as stack:
+        if not hasattr(torchaudio, "set_audio_backend"):
+            torchaudio.set_audio_backend = lambda _: None
+            stack.callback(delattr, torchaudio, "set_audio_backend")
+        if importlib.util.find_spec("torchaudio.sox_effects") is None:
+            effects = types.ModuleType("torchaudio.sox_effects")
+            vars(effects).update(apply_effects_tensor=_gone, apply_effects_file=_gone)
+            sys.modules[effects.__name__] = torchaudio.sox_effects = effects
+            stack.callback(delattr, torchaudio, "sox_effects")
+            stack.callback(sys.modules.pop, effects.__name__)
+        stack.enter_context(redirect_stdout(sys.stderr))  # s3prl prints; standard output is for data
+        yield
+
+
+@contextmanager
+def _tensors_only() -> Iterator[None]:
+    """Makes every torch.load read with `weights_only`, also those in s3prl."""
+    before = os.environ.get(SAFE_LOADING)
+    os.environ[SAFE_LOADING] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_LOADING]
+        else:
+            os.environ[SAFE_LOADING] = before
+
+
+def _gone(*_: Any, **__: Any) -> None:
+    raise NotImplementedError("torchaudio has no sox effects since 2.9")
+
+
+def load_upstream(name: str, weights: str | None) -> Any:
+    """Builds an upstream of s3prl, reading its checkpoint with `weights_only`.
+
+    Raises:
+        UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read.
+    """
+    with mended(), _tensors_only():
+        upstreams = _upstreams()
+        if name not in upstreams:
+            raise UnknownName("upstream of s3prl", name, upstreams)
+        try:
+            return upstreams[name](weights) if weights is not None else upstreams[name]()
+        except Exception as error:  # s3prl's code raises anything: assertions, HTTP errors, UnpicklingError
+            reason = str(error).strip().split("\n")[0] or "no reason given"
+            raise WeightsError(
+                f"the upstream s3prl[{name}] cannot be loaded: {type(error).__name__}: {reason}",
+                hint=f"without a network, copy its checkpoint here and use s3prl[{name.split('_')[0]}_local]",
+            ) from error
+
+
+def _upstreams() -> dict[str, Callable[..., Any]]:
+    """Every upstream of s3prl by name."""
+    from s3prl import hub
+
+    return {
+        name: value
+        for name, value in vars(hub).items()
+        if inspect.isfunction(value) and value.__module__.endswith(".hubconf") and not name.startswith("_")
+    }

@@ -1,0 +1,152 @@
+"""Speaker embeddings of WavLM-large with the ECAPA-TDNN head: the "SIM" of most papers on text to speech and codecs."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.networks.precision import computing, parse_precision, suffix
+from codec_bench.weights import find, load_into, load_state
+
+if TYPE_CHECKING:
+    from codec_bench.networks.ecapa import SpeakerNet
+
+RATE_HZ = 16_000
+WAVE_EPS = 1e-5
+CLASSIFIER = "loss_calculator.projection.weight"
+"""The classifier over the training speakers: the one tensor of the published file that the embedding does not need."""
+
+
+class WavlmSv(Feature):
+    """The common part of the speaker embeddings of a WavLM encoder with a head.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file or folder in place of the published checkpoint, or None.
+        point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
+
+    Class attributes
+        min_samples: the fewest samples that the network takes.
+    """
+
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 120.0
+    min_samples: int
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights)
+        self._precision = parse_precision(self.name, point)
+        self._net: Any = None
+
+    def load(self) -> None:
+        """Loads the network.
+
+        Raises:
+            WeightsError: the weights are not those of this model.
+        """
+        if self._net is None:
+            self._net = self._network().to(self.device)
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One embedding per signal `(samples,)`, float32 at 16 kHz."""
+        self.load()
+        obstacles = [self._obstacle(signal) for signal in signals]
+        usable = [signal for signal, obstacle in zip(signals, obstacles) if obstacle is None]
+        embeddings = iter(self._embed(usable) if usable else ())
+        return [_embedded(next(embeddings)) if obstacle is None else obstacle for obstacle in obstacles]
+
+    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        if signal.size < self.min_samples:
+            return Unavailable(f"the signal has {signal.size} samples; the encoder needs {self.min_samples} at 16 kHz")
+        if np.ptp(signal) == 0:
+            return Unavailable("the signal is silent")
+        return None
+
+    def _embed(self, signals: Sequence[np.ndarray]) -> np.ndarray:
+        """Embeddings of signals that have one, `(batch, width)`."""
+        from codec_bench.networks.speech_encoder import padded
+
+        found: dict[int, np.ndarray] = {}
+        with computing(self.device, self._precision):
+            for places in passes([signal.size for signal in signals], self.device, most_on_cpu=EIGHT_SECONDS):
+                waves, lengths = padded([signals[place] for place in places], self.device)
+                embeddings = self._net(self._prepared(waves, lengths), lengths).cpu().numpy()
+                for place, embedding in zip(places, embeddings, strict=True):
+                    found[place] = embedding
+        return np.stack([found[place] for place in range(len(signals))])
+
+    @abstractmethod
+    def _network(self) -> Any:
+        """The network with its weights, on the CPU: a function of prepared waves and their lengths."""
+
+    @abstractmethod
+    def _prepared(self, waves: Any, lengths: Sequence[int]) -> Any:
+        """Padded waves as the network takes them."""
+
+
+def _embedded(embedding: np.ndarray) -> Result | Unavailable:
+    if not np.isfinite(embedding).all():
+        return Unavailable("the encoder's output is not a finite number")
+    return {"embedding": embedding}
+
+
+class WavlmLargeSv(WavlmSv):
+    """The speaker embedding of WavLM-large and ECAPA-TDNN, fine-tuned for verification on VoxCeleb.
+
+    Protocol `wavlm-large-sv/seed-tts-eval`: the wave standardised over its whole length, 25 hidden states mixed by learnt
+    weights, an instance norm, the head; the raw embedding, without a norm. It needs two frames (720 samples).
+
+    Batches are padded and masked layer by layer: an embedding does not depend on the other signals of its batch, to 1e-5
+    in float32.
+
+    Result: `{"embedding": float32 (256,)}`.
+
+    Papers: S. Chen et al., "WavLM", JSTSP 2022; B. Desplanques et al., "ECAPA-TDNN", Interspeech 2020; Z. Chen et al.,
+    "Large-scale self-supervised speech representation learning for automatic speaker verification", ICASSP 2022. Reference
+    implementation: BytedanceSpeech/seed-tts-eval at 752f429 (microsoft/UniSpeech's ECAPA_TDNN_SMALL over s3prl 0.4.18),
+    signal by signal: embeddings to 2e-4, cosines to 5e-6.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the layout of the published `wavlm_large_finetune.pth`, or a folder with it, or None.
+        point: `tf32` or `bfloat16` in place of float32, each a protocol of its own.
+
+    Raises:
+        WeightsError: the checkpoint is not on this machine. UserError: no such precision.
+    """
+
+    name = "wavlm-large-sv"
+    protocol = "wavlm-large-sv/seed-tts-eval"
+    min_samples = 720
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights, point)
+        self._path = find(self.name, weights).path
+        self.protocol = type(self).protocol + suffix(self._precision)
+
+    def _network(self) -> SpeakerNet:
+        import torch
+
+        state = load_state(self._path, key="model")
+        with torch.device("meta"):  # no time is spent on random values for a third of a billion weights
+            net = self._architecture()
+        net = net.to_empty(device="cpu")
+        load_into(net, state, path=self._path, unused=(CLASSIFIER,))
+        return net
+
+    def _architecture(self) -> SpeakerNet:
+        from codec_bench.networks.ecapa import SpeakerNet
+        from codec_bench.networks.speech_encoder import WAVLM_LARGE
+
+        return SpeakerNet(WAVLM_LARGE)
+
+    def _prepared(self, waves: Any, lengths: Sequence[int]) -> Any:
+        from codec_bench.networks.speech_encoder import standardised
+
+        return standardised(waves, lengths, WAVE_EPS)

@@ -1,1 +1,0 @@
-"""Judges: rubrics, what a judge is asked by them (`rating`), and what its reply says (`replies`)."""

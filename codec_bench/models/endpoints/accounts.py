@@ -1,0 +1,155 @@
+"""The cost of answers: tokens as the service counts them, and money by the prices in the model's config.
+
+Conventions
+    If a price is unknown, the cost is unknown (None), not 0. An answer from the cache costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.types import Response
+
+PARTS = ("input", "output", "audio_input", "audio_output")
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Price per million tokens, in US dollars.
+
+    Args:
+        input, output: price of text tokens, and of audio tokens that have no separate price.
+        audio_input, audio_output: price of audio tokens.
+    """
+
+    input: float | None = None
+    output: float | None = None
+    audio_input: float | None = None
+    audio_output: float | None = None
+
+    @classmethod
+    def parse(cls, given: Mapping[str, Any] | None) -> Prices:
+        """Reads the `prices` of a model's config.
+
+        Raises:
+            UserError: a name is unknown, or a price is not a number of at least 0.
+        """
+        for part, price in (given or {}).items():
+            if part not in PARTS:
+                raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(PARTS)}")
+            if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0):
+                raise UserError(
+                    f"the price of '{part}' is {price!r}; expected a number of at least 0, in US dollars per million tokens"
+                )
+        return cls(**(given or {}))
+
+    def cost(self, usage: Mapping[str, float]) -> float | None:
+        """Cost of one answer in US dollars; None if a count or its price is unknown.
+
+        Args:
+            usage: `input_tokens` and `output_tokens`. `audio_input_tokens` and `audio_output_tokens` are the parts of these
+                that are audio.
+        """
+        total = 0.0
+        for side, price, audio_price in (
+            ("input", self.input, self.audio_input),
+            ("output", self.output, self.audio_output),
+        ):
+            tokens = usage.get(f"{side}_tokens")
+            if tokens is None:
+                return None
+            audio = min(tokens, usage.get(f"audio_{side}_tokens", 0.0))
+            for amount, each in ((tokens - audio, price), (audio, audio_price if audio_price is not None else price)):
+                if amount and each is None:
+                    return None
+                total += amount * (each or 0.0) / 1e6
+        return total
+
+
+@dataclass(slots=True)
+class Account:
+    """The cost of all answers of a run.
+
+    Args:
+        answers: number of answers. cached: how many came from the cache. unpriced: how many have an unknown cost.
+        tokens: the sum of each kind of token over the answers that did not come from the cache.
+    """
+
+    answers: int = 0
+    cached: int = 0
+    unpriced: int = 0
+    tokens: dict[str, float] = field(default_factory=dict)
+    _cost_usd: float = 0.0
+
+    def add(self, response: Response) -> None:
+        """Adds one answer."""
+        self.answers += 1
+        if response.cached:
+            self.cached += 1
+            return
+        for name, amount in response.usage.items():
+            if name != "cost_usd":
+                self.tokens[name] = self.tokens.get(name, 0.0) + amount
+        if "cost_usd" in response.usage:
+            self._cost_usd += response.usage["cost_usd"]
+        else:
+            self.unpriced += 1
+
+    @property
+    def cost_usd(self) -> float | None:
+        """Cost of all answers in US dollars; None if the cost of any of them is unknown."""
+        return self._cost_usd if self.unpriced == 0 else None
+
+
+def openai_usage(reported: Any) -> dict[str, float]:
+    """The token counts of a `usage` as OpenAI reports it. Chats, transcriptions and realtime answers use different names."""
+    if not isinstance(reported, Mapping):
+        return {}
+    out: dict[str, float] = {}
+    for side, names in (
+        ("input", ("prompt_tokens", "input_tokens")),
+        ("output", ("completion_tokens", "output_tokens")),
+    ):
+        for name in names:
+            _put(out, f"{side}_tokens", reported.get(name))
+            details = reported.get(f"{name}_details") or reported.get(f"{name.replace('tokens', 'token')}_details")
+            if isinstance(details, Mapping):
+                _put(out, f"audio_{side}_tokens", details.get("audio_tokens"))
+                _put(out, "reasoning_tokens", details.get("reasoning_tokens"))
+    return out
+
+
+def gemini_usage(reported: Any) -> dict[str, float]:
+    """The token counts of Gemini's `usageMetadata`. Reasoning counts as output, because it is billed as output."""
+    if not isinstance(reported, Mapping):
+        return {}
+    out: dict[str, float] = {}
+    _put(out, "input_tokens", reported.get("promptTokenCount"))
+    thoughts = reported.get("thoughtsTokenCount")
+    written = reported.get("candidatesTokenCount")
+    if _is_count(written) or _is_count(thoughts):
+        _put(out, "output_tokens", (written or 0) + (thoughts or 0))
+    _put(out, "reasoning_tokens", thoughts)
+    for name, key in (
+        ("promptTokensDetails", "audio_input_tokens"),
+        ("candidatesTokensDetails", "audio_output_tokens"),
+    ):
+        for detail in reported.get(name) or ():
+            if isinstance(detail, Mapping) and detail.get("modality") == "AUDIO":
+                _put(out, key, detail.get("tokenCount"))
+    return out
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _put(out: dict[str, float], name: str, value: Any) -> None:
+    if _is_count(value):
+        out[name] = float(value)
+
+
+__all__ = ["PARTS", "Account", "Prices", "gemini_usage", "openai_usage"]

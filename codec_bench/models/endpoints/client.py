@@ -1,0 +1,299 @@
+"""The HTTP client of all endpoints: sends requests, reads complete or streamed replies, and explains errors.
+
+Conventions
+    A request is sent again after a status of 408, 409, 425, 429 or 5xx, after a connection that broke, and after a reply
+    that cannot be read. A status of 400, 413, 415 or 422 means that the service refuses this request. Every other 4xx
+    means that it refuses the caller.
+    The text of a reply is not trusted. What a reason quotes of it is one line of limited length, without markup and keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from codec_bench.errors import MissingExtra
+from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
+from codec_bench.models.endpoints.persistence import (
+    Again,
+    Denied,
+    GivenUp,
+    Patience,
+    Persistence,
+    Reply,
+    is_crowded,
+    is_temporary,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+CONNECT_S = 15.0
+# The longest reply that is read. An hour of speech as base64 of 16-bit samples at 24 kHz is 230 MB.
+MAX_BYTES = 256 << 20
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated"}
+
+
+class Client(Persistence):
+    """A client of one service.
+
+    Args:
+        base_url: the URL that every path is appended to.
+        key: where the key of the service is found.
+        headers: sent with every request.
+        concurrency: the most requests at once.
+        patience, clock, sleep, rng: as `Persistence`.
+
+    Raises:
+        UserError: the URL is not valid or holds a key, or a header holds a key.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key: Key | None = None,
+        headers: Mapping[str, str] | None = None,
+        concurrency: int = 16,
+        patience: Patience | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        super().__init__(concurrency, patience, clock=clock, sleep=sleep, rng=rng)
+        self.base_url = check_url(base_url)
+        self._key, self._headers = key or Key(), check_headers(headers or {})
+        self._secrets: tuple[str, ...] = ()
+        self._lanes: list[httpx.AsyncClient] = []
+        self._free: list[httpx.AsyncClient] = []
+        self._open_lane: Callable[[], httpx.AsyncClient] | None = None
+        self._urls: dict[str, httpx.URL] = {}
+
+    async def start(self) -> None:
+        """Reads the key and prepares connections; sends nothing.
+
+        Raises:
+            UserError: the variable that should hold the key is not set.
+            MissingExtra: httpx is not installed.
+        """
+        secret = self._key.read()
+        self._secrets = (secret,) if secret else ()
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingExtra("a model behind an HTTP endpoint", "httpx", "api") from error
+        headers = {"User-Agent": "codec-bench", **self._headers, **self._key.headers()}
+        timeout = httpx.Timeout(self.patience.timeout_s, connect=CONNECT_S)
+        limits = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
+        certificates = httpx.create_ssl_context()  # made once, because it reads every certificate of the system
+
+        # One client per request in flight: a shared client searches all of its connections at every request.
+        def open_lane() -> httpx.AsyncClient:
+            return httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits, verify=certificates)
+
+        self._open_lane = open_lane
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        self._open_lane = None
+        self._free = []
+        lanes, self._lanes = self._lanes, []
+        for lane in lanes:
+            await lane.aclose()
+
+    async def send(
+        self, method: str, path: str, read: Callable[[httpx.Response, float], Awaitable[T]], **body: Any
+    ) -> Reply[T]:
+        """Sends one request, again if necessary.
+
+        Args:
+            method, path: for example `POST` and `/chat/completions`.
+            read: reads a reply of status 2xx. It gets the reply and the time at which the attempt began
+                (`time.monotonic`), and raises as an attempt of `Persistence.insist` does.
+            body: `json=`, `content=`, `data=`, `files=`, `headers=`, as httpx takes them.
+
+        Raises:
+            GivenUp: the service gave no answer.
+            UserError: the first request of all was denied, or the service could not be reached.
+        """
+        url = self._urls.get(path)
+        if url is None:  # parsing a URL takes longer than sending a small request
+            import httpx
+
+            url = self._urls[path] = httpx.URL(self.base_url + path)
+        return await self.insist(lambda: self._attempt(method, url, read, body))
+
+    def clean(self, text: str) -> str:
+        """Text of the service, shortened to one line, without markup and without the key."""
+        return clean(text, self._secrets)
+
+    async def _attempt(
+        self, method: str, url: httpx.URL, read: Callable[[httpx.Response, float], Awaitable[T]], body: dict[str, Any]
+    ) -> T:
+        import httpx
+
+        began = time.monotonic()
+        lane = self._lane()
+        # The errors of httpx hold the request, and with it the key. So none of them is chained.
+        try:
+            async with lane.stream(method, url, **body) as response:
+                self._heed_limits(response.headers)
+                if response.status_code >= 300:
+                    raise self._error(response, (await read_bytes(response)).decode("utf-8", "replace"))
+                return await read(response, began)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise Again(f"nothing answers at {self.base_url}: {self.clean(str(error))}", lost=True) from None
+        except httpx.TimeoutException:
+            raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+        except httpx.TransportError as error:
+            said = self.clean(str(error)) or type(error).__name__
+            raise Again(f"the connection to {self.base_url} broke: {said}") from None
+        except (httpx.InvalidURL, httpx.DecodingError) as error:
+            raise Again(f"the reply of {self.base_url} cannot be read: {self.clean(str(error))}") from None
+        except (Again, GivenUp) as trouble:  # the service may have repeated the request and its key
+            trouble.reason = self.clean(trouble.reason)
+            raise
+        finally:
+            self._free.append(lane)
+
+    def _lane(self) -> httpx.AsyncClient:
+        if self._free:
+            return self._free.pop()
+        if self._open_lane is None:
+            raise RuntimeError("the client was not started, or was closed")
+        self._lanes.append(self._open_lane())
+        return self._lanes[-1]
+
+    def _error(self, response: httpx.Response, text: str) -> Exception:
+        """The exception for a reply that is not a success."""
+        status = response.status_code
+        said, codes = error_of(text)
+        said = self.clean(said)
+        reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
+        if status in (400, 413, 415, 422) and not any("api_key" in code.lower() for code in codes):
+            return GivenUp(reason, refused=True)
+        if codes & _QUOTA:
+            return Denied(reason, "the account has no credit left or is not active")
+        if is_temporary(status):
+            return Again(reason, wait_s=wait_of(response.headers), crowded=is_crowded(status))
+        return Denied(reason, self._advice(status, response.headers.get("location")))
+
+    def _advice(self, status: int, location: str | None) -> str:
+        if location is not None:
+            return f"the service redirects to {clean(location)}; give that URL as base_url"
+        if status == 404:
+            return f"is the model's name right, and is base_url ({self.base_url}) right?"
+        if self._key.env is None:
+            return "the service needs a key: name the environment variable that holds it with key_env=NAME"
+        return f"check the key in the environment variable {self._key.env}, and that it may use this model"
+
+    def _heed_limits(self, headers: Mapping[str, str]) -> None:
+        for kind in ("requests", "tokens"):
+            if headers.get(f"x-ratelimit-remaining-{kind}", "").strip() == "0":
+                reset = parse_duration(headers.get(f"x-ratelimit-reset-{kind}", ""))
+                if reset:
+                    self.gate.close_for(min(reset, self.patience.throttled_s))
+
+
+def parse_duration(text: str) -> float | None:
+    """Seconds of `1s`, `6m0s`, `20ms` or a bare number; None if the text is none of these."""
+    text = text.strip()
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        parts = _DURATION.findall(text)
+        return sum(float(n) * _SECONDS[unit] for n, unit in parts) if parts else None
+
+
+def wait_of(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 10.2.3); None without either."""
+    milliseconds = parse_duration(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return milliseconds / 1000.0
+    said = headers.get("retry-after", "")
+    seconds = parse_duration(said)
+    if seconds is not None or not said:
+        return seconds
+    try:
+        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None
+
+
+def error_of(text: str) -> tuple[str, set[str]]:
+    """The message in the body of an error, and the error codes beside it. Knows the layouts of several services."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return text, set()
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return text, set()
+    error = body.get("error")
+    inner: dict[str, Any] = error if isinstance(error, dict) else body
+    details = [d for d in inner.get("details") or [] if isinstance(d, dict)]
+    codes = {str(d[key]) for d in [inner, *details] for key in ("code", "type", "reason", "status") if d.get(key)}
+    for key in ("message", "detail", "error", "msg"):
+        if inner.get(key):
+            said = inner[key]
+            return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), codes
+    return text, codes
+
+
+async def parts_of(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The pieces of the body as they arrive.
+
+    Raises:
+        GivenUp: the body is longer than `MAX_BYTES`.
+    """
+    size = 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > MAX_BYTES:
+            raise GivenUp(f"the reply is longer than {MAX_BYTES >> 20} MiB")
+        yield part
+
+
+async def read_bytes(response: httpx.Response) -> bytes:
+    """The complete body.
+
+    Raises:
+        GivenUp: the body is longer than `MAX_BYTES`.
+    """
+    return b"".join([part async for part in parts_of(response)])
+
+
+async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
+    """The body as JSON. Can be the `read` of `Client.send`.
+
+    Raises:
+        Again: the body is not JSON (the page of a proxy, or a body that was cut off).
+    """
+    body = await read_bytes(response)
+    try:
+        return json.loads(body)
+    except ValueError:
+        kind = response.headers.get("content-type", "no content type")
+        said = clean(body.decode("utf-8", "replace")) or "nothing"
+        raise Again(f"expected JSON, got {clean(kind)}: {said}") from None
+
+
+__all__ = [
+    "Client",
+    "error_of",
+    "parse_duration",
+    "parts_of",
+    "read_bytes",
+    "read_json",
+    "wait_of",
+]

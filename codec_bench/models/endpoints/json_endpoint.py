@@ -1,0 +1,245 @@
+"""Any service that takes and gives JSON. A template makes the body, and a path says where the answer is in the reply.
+
+Conventions
+    The body is a mapping. Its texts are Jinja templates, which run in a sandbox and may use only known names. A text that
+    is a single expression, such as `{{ audio }}`, gives the value of the expression; a value of null is left out. Values
+    that are filled in cannot change the layout of the body.
+    Known names: `text` (the text of the user's turns, or the field), `system`, `audio` (the first sound as WAV in base64),
+    `messages` (`[{role, text}]`), `parameters`, and every field of the request (sounds as WAV in base64). A field that the
+    request does not fill is null.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from codec_bench.audio.clip import Clip
+from codec_bench.errors import UserError
+from codec_bench.models.base import EMPTY, ModelInfo
+from codec_bench.models.endpoints.client import read_bytes, read_json
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import Again
+from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice, understood
+from codec_bench.models.sound import audio_of, clips_of, from_base64, joined, wav_base64
+from codec_bench.types import Audio, Request, Response
+
+if TYPE_CHECKING:
+    import httpx
+
+FIELDS = ("text", "instruction", "audio", "prompt_audio", "prompt_text", "language")
+_EXPRESSION = re.compile(r"\{\{((?:(?!\}\}).)*)\}\}", re.DOTALL)
+
+
+class JsonEndpoint(JsonModel):
+    """Your own service, or any other that takes and gives JSON.
+
+    Args:
+        info: the facts of the model.
+        body: the template of what is sent; see the conventions of this module.
+        text_path, audio_path: where the answer is in the reply, such as `result.0.text`; None if the service gives no text
+            or no sound. Sound is base64 (of a file, or of samples without a header) or a list of numbers in [-1, 1].
+        error_path: where the service reports errors in a reply with a success status. Any value there except null, false,
+            0 and an empty text is an error.
+        rate_path: where the reply states the sample rate of samples without a header, or None.
+        reply: `json`, or `pieces` for a stream of JSON objects separated by line ends or zero bytes (server-sent events
+            too).
+        pieces_text: `append` if the texts of the pieces are to be joined, `last` if each piece repeats the text before it.
+        text_after: a marker; the answer is the text after its last occurrence.
+        audio_format, audio_rate_hz: format of sound in base64: `wav`, `mp3`, ..., or `pcm` with its sample rate.
+        method: HTTP method of the request. path: appended to `base_url`.
+        model: name of the model for the record, if the URL does not name it.
+        connection: as `RemoteModel`.
+
+    Raises:
+        UserError: the body is not a valid template, or neither path is given.
+    """
+
+    changes_answers: ClassVar[tuple[str, ...]] = (
+        "body",
+        "method",
+        "path",
+        "text_path",
+        "audio_path",
+        "rate_path",
+        "reply",
+        "pieces_text",
+        "text_after",
+        "audio_format",
+        "audio_rate_hz",
+    )
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        body: Mapping[str, Any],
+        text_path: str | None = None,
+        audio_path: str | None = None,
+        error_path: str | None = None,
+        rate_path: str | None = None,
+        reply: Literal["json", "pieces"] = "json",
+        pieces_text: Literal["append", "last"] = "append",
+        text_after: str | None = None,
+        audio_format: str = "wav",
+        audio_rate_hz: int = 16_000,
+        method: str = "POST",
+        path: str = "",
+        model: str = "",
+        **connection: Any,
+    ) -> None:
+        super().__init__(info, model=model, **connection)
+        check_choice(info, "reply", reply, ("json", "pieces"))
+        check_choice(info, "pieces_text", pieces_text, ("append", "last"))
+        if text_path is None and audio_path is None:
+            raise UserError(
+                f"the model '{info.name}' has neither text_path nor audio_path",
+                hint="give the path of the answer in the reply, such as text_path=result.0.text",
+            )
+        self.body, self.method, self.path = body, method.upper(), path
+        self.text_path, self.audio_path, self.error_path, self.rate_path = text_path, audio_path, error_path, rate_path
+        self.reply, self.pieces_text, self.text_after = reply, pieces_text, text_after
+        self.audio_format, self.audio_rate_hz = audio_format, audio_rate_hz
+        self._template = _compiled(body, info.name)
+
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """One answer."""
+        reply = await self.client.send(self.method, self.path, self._read, content=body, headers=JSON)
+        about: dict[str, Any] = {"latency_s": reply.latency_s, "attempts": reply.attempts}
+        try:
+            response = understood(self._response, reply.value)
+        except UserError as error:
+            return Response.failed(error.message, **about)
+        return replace(response, **about)
+
+    def content(self, request: Request) -> Any:
+        """The template, filled in.
+
+        Raises:
+            UserError: the template uses a name that is not known.
+        """
+        sounds = {id(clip): wav_base64(clip) for clip in clips_of(request)}
+        turns = [
+            {"role": m.role, "text": "".join(part for part in m.content if isinstance(part, str))}
+            for m in request.messages
+        ]
+        words = {
+            role: "\n".join(t["text"] for t in turns if t["role"] == role and t["text"]) for role in ("user", "system")
+        }
+        values: dict[str, Any] = dict.fromkeys(FIELDS)
+        values |= {
+            "text": words["user"] or None,
+            "system": words["system"] or None,
+            "audio": next(iter(sounds.values()), None),
+        }
+        values |= {k: sounds[id(v)] if isinstance(v, Clip) else v for k, v in request.fields.items()}
+        return self._template({**values, "messages": turns, "parameters": self.named_parameters(request)})
+
+    async def _read(self, response: httpx.Response, _began: float) -> list[Any]:
+        pieces = [await read_json(response)] if self.reply == "json" else _pieces(await read_bytes(response))
+        for piece in pieces:
+            said = at(piece, self.error_path) if self.error_path else None
+            if said:
+                raise Again(f"the service reported an error in its answer: {clean(str(said))}")
+        return pieces
+
+    def _response(self, pieces: list[Any]) -> Response:
+        texts = [] if self.text_path is None else [t for t in (at(p, self.text_path) for p in pieces) if t is not None]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"'{self.text_path}' is not text")
+        text = (texts[-1] if self.pieces_text == "last" else "".join(texts)) if texts else None
+        if text is not None and self.text_after is not None:
+            text = text.rpartition(self.text_after)[2]
+        audio = None if self.audio_path is None else self._audio(pieces, self.audio_path)
+        if text is None and audio is None:
+            raise KeyError(self.text_path or self.audio_path)
+        return Response(text=text, audio=audio, notes=() if text or audio else (EMPTY,))
+
+    def _audio(self, pieces: list[Any], path: str) -> Audio | None:
+        parts = []
+        for piece in pieces:
+            sound = at(piece, path)
+            said = at(piece, self.rate_path) if self.rate_path else None
+            rate = int(said) if said else self.audio_rate_hz
+            if isinstance(sound, list) and sound:
+                parts.append(Audio(np.asarray(sound, dtype=np.float32).reshape(-1), rate))
+            elif sound:
+                parts.append(audio_of(from_base64(sound), self.audio_format, rate))
+        return joined(parts) if parts else None
+
+
+def at(body: Any, path: str) -> Any:
+    """The value at a path such as `result.0.text` in mappings and lists; None if there is none."""
+    for key in path.split("."):
+        if isinstance(body, Mapping):
+            body = body.get(key)
+        elif isinstance(body, list) and key.lstrip("-").isdigit() and -len(body) <= int(key) < len(body):
+            body = body[int(key)]
+        else:
+            return None
+    return body
+
+
+def _pieces(data: bytes) -> list[Any]:
+    out = []
+    for line in re.split(r"[\n\r\0]+", data.decode("utf-8", "replace")):
+        line = line.strip().removeprefix("data:").strip()
+        if not line or line == "[DONE]" or line.startswith((":", "event:", "id:")):
+            continue
+        try:
+            out.append(json.loads(line))
+        except ValueError:
+            raise Again(f"a piece of the reply is not JSON: {clean(line)}") from None
+    if not out:
+        raise Again("the reply is empty")
+    return out
+
+
+def _compiled(body: Any, name: str) -> Any:
+    """Makes a function that fills a template: it takes the values by name and returns the body."""
+    from jinja2 import StrictUndefined, TemplateError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+
+    def made(part: Any, where: str) -> Any:
+        if isinstance(part, Mapping):
+            inner = {key: made(value, f"{where}.{key}") for key, value in part.items()}
+            return lambda values: {k: v for k, make in inner.items() if (v := make(values)) is not None}
+        if isinstance(part, list):
+            several = [made(value, f"{where}.{at}") for at, value in enumerate(part)]
+            return lambda values: [v for make in several if (v := make(values)) is not None]
+        if not isinstance(part, str):
+            return lambda values: part
+        whole = _EXPRESSION.fullmatch(part.strip())
+        try:
+            if whole:
+                render = environment.compile_expression(whole[1], undefined_to_none=False)
+            else:
+                template = environment.from_string(part)
+        except TemplateError as error:
+            raise UserError(f"the model '{name}': {where} is not a valid template: {error}") from None
+
+        def fill(values: Mapping[str, Any]) -> Any:
+            try:
+                value = render(**values) if whole else template.render(values)
+                if isinstance(value, StrictUndefined):
+                    str(value)
+                return value
+            except TemplateError as error:
+                known = ", ".join(sorted(values))
+                raise UserError(
+                    f"the model '{name}': {where} cannot be filled: {error}", hint=f"known: {known}"
+                ) from None
+
+        return fill
+
+    return made(body, "body")
+
+
+__all__ = ["FIELDS", "JsonEndpoint", "at"]

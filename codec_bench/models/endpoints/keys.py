@@ -1,0 +1,116 @@
+"""Keys of services. A key is named by an environment variable, sent in a header, and never written to a run or a log."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from codec_bench.errors import UserError
+
+LONGEST_REASON = 300
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{1,63}")
+# Keys that a service may repeat in an error: the word after `Bearer`, and words with the prefixes of known vendors.
+_KEY_LIKE = re.compile(r"(?i)\b(bearer\s+)[^\s,;<>]+|\b(?:(?:sk|pk|hf|gsk|xai)[-_]|AIza)[\w-]{12,}")
+_TAG = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]{0,500}>", re.DOTALL | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Where the key of a service is found and how it is sent.
+
+    Args:
+        env: name of the environment variable; None if the service needs no key.
+        header: the header that carries it; `Authorization` carries it as a bearer token.
+
+    Raises:
+        UserError: `env` is not the name of a variable. The message does not repeat it, because it may be the key itself.
+    """
+
+    env: str | None = None
+    header: str = "Authorization"
+
+    def __post_init__(self) -> None:
+        if self.env is not None and (not _NAME.fullmatch(self.env) or _KEY_LIKE.search(self.env)):
+            raise UserError(
+                "'key_env' is not the name of an environment variable",
+                hint="put the key into a variable such as MY_KEY and give its name: key_env=MY_KEY",
+            )
+
+    def read(self) -> str | None:
+        """The key; None if the service needs none.
+
+        Raises:
+            UserError: the variable is not set, or holds characters that a header cannot hold.
+        """
+        if self.env is None:
+            return None
+        value = os.environ.get(self.env, "").strip()
+        if not value:
+            raise UserError(
+                f"the environment variable {self.env}, which holds the key, is not set", hint=f"export {self.env}=..."
+            )
+        if not value.isascii() or not value.isprintable():
+            raise UserError(
+                f"the environment variable {self.env} holds characters that a key cannot have",
+                hint="expected printable ASCII; set it again, without line breaks",
+            )
+        return value
+
+    def headers(self) -> dict[str, str]:
+        """The header with the key; empty if the service needs none.
+
+        Raises:
+            UserError: as `read`.
+        """
+        value = self.read()
+        if value is None:
+            return {}
+        return {self.header: f"Bearer {value}" if self.header.lower() == "authorization" else value}
+
+
+def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
+    """Text of a service, made safe for a message: one line of at most 300 characters, without markup and keys."""
+    text = text[:20_000]  # an error page may have any length
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    text = _TAG.sub(" ", text)
+    text = _KEY_LIKE.sub(lambda match: (match[1] or "") + "***", text)
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 3] + "..."
+
+
+def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
+    """The URL without a trailing slash.
+
+    Raises:
+        UserError: the URL is not valid or has another scheme, or it holds a password or a key, which would be written to
+            the run.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in schemes or not parts.hostname:
+        raise UserError(f"'{clean(url)}' is not a valid address", hint=f"expected {schemes[-1]}://HOST/PATH")
+    if parts.username or parts.password or re.search(r"(?i)(key|token|secret|password)=", parts.query):
+        raise UserError(
+            f"the address at {parts.hostname} holds a key or a password",
+            hint="put the key into an environment variable and give its name with key_env=NAME (and key_header=NAME if the "
+            "service does not take a bearer token)",
+        )
+    return url.rstrip("/")
+
+
+def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers that a user gives, as texts.
+
+    Raises:
+        UserError: the name of a header says that it carries a key, which would be written to the run.
+    """
+    for name in headers:
+        if re.search(r"(?i)auth|key|token|secret|cookie", name):
+            raise UserError(
+                f"the header '{name}' carries a key, which would be written to the run",
+                hint=f"use key_env=VARIABLE and key_header={name}",
+            )
+    return {str(name): str(value) for name, value in headers.items()}

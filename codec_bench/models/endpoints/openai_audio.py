@@ -1,0 +1,215 @@
+"""Transcription and speech endpoints as OpenAI defines them, with the fields that servers of open models add.
+
+Sources: https://platform.openai.com/docs/api-reference/audio; voice cloning as in vLLM-Omni's speech endpoint
+(https://docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api/).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from codec_bench.audio.clip import Clip, wav_bytes
+from codec_bench.errors import UserError
+from codec_bench.models.base import EMPTY, ModelInfo
+from codec_bench.models.endpoints.accounts import openai_usage
+from codec_bench.models.endpoints.client import parts_of, read_bytes, read_json
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice, understood
+from codec_bench.models.sound import audio_of, data_uri, wav_base64
+from codec_bench.types import Request, Response
+
+if TYPE_CHECKING:
+    import httpx
+
+OPENAI_FIELDS = {"text": "input", "instruction": "instructions"}
+# Fields that change what is asked for. A model that cannot take one of them refuses the request; other fields are left out.
+NEEDED = ("text", "prompt_audio", "instruction")
+
+
+class OpenAiTranscription(HttpModel):
+    """A recogniser behind `/audio/transcriptions`. It reads the fields `audio` and `language`.
+
+    Args:
+        info: the facts of the model, which reads fields and gives text.
+        languages: the service's name of a language code, if it has its own names; null leaves the language out.
+        path: appended to `base_url`.
+        connection: as `RemoteModel`; `parameters` become fields of the form.
+    """
+
+    changes_answers: ClassVar[tuple[str, ...]] = ("path", "languages")
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        languages: Mapping[str, str | None] | None = None,
+        path: str = "/audio/transcriptions",
+        **connection: Any,
+    ) -> None:
+        super().__init__(info, **connection)
+        self.languages, self.path = dict(languages or {}), path
+
+    def check(self, request: Request) -> str | None:
+        """Why the recogniser does not take a request; None if it does."""
+        if not isinstance(request.fields.get("audio"), Clip):
+            return f"the model '{self.info.name}' transcribes the field 'audio', and the prompt does not fill it"
+        return super().check(request)
+
+    def encode(self, request: Request) -> bytes:
+        """The sound as a WAV file."""
+        return wav_bytes(request.fields["audio"].read())
+
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """One transcript."""
+        language = request.fields.get("language")
+        form = {"model": self.model, "response_format": "json", **self.named_parameters(request)}
+        if language is not None and self.languages.get(language, language) is not None:
+            form["language"] = self.languages.get(language, language)
+        reply = await self.client.send(
+            "POST",
+            self.path,
+            read_json,
+            data={name: str(value) for name, value in form.items()},
+            files={"file": ("audio.wav", body, "audio/wav")},
+        )
+        text = understood(_transcript, reply.value)
+        return Response(
+            text=text,
+            usage=openai_usage(reply.value.get("usage")),
+            latency_s=reply.latency_s,
+            attempts=reply.attempts,
+            notes=() if text else (EMPTY,),
+        )
+
+
+def _transcript(body: Any) -> str:
+    text = body["text"]
+    if not isinstance(text, str):
+        raise TypeError(f"'text' is {type(text).__name__}")
+    return text
+
+
+class OpenAiSpeech(JsonModel):
+    """A synthesiser behind `/audio/speech`.
+
+    It reads the fields `text`, `instruction`, `prompt_audio`, `prompt_text` and `language`.
+
+    Args:
+        info: the facts of the model, which reads fields and gives audio.
+        voice: the name of a voice of the service; None if it has none. It is not sent if a voice is to be imitated.
+        fields: the service's name of each field, in addition to `OPENAI_FIELDS`. A dotted name goes into lists and
+            mappings (`references.0.text`). Null marks a field that the service does not take.
+        audio_as: how the voice to imitate is sent: as a `data:` URL or as base64.
+        languages: the service's name of a language code; null leaves the language out.
+        audio_format: format of the answer: `wav`, `pcm`, `mp3`, `flac`, `opus`.
+        audio_rate_hz: sample rate of a `pcm` answer.
+        path: appended to `base_url`.
+        connection: as `RemoteModel`; `parameters` go into the body beside the fields, and `rate_hz` is the rate of
+            `prompt_audio`.
+    """
+
+    changes_answers: ClassVar[tuple[str, ...]] = (
+        "path",
+        "voice",
+        "fields",
+        "audio_as",
+        "languages",
+        "audio_format",
+        "audio_rate_hz",
+    )
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        voice: str | None = None,
+        fields: Mapping[str, str | None] | None = None,
+        audio_as: Literal["data-uri", "base64"] = "data-uri",
+        languages: Mapping[str, str | None] | None = None,
+        audio_format: str = "wav",
+        audio_rate_hz: int = 24_000,
+        path: str = "/audio/speech",
+        **connection: Any,
+    ) -> None:
+        super().__init__(info, **{"rate_hz": 24_000, **connection})
+        check_choice(info, "audio_as", audio_as, ("data-uri", "base64"))
+        self.voice, self.fields, self.languages = voice, {**OPENAI_FIELDS, **(fields or {})}, dict(languages or {})
+        self.audio_as, self.audio_format, self.audio_rate_hz, self.path = audio_as, audio_format, audio_rate_hz, path
+
+    def check(self, request: Request) -> str | None:
+        """Why the synthesiser does not take a request; None if it does."""
+        if not isinstance(request.fields.get("text"), str):
+            return f"the model '{self.info.name}' speaks the field 'text', and the prompt does not fill it"
+        for name in NEEDED:
+            if request.fields.get(name) is not None and self.fields.get(name) is None:
+                return f"the model '{self.info.name}' takes no {name.replace('_', ' ')}"
+        return super().check(request)
+
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """The spoken text."""
+        reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
+        data, first_s = reply.value
+        about: dict[str, Any] = {"latency_s": reply.latency_s, "first_s": first_s, "attempts": reply.attempts}
+        try:
+            audio = await asyncio.to_thread(audio_of, data, self.audio_format, self.audio_rate_hz)
+        except UserError as error:
+            return Response.failed(error.message, **about)
+        return Response(audio=audio, **about)
+
+    def content(self, request: Request) -> dict[str, Any]:
+        """The body."""
+        body: dict[str, Any] = {"model": self.model, "response_format": self.audio_format}
+        body |= self.named_parameters(request)
+        if self.voice is not None and request.fields.get("prompt_audio") is None:
+            body["voice"] = self.voice
+        for name, value in request.fields.items():
+            called = self.fields.get(name)
+            if called is None or value is None:
+                continue
+            if name == "language":
+                value = self.languages.get(value, value)
+            elif isinstance(value, Clip):
+                value = data_uri(value) if self.audio_as == "data-uri" else wav_base64(value)
+            if value is not None:
+                put(body, called, value)
+        return body
+
+    async def _read(self, response: httpx.Response, began: float) -> tuple[bytes, float | None]:
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        if kind.startswith("text/") or kind.endswith("json"):
+            said = clean((await read_bytes(response)).decode("utf-8", "replace"))
+            trouble = Again if kind == "text/html" else GivenUp
+            raise trouble(f"expected audio, got {clean(kind)}: {said}")
+        # A reply with a content length was complete before it was sent, so that the time to its first byte means nothing.
+        if "content-length" in response.headers:
+            return await read_bytes(response), None
+        first_s: float | None = None
+        parts = []
+        async for part in parts_of(response):
+            first_s = time.monotonic() - began if first_s is None else first_s
+            parts.append(part)
+        return b"".join(parts), first_s
+
+
+def put(body: dict[str, Any], path: str, value: Any) -> None:
+    """Sets a value at a path such as `references.0.text`. Mappings and lists that are missing on the way are made."""
+    here: Any = body
+    keys = path.split(".")
+    for key, following in zip(keys, [*keys[1:], None]):
+        fresh: Any = value if following is None else [] if following.isdigit() else {}
+        if isinstance(here, list):
+            here.extend({} for _ in range(int(key) + 1 - len(here)))
+            if following is None:
+                here[int(key)] = value
+            here = here[int(key)]
+        elif following is None:
+            here[key] = value
+        else:
+            here = here.setdefault(key, fresh)
+
+
+__all__ = ["OPENAI_FIELDS", "OpenAiSpeech", "OpenAiTranscription", "put"]

@@ -1,0 +1,226 @@
+"""Chat completions as OpenAI defines them. vLLM, SGLang, llama.cpp and most vendors serve them.
+
+Source: https://platform.openai.com/docs/api-reference/chat/create; for audio as a URL, and for reasoning that is separate
+from the answer, the documentation of vLLM.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from codec_bench.errors import AudioError
+from codec_bench.models.base import EMPTY, ModelInfo
+from codec_bench.models.endpoints.accounts import openai_usage
+from codec_bench.models.endpoints.client import error_of, read_json
+from codec_bench.models.endpoints.events import read_events
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice, understood
+from codec_bench.models.sound import audio_of, data_uri, from_pieces, wav_base64
+from codec_bench.types import Message, Request, Response, Sound
+
+if TYPE_CHECKING:
+    import httpx
+
+PCM_HZ = 24_000
+SENT_AS = ("input_audio", "input_audio_uri", "audio_url")
+
+
+@dataclass(slots=True)
+class Written:
+    """An answer that is collected from a complete reply or from the pieces of a stream.
+
+    Args:
+        text, transcript, audio: the pieces so far; the audio is base64.
+        refusal: the text with which the model declined. reasoning: characters of reasoning that are not in the answer.
+        finish: why the answer ended. usage: counts of tokens.
+        first_s: seconds from the request to the first piece.
+    """
+
+    text: list[str] = field(default_factory=list)
+    transcript: list[str] = field(default_factory=list)
+    audio: list[str] = field(default_factory=list)
+    refusal: str = ""
+    reasoning: int = 0
+    finish: str | None = None
+    usage: dict[str, float] = field(default_factory=dict)
+    first_s: float | None = None
+
+    def add(self, body: Mapping[str, Any], began: float) -> None:
+        """Adds a complete reply, or one event of a stream.
+
+        Args:
+            body: the reply or the event.
+            began: when the attempt began (`time.monotonic`).
+
+        Raises:
+            Again, GivenUp: the body is an error and not an answer.
+        """
+        if body.get("error"):
+            raise _trouble(body)
+        if body.get("usage"):
+            self.usage = openai_usage(body["usage"])
+        # Text and sound of one answer may come as two choices.
+        for choice in body.get("choices") or ():
+            part = choice.get("message") or choice.get("delta") or {}
+            self._add_part(part, began)
+            self.finish = choice.get("finish_reason") or self.finish
+
+    def _add_part(self, part: Mapping[str, Any], began: float) -> None:
+        content = part.get("content")
+        if isinstance(content, list):
+            content = "".join(piece.get("text") or "" for piece in content)
+        audio = part.get("audio") or {}
+        self.reasoning += len(part.get("reasoning_content") or part.get("reasoning") or "")
+        self.refusal += part.get("refusal") or ""
+        if content:
+            self.text.append(content)
+        if audio.get("transcript"):
+            self.transcript.append(audio["transcript"])
+        if audio.get("data"):
+            self.audio.append(audio["data"])
+        if self.first_s is None and (content or audio.get("data") or audio.get("transcript")):
+            self.first_s = time.monotonic() - began
+
+
+class OpenAiChat(JsonModel):
+    """A model that is asked through `/chat/completions`.
+
+    Args:
+        info: the facts of the model. If `audio` is among its outputs, audio is asked for when a benchmark needs it.
+        audio_as: how sounds are sent: `input_audio` (WAV in base64), `input_audio_uri` (the same as a `data:` URL, for
+            DashScope) or `audio_url` (a `data:` URL in a part of its own, which vLLM takes too).
+        stream: whether the answer is streamed; the time to the first piece is then recorded.
+        modalities: the modalities to ask for when a benchmark needs audio; null leaves the choice to the server.
+        voice: the voice of spoken answers, or None.
+        audio_format: the format of spoken answers that is asked for; OpenAI streams only `pcm16`.
+        audio_coding: the format of the audio that comes back, if it differs: DashScope streams `pcm` for `wav`.
+        audio_rate_hz: sample rate of a `pcm` answer.
+        reasoning_end: a marker such as `</think>`; the text before it is not part of the answer.
+        path: appended to `base_url`.
+        connection: as `RemoteModel`.
+    """
+
+    changes_answers: ClassVar[tuple[str, ...]] = (
+        "path",
+        "audio_as",
+        "modalities",
+        "voice",
+        "audio_format",
+        "audio_coding",
+        "audio_rate_hz",
+        "reasoning_end",
+    )
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        audio_as: Literal["input_audio", "input_audio_uri", "audio_url"] = "input_audio",
+        stream: bool = False,
+        modalities: list[str] | None = None,
+        voice: str | None = None,
+        audio_format: str = "wav",
+        audio_coding: str | None = None,
+        audio_rate_hz: int = PCM_HZ,
+        reasoning_end: str | None = None,
+        path: str = "/chat/completions",
+        **connection: Any,
+    ) -> None:
+        super().__init__(info, **connection)
+        check_choice(info, "audio_as", audio_as, SENT_AS)
+        self.audio_as, self.stream, self.path = audio_as, stream, path
+        self.modalities, self.voice, self.reasoning_end = modalities, voice, reasoning_end
+        self.audio_format, self.audio_rate_hz = audio_format, audio_rate_hz
+        self.audio_coding = audio_coding or audio_format
+
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """One answer."""
+        reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
+        return self._response(reply.value, latency_s=reply.latency_s, attempts=reply.attempts)
+
+    def content(self, request: Request) -> dict[str, Any]:
+        """The body."""
+        body: dict[str, Any] = {"model": self.model, "messages": [self._turn(m) for m in request.messages]}
+        body |= self.named_parameters(request)
+        if request.wants == "audio" and self.modalities is not None:
+            body["modalities"] = list(self.modalities)
+            body["audio"] = {"format": self.audio_format, **({"voice": self.voice} if self.voice else {})}
+        if self.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        return body
+
+    def _turn(self, message: Message) -> dict[str, Any]:
+        texts = [part for part in message.content if isinstance(part, str)]
+        if len(texts) == len(message.content):  # some servers take plain text only as one string
+            return {"role": message.role, "content": "".join(texts)}
+        return {"role": message.role, "content": [self._part(part) for part in message.content]}
+
+    def _part(self, part: str | Sound) -> dict[str, Any]:
+        if isinstance(part, str):
+            return {"type": "text", "text": part}
+        if self.audio_as == "audio_url":
+            return {"type": "audio_url", "audio_url": {"url": data_uri(part)}}
+        data = data_uri(part) if self.audio_as == "input_audio_uri" else wav_base64(part)
+        return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
+
+    async def _read(self, response: httpx.Response, began: float) -> Written:
+        written = Written()
+        async for body in self._pieces(response):
+            understood(lambda body: written.add(body, began), body)
+        if self.stream and written.finish is None:
+            raise Again("the stream ended before the answer did")
+        if not self.stream:
+            written.first_s = None
+        return written
+
+    async def _pieces(self, response: httpx.Response) -> AsyncIterator[Any]:
+        if self.stream:
+            async for event in read_events(response):
+                yield event
+            return
+        body = await read_json(response)
+        if not isinstance(body, dict) or not (body.get("choices") or body.get("error")):
+            raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
+        yield body
+
+    def _response(self, written: Written, **about: Any) -> Response:
+        about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
+        if written.refusal:
+            return Response.refused(f"the model declined: {clean(written.refusal)}", text=written.refusal, **about)
+        if written.finish == "content_filter":
+            return Response.refused("a content filter stopped the answer", text="".join(written.text) or None, **about)
+        notes = []
+        text = "".join(written.text)
+        if not text and written.transcript:
+            text = "".join(written.transcript)
+            notes.append("the text is the service's own transcript of the spoken answer")
+        if self.reasoning_end and self.reasoning_end in text:
+            thoughts, _, text = text.rpartition(self.reasoning_end)
+            written.reasoning += len(thoughts)
+            text = text.lstrip()
+        if written.reasoning:
+            notes.append(f"{written.reasoning} characters of reasoning are not part of the answer")
+        audio = None
+        if written.audio:
+            try:
+                audio = audio_of(from_pieces(written.audio), self.audio_coding, self.audio_rate_hz)
+            except AudioError as error:
+                return Response.failed(error.message, text=text or None, **about)
+        if not text and audio is None:
+            notes.append(EMPTY)
+        return Response(text=text, audio=audio, notes=tuple(notes), **about)
+
+
+def _trouble(body: Mapping[str, Any]) -> Exception:
+    """The exception for an error that came with a success status, as a complete reply or within a stream."""
+    said, codes = error_of(json.dumps(body))
+    reason = f"the service reported an error in its answer: {clean(said)}"
+    return GivenUp(reason, refused=True) if codes & {"400", "413", "422", "BadRequestError"} else Again(reason)
+
+
+__all__ = ["PCM_HZ", "OpenAiChat", "Written"]

@@ -1,0 +1,192 @@
+"""Repeats requests to a service: which errors are worth another attempt, how long to wait, and when to give up.
+
+Conventions
+    The wait before the next attempt grows exponentially with full jitter (a random share of it), so that requests that
+    failed together are not sent again together. A wait that the service itself asks for (Retry-After) replaces it.
+    A request that is answered with "too many requests" is repeated until `throttled_s` have passed, whatever `attempts` is.
+    A wrong key, URL or model name is found by the first request and ends the run, because every other request would fail
+    too. After the first answer, such an error fails only its own request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Generic, TypeVar
+
+from codec_bench.errors import UserError
+from codec_bench.models.endpoints.gate import Gate, Outcome
+
+T = TypeVar("T")
+# Attempts of one request that may reach the time limit: a request that reached it once will probably do so again.
+TIMEOUTS = 2
+# After this many requests in a row without an answer, the service is taken to be down and each request is tried once.
+GONE = 8
+
+
+class Again(Exception):
+    """An attempt failed, and another one may succeed.
+
+    Args:
+        reason: one sentence.
+        wait_s: how long the service asks to wait, in seconds; None if it does not say.
+        crowded: whether the service takes no more requests now. slow: whether the attempt reached the time limit.
+        lost: whether the service could not be reached.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        wait_s: float | None = None,
+        crowded: bool = False,
+        slow: bool = False,
+        lost: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason, self.wait_s, self.crowded, self.slow, self.lost = reason, wait_s, crowded, slow, lost
+
+
+class GivenUp(Exception):
+    """There will be no answer to a request: the service refuses it (`refused`), or every attempt failed."""
+
+    def __init__(self, reason: str, *, refused: bool = False, text: str | None = None, attempts: int = 1) -> None:
+        super().__init__(reason)
+        self.reason, self.refused, self.text, self.attempts = reason, refused, text, attempts
+
+
+class Denied(Exception):
+    """The service denies access: the key, the URL or the name of the model is wrong."""
+
+    def __init__(self, reason: str, hint: str) -> None:
+        super().__init__(reason)
+        self.reason, self.hint = reason, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When to give up.
+
+    Args:
+        attempts: the most attempts for one request.
+        timeout_s: time limit of one attempt, from sending it to the complete answer.
+        throttled_s: time limit of one request that the service answers with "too many requests", waiting included.
+        first_s, longest_s: the first and the longest wait between attempts, before jitter; in seconds.
+    """
+
+    attempts: int = 5
+    timeout_s: float = 300.0
+    throttled_s: float = 900.0
+    first_s: float = 0.5
+    longest_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[T]):
+    """A value, the seconds of the attempt that gave it, and the number of attempts."""
+
+    value: T
+    latency_s: float
+    attempts: int
+
+
+def is_temporary(status: int) -> bool:
+    """Whether another attempt may succeed after this HTTP status."""
+    return status in (408, 409, 425, 429) or status >= 500
+
+
+def is_crowded(status: int) -> bool:
+    """Whether this HTTP status says that the service gets too many requests."""
+    return status in (429, 503, 529)
+
+
+class Persistence:
+    """Repeats attempts until one succeeds or `patience` ends. A gate limits how many run at once.
+
+    Args:
+        concurrency: the most attempts at once.
+        patience: when to give up.
+        clock, sleep, rng: the clock, the wait and the random numbers; tests pass their own.
+    """
+
+    def __init__(
+        self,
+        concurrency: int,
+        patience: Patience | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.patience = patience or Patience()
+        self.gate = Gate(concurrency, clock=clock, sleep=sleep)
+        self.answered = 0
+        self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
+        self._given_up = 0
+
+    async def insist(self, attempt: Callable[[], Awaitable[T]]) -> Reply[T]:
+        """Awaits `attempt()` until it returns.
+
+        Args:
+            attempt: raises `Again` if another attempt may succeed, `GivenUp` if none will, and `Denied` if the service
+                denies access.
+
+        Raises:
+            GivenUp: there is no answer; the reason is that of the last attempt.
+            UserError: the first request of all was denied, or the service could not be reached.
+        """
+        began, attempts, timeouts = self._clock(), 0, 0
+        while True:
+            attempts += 1
+            try:
+                return await self._once(attempt, attempts)
+            except Again as again:
+                timeouts += again.slow
+                tries = 1 if self._given_up >= GONE else self.patience.attempts
+                spent = attempts >= tries or timeouts >= TIMEOUTS
+                wait = again.wait_s if again.wait_s is not None else self._jitter(attempts)
+                if again.crowded:
+                    spent = self._clock() - began + wait > self.patience.throttled_s
+                if spent:
+                    raise self._end(again, attempts) from None
+            except GivenUp as given_up:
+                given_up.attempts = attempts
+                raise
+            except Denied as denied:
+                if not self.answered:
+                    raise UserError(denied.reason, hint=denied.hint) from None
+                raise GivenUp(denied.reason, attempts=attempts) from None
+            await self._sleep(wait)
+
+    async def _once(self, attempt: Callable[[], Awaitable[T]], number: int) -> Reply[T]:
+        ticket = await self.gate.enter()
+        outcome: Outcome = "neutral"
+        began = self._clock()
+        try:
+            async with asyncio.timeout(self.patience.timeout_s):
+                value = await attempt()
+            outcome = "good"
+            self.answered += 1
+            self._given_up = 0
+            return Reply(value, self._clock() - began, number)
+        except TimeoutError:
+            outcome = "slow"
+            raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+        except Again as again:
+            outcome = "crowded" if again.crowded else "neutral"
+            raise
+        finally:
+            self.gate.leave(ticket, outcome)
+
+    def _jitter(self, attempts: int) -> float:
+        longest = min(self.patience.longest_s, self.patience.first_s * 2 ** min(attempts - 1, 16))
+        return self._rng.uniform(0.0, longest)
+
+    def _end(self, again: Again, attempts: int) -> Exception:
+        self._given_up += 1
+        if again.lost and not self.answered:
+            return UserError(again.reason, hint="is the server running, and is base_url right?")
+        return GivenUp(again.reason, attempts=attempts)

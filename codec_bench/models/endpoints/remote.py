@@ -1,0 +1,298 @@
+"""What all models that a service runs share: options, limits on audio, prices, and a response for every error."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar
+
+from codec_bench.errors import AudioError, UserError
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.models.batching import refusal
+from codec_bench.models.endpoints.accounts import Prices
+from codec_bench.models.endpoints.client import Client
+from codec_bench.models.endpoints.keys import Key, clean
+from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
+from codec_bench.models.sound import Base64
+from codec_bench.models.windows import Heard, hear, join
+from codec_bench.types import Request, Response
+
+T = TypeVar("T")
+JSON = {"Content-Type": "application/json"}
+
+
+class RemoteModel(Model):
+    """A model that a service runs.
+
+    Args:
+        info: the facts of the model.
+        base_url: the URL of the service; the path of every request is appended to it.
+        model: the name of the model at the service.
+        key_env: name of the environment variable that holds the key; None if the service needs none.
+        key_header: the header that carries the key; `Authorization` carries it as a bearer token.
+        headers: sent with every request; a header with a key is refused.
+        parameters: generation parameters under the service's names. Those of a request replace them.
+        rename: the service's names of a request's parameters, such as `{max_tokens: max_completion_tokens}`; null leaves a
+            parameter out.
+        rate_hz: sample rate of the audio that is sent.
+        concurrency: the most requests at the service at once; how many the service accepts is found by trying. As many
+            more are read and encoded in advance.
+        timeout_s: time limit of one attempt, in seconds. attempts: the most attempts for one request.
+        prices: US dollars per million tokens, `{input, output, audio_input, audio_output}`; leave out what is unknown.
+
+    Raises:
+        UserError: an option has a wrong value, or holds a key.
+    """
+
+    client: Persistence
+    changes_answers: ClassVar[tuple[str, ...]] = ()
+    """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share."""
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        base_url: str | None = None,
+        model: str,
+        key_env: str | None = None,
+        key_header: str = "Authorization",
+        headers: Mapping[str, str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        rename: Mapping[str, str | None] | None = None,
+        rate_hz: int = 16_000,
+        concurrency: int = 16,
+        timeout_s: float = 300.0,
+        attempts: int = 5,
+        prices: Mapping[str, float] | None = None,
+    ) -> None:
+        if base_url is None:
+            raise UserError(
+                f"the model '{info.name}' needs 'base_url'", hint=f"--set {info.name}.base_url=http://localhost:8000/v1"
+            )
+        for name, value, least in (("concurrency", concurrency, 1), ("timeout_s", timeout_s, 1e-3), ("attempts", attempts, 1), ("rate_hz", rate_hz, 1000)):  # fmt: skip
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+                raise UserError(
+                    f"the model '{info.name}' has {name}={value!r}; expected a number of at least {least:g}"
+                )
+        self.info, self.concurrency, self.rate_hz = info, 2 * int(concurrency), int(rate_hz)
+        self.ceiling = int(concurrency)
+        self.model, self.parameters, self.rename = model, dict(parameters or {}), dict(rename or {})
+        self.prices = Prices.parse(prices)
+        self.patience = Patience(attempts=int(attempts), timeout_s=float(timeout_s))
+        self.key, self.headers, self.base_url = Key(key_env, key_header), dict(headers or {}), str(base_url)
+        self.connect()
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Makes `client` and checks the URL and the headers; opens no connection.
+
+        Raises:
+            UserError: the URL or the headers are wrong, or hold a key.
+        """
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The URL, the name of the model at the service, and every option that changes an answer."""
+        return {
+            "kind": type(self).__name__,
+            "base_url": self.base_url.rstrip("/"),
+            "model": self.model,
+            "parameters": self.parameters,
+            "rename": self.rename,
+            "headers": self.headers,
+            "rate_hz": self.rate_hz,
+            "limit_s": self.info.limit_s,
+            "window_s": self.info.window_s,
+            **{name: getattr(self, name) for name in self.changes_answers},
+        }
+
+    async def ask(self, request: Request) -> Response:
+        """One answer.
+
+        Raises:
+            UserError: the first request of all shows that the key, the URL or the name of the model is wrong.
+        """
+        refusal = self.check(request)
+        if refusal is not None:
+            return Response.refused(refusal, attempts=0)
+        heard, body = await asyncio.to_thread(self._prepared, request)
+        if isinstance(heard, Response):
+            return heard
+        answers: list[Response] = []
+        for part in heard.requests:
+            if answers:
+                body = await asyncio.to_thread(self.encode, part)
+            answers.append(self._priced(await self._attempted(part, body)))
+            if answers[-1].status != "ok":
+                break
+        try:
+            return join(answers, heard)
+        except UserError as error:
+            return Response.failed(error.message)
+
+    def check(self, request: Request) -> str | None:
+        """Why the model does not take a request; None if it does."""
+        return refusal(request, self.info)
+
+    @abstractmethod
+    def encode(self, request: Request) -> Any:
+        """What is sent for a request. Called in a thread, once for all attempts.
+
+        Args:
+            request: the request; its sounds are in memory, one channel at `rate_hz`.
+
+        Raises:
+            UserError: the options of the model contradict each other. This ends the run.
+        """
+
+    @abstractmethod
+    async def answer(self, request: Request, body: Any) -> Response:
+        """One answer.
+
+        Args:
+            request: the request.
+            body: what `encode` made of it.
+
+        Raises:
+            GivenUp: the service gave no answer.
+            AudioError: the audio of the answer cannot be read.
+            UserError: as `ask`.
+        """
+
+    def named_parameters(self, request: Request) -> dict[str, Any]:
+        """The generation parameters under the service's names: those of the model, replaced by those of the request."""
+        given = [(self.rename.get(k, k), v) for k, v in request.parameters.items() if v is not None]
+        return {**self.parameters, **{name: value for name, value in given if name is not None}}
+
+    def _prepared(self, request: Request) -> tuple[Heard | Response, Any]:
+        try:
+            heard = hear(request, self.info, self.rate_hz)
+        except UserError as error:
+            return Response.failed(error.message, attempts=0), None
+        return heard, self.encode(heard.requests[0])
+
+    async def _attempted(self, request: Request, body: Any) -> Response:
+        try:
+            response = await self.answer(request, body)
+        except GivenUp as end:
+            make = Response.refused if end.refused else Response.failed
+            return make(end.reason, text=end.text, attempts=end.attempts)
+        except AudioError as error:
+            return Response.failed(error.message)
+        if response.status == "ok" and request.wants == "audio" and response.audio is None:
+            reason = "the answer holds no audio"
+            return replace(response, status="failed", reason=reason, text=response.text or None, notes=())
+        return response
+
+    def _priced(self, response: Response) -> Response:
+        cost = self.prices.cost(response.usage)
+        return response if cost is None else replace(response, usage={**response.usage, "cost_usd": cost})
+
+
+class HttpModel(RemoteModel):
+    """A model that is asked over HTTP. Arguments as `RemoteModel`."""
+
+    client: Client
+
+    def connect(self) -> None:
+        """Makes the client.
+
+        Raises:
+            UserError: the URL or the headers are wrong, or hold a key.
+        """
+        self.client = Client(
+            self.base_url,
+            key=self.key,
+            headers=self.headers,
+            concurrency=self.ceiling,
+            patience=self.patience,
+        )
+
+    async def start(self) -> None:
+        """Reads the key and prepares the client; sends nothing.
+
+        Raises:
+            UserError: the variable that should hold the key is not set.
+            MissingExtra: httpx is not installed.
+        """
+        await self.client.start()
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self.client.close()
+
+
+class JsonModel(HttpModel):
+    """A model that is sent one JSON body per request. Arguments as `RemoteModel`."""
+
+    def encode(self, request: Request) -> bytes:
+        """The body as bytes."""
+        return json_bytes(self.content(request))
+
+    @abstractmethod
+    def content(self, request: Request) -> Any:
+        """The body as JSON values; sounds are `Base64`.
+
+        Raises:
+            UserError: the options of the model contradict each other.
+        """
+
+
+def check_choice(info: ModelInfo, option: str, value: Any, known: Sequence[str]) -> None:
+    """Checks an option that has a few possible values.
+
+    Raises:
+        UserError: the value is none of them.
+    """
+    if value not in known:
+        raise UserError(f"the model '{info.name}' has {option}={value!r}", hint=f"expected {' or '.join(known)}")
+
+
+def json_bytes(body: Any) -> bytes:
+    """A body as JSON bytes.
+
+    Sounds (`Base64`) are inserted after the rest has been converted: they need no escaping, and searching them for
+    characters to escape takes longer than coding them.
+    """
+    coded: dict[str, bytes] = {}
+    mark = secrets.token_hex(16)
+
+    def without_sounds(part: Any) -> Any:
+        if isinstance(part, Mapping):
+            return {key: without_sounds(value) for key, value in part.items()}
+        if isinstance(part, (list, tuple)):
+            return [without_sounds(value) for value in part]
+        if isinstance(part, Base64):
+            coded[f"{mark}{len(coded)}."] = part.encode("ascii")
+            return next(reversed(coded))
+        return part
+
+    text = json.dumps(without_sounds(body), ensure_ascii=False).encode("utf-8", "replace")
+    pieces = []
+    for name, sound in coded.items():
+        before, _, text = text.partition(name.encode())
+        pieces += [before, sound]
+    return b"".join([*pieces, text])
+
+
+def understood(read: Callable[[Any], T], body: Any, what: str = "reply") -> T:
+    """Reads a reply that is valid JSON.
+
+    Args:
+        read: takes the reply apart.
+        body: the reply.
+        what: what the reply is called in the message.
+
+    Raises:
+        GivenUp: `read` does not find what it expects.
+    """
+    try:
+        return read(body)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise GivenUp(
+            f"the {what} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
+        ) from None

@@ -1,0 +1,40 @@
+"""How the families of audio models of transformers are asked. The `model_type` of a checkpoint selects a class.
+
+A model whose type is not in the table is asked through the chat template of its processor. It answers one request at a time,
+because nobody has shown that its answers do not depend on the batch.
+"""
+
+from __future__ import annotations
+
+from codec_bench.models.in_process.families.base import Family
+from codec_bench.registry import load_attribute
+
+FAMILIES = {
+    "audioflamingo3": "codec_bench.models.in_process.families.chat:Chat",
+    "glmasr": "codec_bench.models.in_process.families.chat:Chat",
+    "granite_speech": "codec_bench.models.in_process.families.ragged:GraniteSpeech",
+    "llama": "codec_bench.models.in_process.families.text:Text",
+    "mistral": "codec_bench.models.in_process.families.text:Text",
+    "phi4_multimodal": "codec_bench.models.in_process.families.ragged:Phi4Multimodal",
+    "qwen2": "codec_bench.models.in_process.families.text:Text",
+    "qwen2_5_omni": "codec_bench.models.in_process.families.omni:Qwen25Omni",
+    "qwen2_audio": "codec_bench.models.in_process.families.chat:Chat",
+    "qwen3": "codec_bench.models.in_process.families.text:Text",
+    "qwen3_omni_moe": "codec_bench.models.in_process.families.omni:Qwen3Omni",
+    "vits": "codec_bench.models.in_process.families.vits:Vits",
+    "voxtral": "codec_bench.models.in_process.families.voxtral:Voxtral",
+    "whisper": "codec_bench.models.in_process.families.whisper:Whisper",
+}
+
+
+def family_of(model_type: str) -> type[Family]:
+    """The class that asks models of this type."""
+    if model_type in FAMILIES:
+        return load_attribute(FAMILIES[model_type])
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES,
+    )
+
+    text = model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and model_type not in MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES
+    return load_attribute(f"codec_bench.models.in_process.families.{'text:UnprovenText' if text else 'chat:Unproven'}")

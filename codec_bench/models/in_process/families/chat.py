@@ -1,0 +1,270 @@
+"""Language models that take audio, asked through their processor and its chat template.
+
+Conventions
+    Each request is prepared alone. A batch only stacks prepared requests, with texts padded on the left. So the way in
+    which a processor treats several recordings cannot make an answer depend on the batch.
+    Only the generated tokens are decoded, so the prompt does not have to be removed from an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from codec_bench.errors import UserError
+from codec_bench.models.base import EMPTY
+from codec_bench.models.in_process.families.base import Family, Loading, Row, drawing
+from codec_bench.models.in_process.families.checkpoint import As, load_net, read_config
+from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.networks.precision import computing
+from codec_bench.types import Request, Response, Sound
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Chat(Family):
+    """A language model that takes audio and text and gives text, asked through its processor.
+
+    That answers do not depend on the batch has been shown for Qwen2-Audio, Audio Flamingo 3 and GLM-ASR, whose encoders take
+    windows of 30 s.
+    """
+
+    net_class: ClassVar[str | None] = None
+    parts: ClassVar[bool] = True
+    """Whether the chat template takes parts (audio and text). If not, a marker in the text stands for the audio."""
+
+    def load(self) -> None:
+        """Loads network and processor."""
+        name = self.net_class or _net_class(self.loading)
+        self.processor = self.load_processor()
+        self.tokenizer = self.processor.tokenizer
+        how = As(name, self.loading.dtype, trust=self.loading.trust, **self.left_out())
+        self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
+
+    def left_out(self) -> dict[str, Any]:
+        """The parts of the checkpoint that are not loaded, as arguments of `As`."""
+        return {}
+
+    def load_processor(self) -> Any:
+        """The processor as the checkpoint describes it."""
+        return self.load_part("AutoProcessor")
+
+    def load_part(self, name: str) -> Any:
+        """Loads one part of the processor from the checkpoint.
+
+        Args:
+            name: the class of transformers that loads it.
+
+        Raises:
+            UserError: the part cannot be loaded.
+        """
+        import transformers
+
+        try:
+            return getattr(transformers, name).from_pretrained(
+                str(self.loading.folder), local_files_only=True, trust_remote_code=self.loading.trust
+            )
+        except Exception as error:  # a missing file, a broken one, or a package that is not installed
+            reason = " ".join(str(error).split())[:300]
+            raise UserError(f"the processor in '{self.loading.folder}' cannot be loaded: {reason}") from error
+
+    # ---- from a request to a row ----
+
+    def prepare(self, request: Request) -> Row:
+        """The processor's output for one request alone."""
+        inputs = {k: v for k, v in dict(self.processed(request)).items() if v is not None}
+        return Row(inputs, group=tuple(sorted(inputs)), wants=request.wants)
+
+    def processed(self, request: Request) -> Mapping[str, Any]:
+        """The processor's output for a request, as a batch of one."""
+        turns: list[tuple[str, list[str | Sound]]] = [
+            (message.role, list(message.content)) for message in request.messages
+        ]
+        if self.loading.system is not None and turns[0][0] != "system":
+            turns.insert(0, ("system", [self.loading.system]))
+        sounds = [part.read().samples[0] for _, parts in turns for part in parts if not isinstance(part, str)]
+        if self.loading.template == "plain":
+            return self.called("".join(self._marked(parts) for _, parts in turns), sounds)
+        if self.parts:
+            return self.processor.apply_chat_template(
+                [{"role": role, "content": [_part(part) for part in parts]} for role, parts in turns],
+                add_generation_prompt=True,
+                tokenize=True,
+                return_dict=True,
+                return_tensors="pt",
+                # A question must not be able to open a new turn or to stand for a sound.
+                sanitize_control_tokens=True,
+            )
+        for _, parts in turns:
+            if any(isinstance(part, str) and self.marker() in part for part in parts):
+                raise UserError(
+                    f"the text holds '{self.marker()}', which marks a sound for this model; remove it from the text"
+                )
+        flat = [{"role": role, "content": self._marked(parts)} for role, parts in turns]
+        text = self.tokenizer.apply_chat_template(flat, add_generation_prompt=True, tokenize=False)
+        return self.called(text, sounds)
+
+    def _marked(self, parts: Sequence[str | Sound]) -> str:
+        return "".join(part if isinstance(part, str) else self.marker() for part in parts)
+
+    def called(self, text: str, sounds: Sequence[Any]) -> Mapping[str, Any]:
+        """The processor's output for a text with markers and its sounds."""
+        more = {"audio": list(sounds)} if sounds else {}
+        return self.processor(text=[text], return_tensors="pt", **more)
+
+    def marker(self) -> str:
+        """The text that marks the place of a sound."""
+        names = [getattr(self.processor, f"audio{part}_token", None) for part in ("_bos", "", "_eos")]
+        return "".join(name for name in names if name)
+
+    # ---- from rows to answers ----
+
+    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+        """Texts of all rows, generated together."""
+        inputs = self.on_device(self.collate(rows))
+        with computing(self.loading.device, "float32"), self.around(rows), drawing(settings, self.loading.device):
+            out = self.net_that_writes().generate(
+                **inputs,
+                generation_config=self.generation(settings),
+                **({"tokenizer": self.tokenizer} if settings.stop else {}),
+            )
+        width = inputs["input_ids"].shape[1]
+        return [
+            self.response(tokens[width:].tolist(), int(mask.sum()), settings)
+            for tokens, mask in zip(out, inputs["attention_mask"])
+        ]
+
+    def net_that_writes(self) -> Any:
+        """The network whose `generate` gives the text."""
+        return self.net
+
+    def around(self, rows: Sequence[Row]) -> AbstractContextManager[Any]:
+        """A context in which a batch is computed."""
+        return nullcontext()
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+        """Stacks rows. Inputs with one value per token are padded on the left; all others have the same shape and are joined."""
+        import torch
+
+        width = max(row.inputs["input_ids"].shape[1] for row in rows)
+        stacked = {}
+        for key in rows[0].inputs:
+            tensors = [row.inputs[key] for row in rows]
+            if all(row.inputs[key].shape == row.inputs["input_ids"].shape for row in rows):
+                fill = self.pad_id if key == "input_ids" else 0
+                tensors = [
+                    torch.nn.functional.pad(tensor, (width - tensor.shape[1], 0), value=fill) for tensor in tensors
+                ]
+            stacked[key] = torch.cat(tensors)
+        return stacked
+
+    def on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The inputs on the device of the network, floating-point numbers in its type."""
+        device, dtype = self.loading.device, self.net.dtype
+        return {k: v.to(device, dtype) if v.is_floating_point() else v.to(device) for k, v in inputs.items()}
+
+    @property
+    def pad_id(self) -> int:
+        """The token that pads rows."""
+        own = self.tokenizer.pad_token_id
+        return own if own is not None else self.end_ids[0]
+
+    @property
+    def end_ids(self) -> list[int]:
+        """The tokens that end an answer."""
+        ends = getattr(self.net_that_writes().generation_config, "eos_token_id", None)
+        ends = self.tokenizer.eos_token_id if ends is None else ends
+        return list(ends) if isinstance(ends, (list, tuple)) else [ends]
+
+    def generation(self, settings: Settings) -> Any:
+        """The settings in the form of transformers. Of the checkpoint's own settings only those that name tokens are kept.
+
+        transformers takes every setting that is missing here from the checkpoint. So settings without effect are given too.
+        """
+        config = deepcopy(self.net_that_writes().generation_config)
+        changes = {
+            "max_new_tokens": settings.max_tokens, "min_new_tokens": settings.min_tokens or None,
+            "do_sample": settings.sampled, "num_beams": 1, "num_return_sequences": 1, "use_cache": True,
+            "temperature": settings.temperature if settings.sampled else 1.0, "top_p": settings.top_p,
+            "top_k": settings.top_k if settings.sampled else 50,  # transformers treats 50 as not given
+            "repetition_penalty": settings.repetition_penalty, "no_repeat_ngram_size": 0, "length_penalty": 1.0,
+            "eos_token_id": self.end_ids, "pad_token_id": self.pad_id, "stop_strings": list(settings.stop) or None,
+        }  # fmt: skip
+        for key, value in changes.items():
+            setattr(config, key, value)
+        return config
+
+    def response(self, tokens: Sequence[int], asked: int, settings: Settings) -> Response:
+        """The response for generated tokens; those after the first end token are padding.
+
+        Args:
+            tokens: the new tokens.
+            asked: number of tokens of the request.
+            settings: the settings of the generation.
+        """
+        ends = set(self.end_ids)
+        count = next((place + 1 for place, token in enumerate(tokens) if token in ends), None)
+        text = self.tokenizer.decode(tokens[: (count or len(tokens) + 1) - 1], skip_special_tokens=True)
+        finish = "length" if count is None else "stop"
+        for stop in settings.stop:
+            head, found, _ = text.partition(stop)
+            if found:
+                text, finish = head, "stop"
+        if count is None and finish == "stop":  # rows that a stop text ended are padded
+            tokens = _unpadded(tokens, self.pad_id)
+        usage = {"input_tokens": asked, "output_tokens": count or len(tokens)}
+        after = self.loading.reasoning_end
+        if after is not None and after in text:
+            text = text.rpartition(after)[2]
+        elif after is not None and finish == "length":
+            return Response.failed(
+                f"the answer ended after {usage['output_tokens']} tokens, and the model had not finished its reasoning; "
+                "raise max_tokens",
+                usage=usage,
+                finish=finish,
+            )
+        text = text.strip()
+        return Response(text=text, usage=usage, finish=finish, notes=() if text else (EMPTY,))
+
+
+class Unproven(Chat):
+    """A model for which nobody has compared batches with single requests. It answers one request at a time."""
+
+    together = False
+
+
+def _part(part: str | Sound) -> dict[str, Any]:
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "audio", "audio": part.read().samples[0]}
+
+
+def _unpadded(tokens: Sequence[int], pad: int) -> Sequence[int]:
+    last = len(tokens)
+    while last and tokens[last - 1] == pad:
+        last -= 1
+    return tokens[:last]
+
+
+def _net_class(loading: Loading) -> str:
+    import transformers
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES as KNOWN
+
+    if loading.model_type in KNOWN:
+        return KNOWN[loading.model_type]
+    config = read_config(loading.folder)
+    for name in config.get("architectures") or []:
+        if str(name).endswith(("ForConditionalGeneration", "ForCausalLM")) and hasattr(transformers, name):
+            return name
+    own = [name for name in config.get("auto_map") or {} if name.startswith("AutoModel")]
+    if loading.trust and own:
+        return next((name for name in own if name != "AutoModel"), "AutoModel")
+    raise UserError(
+        f"transformers has no model of the kind '{loading.model_type}' that answers in text about sound",
+        hint="--set NAME.trust_remote_code=true runs the code of the checkpoint; or write your own class (./file.py:Class)"
+        if own
+        else "write your own class (./file.py:Class) that asks it",
+    )

@@ -1,0 +1,184 @@
+"""Finds the checkpoint of a model and loads its network. Nothing is downloaded, and code in the checkpoint runs only if the
+caller allows it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MethodType
+from typing import Any, cast
+
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.weights.catalogue import Checkpoint, File
+from codec_bench.weights.find import Found, places
+from codec_bench.weights.pretrained import load_pretrained
+
+CONFIG = "config.json"
+WHOLE = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
+
+
+def locate(name: str, weights: str, revision: str | None = None) -> Found:
+    """Finds the checkpoint of a model.
+
+    Args:
+        name: the name of the model, for messages.
+        weights: a folder, or a hub id `OWNER/NAME` that is searched in the folders that hold weights.
+        revision: commit, tag or branch that a copy from the hub must have; not checked for a folder.
+
+    Raises:
+        WeightsError: the checkpoint is not on this machine, or files are missing; the hint is the command that fetches it.
+    """
+    folder = Path(weights).expanduser()
+    if folder.is_dir():
+        files = [part for part in (CONFIG, *WHOLE) if (folder / part).is_file()]
+        if CONFIG not in files or len(files) < 2:
+            lost = CONFIG if CONFIG not in files else " or ".join(WHOLE)
+            raise WeightsError(f"the weights folder '{weights}' of the model '{name}' has no {lost}")
+        return Found(folder, str(folder), (CONFIG, *_shards(folder, files[1])))
+    if weights.count("/") != 1 or weights.startswith((".", "/", "~")):
+        raise WeightsError(
+            f"there are no weights '{weights}' for the model '{name}'", hint="give a folder or a hub id OWNER/NAME"
+        )
+    first, *others = WHOLE
+    net = File.model_validate({"path": first, "or": [{"path": path} for path in others]})
+    entry = Checkpoint(
+        name=weights, version=1, summary="", hub=weights, revision=revision, licence="",
+        files=(File(path=CONFIG), net),
+    )  # fmt: skip
+    for folder, used in places(entry):
+        paths = entry.inside(folder)
+        if paths is not None and _is_of(folder, revision):
+            return Found(folder, used, (CONFIG, *_shards(folder, paths[1])))
+    fetch = f"hf download {weights}" + (f" --revision {revision}" if revision else "")
+    raise WeightsError(
+        f"the weights '{weights}' of the model '{name}' are not on this machine",
+        hint=f"fetch them: {fetch}; or name their folder: --set {name}.weights=FOLDER",
+    )
+
+
+def _is_of(folder: Path, revision: str | None) -> bool:
+    if revision is None or folder.parent.name != "snapshots":
+        return True
+    reference = folder.parent.parent / "refs" / revision
+    commit = reference.read_text().strip() if reference.is_file() else revision
+    return folder.name.startswith(commit)
+
+
+def _shards(folder: Path, whole: str) -> list[str]:
+    if not whole.endswith(".index.json"):
+        return [whole]
+    try:
+        parts = sorted(set(json.loads((folder / whole).read_text("utf-8"))["weight_map"].values()))
+    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+        raise WeightsError(f"'{folder / whole}' is not an index of weights: {error}") from error
+    lost = [part for part in parts if not (folder / part).is_file()]
+    if lost:
+        raise WeightsError(
+            f"the weights in '{folder}' are not complete: {len(lost)} of {len(parts)} files are missing, such as {lost[0]}",
+            hint="fetch them again; files that are complete are not downloaded again",
+        )
+    return [whole, *parts]
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The checkpoint's config.json.
+
+    Raises:
+        WeightsError: the file is not a JSON object with a `model_type`.
+    """
+    try:
+        config = json.loads((folder / CONFIG).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"'{folder / CONFIG}' cannot be read: {error}") from error
+    if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
+        raise WeightsError(
+            f"'{folder / CONFIG}' does not state the type of the model: expected a JSON object with 'model_type'"
+        )
+    return config
+
+
+def parse_dtype(name: str, dtype: str, device: str, config: dict[str, Any]) -> str:
+    """The type to compute in. `auto` is float32 on the CPU, and the type of the checkpoint on a GPU.
+
+    Raises:
+        UserError: there is no such type.
+    """
+    if dtype not in DTYPES:
+        raise UserError(f"the model '{name}' has dtype={dtype!r}", hint=f"expected {', '.join(DTYPES)}")
+    if dtype != "auto":
+        return dtype
+    if device == "cpu":
+        return "float32"
+    inner = config.get("thinker_config") or {}
+    own = config.get("dtype") or config.get("torch_dtype") or inner.get("dtype") or inner.get("torch_dtype")
+    return own if own in DTYPES[1:] else "bfloat16"
+
+
+@dataclass(frozen=True, slots=True)
+class As:
+    """A class of transformers in the form that `load_pretrained` takes. It sets the type and can leave out parts.
+
+    Args:
+        net_class: the name of a class of transformers.
+        dtype: the type of the weights.
+        without: tensors of the checkpoint whose names begin with one of these are not loaded.
+        changes: names and values that replace those of the configuration.
+        trust: whether code in the checkpoint may run.
+    """
+
+    net_class: str
+    dtype: str
+    without: Sequence[str] = ()
+    changes: tuple[tuple[str, Any], ...] = ()
+    trust: bool = False
+
+    @property
+    def config_class(self) -> Any:
+        """An object that reads the configuration and applies `changes`."""
+        return _Configured(self)
+
+    def from_pretrained(self, folder: str, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """The network, and the loading report without the tensors that were left out on purpose."""
+        import torch
+        import transformers
+
+        options |= {"dtype": getattr(torch, self.dtype), "trust_remote_code": self.trust}
+        kind = getattr(transformers, self.net_class)
+        if issubclass(kind, transformers.PreTrainedModel):
+            # Not the method of the class itself: that of Qwen2.5-Omni mistakes the loading report for the network.
+            # (The annotations of transformers hide that a class method has `__func__`.)
+            load = cast(MethodType, transformers.PreTrainedModel.from_pretrained).__func__
+            net, report = load(kind, folder, **options)
+        else:
+            net, report = kind.from_pretrained(folder, **options)
+        kept = [name for name in report.get("unexpected_keys") or () if not str(name).startswith(tuple(self.without))]
+        return net, {**report, "unexpected_keys": kept}
+
+
+@dataclass(frozen=True, slots=True)
+class _Configured:
+    """Reads the configuration of `As`."""
+
+    of: As
+
+    def from_pretrained(self, folder: str, **options: Any) -> Any:
+        """The configuration with `changes` applied."""
+        from transformers import AutoConfig
+
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=self.of.trust, **options)
+        for key, value in self.of.changes:
+            setattr(config, key, value)
+        return config
+
+
+def load_net(how: As, folder: Path, model_type: str, device: str) -> Any:
+    """Loads a network onto a device, in evaluation mode and without gradients.
+
+    Raises:
+        WeightsError: the weights do not fit the network.
+    """
+    net = load_pretrained(how, str(folder), {"model_type": model_type})
+    return net.to(device).eval().requires_grad_(False)

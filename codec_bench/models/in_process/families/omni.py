@@ -1,0 +1,153 @@
+"""Qwen2.5-Omni and Qwen3-Omni: the thinker writes the answer, and the talker with its vocoder speaks it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from codec_bench.errors import WeightsError
+from codec_bench.models.in_process.families.base import Row, drawing, hearing
+from codec_bench.models.in_process.families.chat import Chat
+from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.networks.precision import computing
+from codec_bench.types import Audio, Response
+
+if TYPE_CHECKING:
+    import torch
+
+SPOKEN_HZ = 24_000
+
+
+class Omni(Chat):
+    """What both generations share. The talker is loaded only for spoken answers; the parts for images are never loaded.
+
+    The talker draws at random, as published, because its greedy output is not usable. Spoken answers are made one at a time.
+    """
+
+    processor_name: ClassVar[str]
+    spoken: ClassVar[tuple[str, ...]] = ("talker.", "token2wav.", "code2wav.")
+
+    def left_out(self) -> dict[str, Any]:
+        """The talker, if only text is asked for."""
+        if self.loading.speaks:
+            return {}
+        return {"without": self.spoken, "changes": (("enable_audio_output", False),)}
+
+    def load_processor(self) -> Any:
+        """The processor for text and sound."""
+        import transformers
+
+        tokenizer = self.load_part("AutoTokenizer")
+        template = self.loading.folder / "chat_template.json"  # the place of the template in the first checkpoints
+        text = tokenizer.chat_template
+        if text is None and template.is_file():
+            text = json.loads(template.read_text("utf-8"))["chat_template"]
+        return hearing(
+            getattr(transformers, self.processor_name),
+            feature_extractor=self.load_part("AutoFeatureExtractor"),
+            tokenizer=tokenizer,
+            chat_template=text,
+        )
+
+    def net_that_writes(self) -> Any:
+        """The thinker."""
+        return self.net.thinker
+
+    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+        """Texts of all rows together; spoken answers one row at a time."""
+        if rows[0].wants == "text":
+            return super().answer(rows, settings)
+        return [self._spoken(row, settings) for row in rows]
+
+    def _spoken(self, row: Row, settings: Settings) -> Response:
+        inputs = self.on_device(row.inputs)
+        spoken = Settings(
+            temperature=1.0, seed=settings.seed
+        )  # the talker draws at random, also if the thinker is greedy
+        voice = {"speaker": self.loading.speaker} if self.loading.speaker else {}
+        with computing(self.loading.device, "float32"), drawing(spoken, self.loading.device):
+            tokens, wave = self.net.generate(
+                **inputs,
+                **voice,
+                generation_mode="audio",
+                **self.thinker(settings),
+            )
+        asked = inputs["input_ids"].shape[1]
+        sequence = tokens.sequences if hasattr(tokens, "sequences") else tokens
+        said = self.response(sequence[0, asked:].tolist(), asked, settings)
+        if said.status != "ok":
+            return said
+        wave = wave[0] if isinstance(wave, (list, tuple)) else wave
+        samples = wave.reshape(1, -1).float().cpu().numpy()
+        return Response(text=said.text, audio=Audio(samples, SPOKEN_HZ), usage=said.usage, finish=said.finish)
+
+    def thinker(self, settings: Settings) -> dict[str, Any]:
+        """The settings of the thinker."""
+        given = {
+            "thinker_max_new_tokens": settings.max_tokens,
+            "thinker_do_sample": settings.sampled,
+            "thinker_eos_token_id": self.end_ids,
+            "thinker_repetition_penalty": settings.repetition_penalty,
+        }
+        if settings.sampled:
+            given |= {"thinker_temperature": settings.temperature, "thinker_top_p": settings.top_p}
+            given |= {"thinker_top_k": settings.top_k}
+        return given
+
+
+class Qwen25Omni(Omni):
+    """Qwen2.5-Omni. Its encoder takes packed blocks of 2 s and masks padding."""
+
+    net_class: ClassVar[str | None] = "Qwen2_5OmniForConditionalGeneration"
+    processor_name: ClassVar[str] = "Qwen2_5OmniProcessor"
+
+    def load(self) -> None:
+        """Loads network and processor, and the voices if spoken answers are asked for.
+
+        Raises:
+            WeightsError: the file with the voices is missing.
+        """
+        super().load()
+        if not self.loading.speaks:
+            return
+        voices = self.loading.folder / "spk_dict.pt"
+        if not voices.is_file():
+            raise WeightsError(f"the weights in '{self.loading.folder}' have no spk_dict.pt, which holds the voices")
+        self.net.load_speakers(str(voices))
+
+
+class Qwen3Omni(Omni):
+    """Qwen3-Omni, Instruct and Thinking.
+
+    Its encoder takes windows of 1 s, pads them to the longest of the batch and does not mask the padding. The output for a
+    recording shorter than one window therefore depends on the batch, and such a recording is answered alone.
+    """
+
+    net_class: ClassVar[str | None] = "Qwen3OmniMoeForConditionalGeneration"
+    processor_name: ClassVar[str] = "Qwen3OmniMoeProcessor"
+
+    def prepare(self, request: Any) -> Row:
+        """The processor's output for one request. A recording shorter than one window gets its own group, and so its own batch."""
+        row = super().prepare(request)
+        mask = row.inputs.get("feature_attention_mask")
+        window = 2 * self.net.thinker.config.audio_config.n_window
+        if mask is None or int(mask.sum(-1).max()) >= window:
+            return row
+        return Row(row.inputs, (row.group, "short", request.id), row.wants)
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+        """Stacks rows. Spectrograms are padded to the longest; the network separates them by their masks."""
+        longest = max((r.inputs["input_features"].shape[2] for r in rows if "input_features" in r.inputs), default=0)
+        return super().collate([Row(_to_length(row.inputs, longest), row.group) for row in rows])
+
+
+def _to_length(inputs: Mapping[str, Any], longest: int) -> dict[str, Any]:
+    import torch
+
+    return {
+        key: torch.nn.functional.pad(value, (0, longest - value.shape[-1]))
+        if key in ("input_features", "feature_attention_mask")
+        else value
+        for key, value in inputs.items()
+    }

@@ -1,0 +1,174 @@
+"""Models whose audio encoders are affected by padding. Each recording is encoded alone, and text is generated in batches."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from codec_bench.errors import UserError
+from codec_bench.models.in_process.families.base import OneByOne, Row, hearing
+from codec_bench.models.in_process.families.chat import Chat
+from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.types import Response
+
+if TYPE_CHECKING:
+    import torch
+
+
+class Ragged(Chat):
+    """A model with an encoder that does not mask padding (convolutions, block attention, means over all frames).
+
+    Attributes
+        sound: the names of the encoder's inputs; their first dimension is the recordings.
+        alone: the replacement of the encoder.
+    """
+
+    parts: ClassVar[bool] = False
+    sound: ClassVar[tuple[str, ...]] = ()
+    alone: OneByOne
+
+    def marker(self) -> str:
+        """The text that marks the place of a sound."""
+        return self.processor.audio_token
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, torch.Tensor]:
+        """Stacks rows. The sound is padded on the right; the padding is not encoded."""
+        import torch
+
+        stacked = super().collate([self._without_sound(row) for row in rows])
+        for key in self.sound:
+            tensors = [row.inputs[key] for row in rows if key in row.inputs]
+            if tensors:
+                longest = max(tensor.shape[1] for tensor in tensors)
+                stacked[key] = torch.cat([padded(tensor, longest) for tensor in tensors])
+        return stacked
+
+    def _without_sound(self, row: Row) -> Row:
+        return Row({key: value for key, value in row.inputs.items() if key not in self.sound}, row.group)
+
+    def around(self, rows: Sequence[Row]) -> AbstractContextManager[Any]:
+        """Gives the recordings of the batch to the encoder."""
+        self.alone.alone = [self.arguments(self.on_device(row.inputs)) for row in rows if self.sound[0] in row.inputs]
+        return nullcontext()
+
+    def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of the encoder for one request."""
+        raise NotImplementedError
+
+
+class GraniteSpeech(Ragged):
+    """IBM's Granite-Speech: a conformer and a Q-Former before Granite, with a LoRA that is used for requests with sound."""
+
+    sound: ClassVar[tuple[str, ...]] = ("input_features", "input_features_mask")
+
+    def load(self) -> None:
+        """Loads network and processor.
+
+        Raises:
+            UserError: the checkpoint has an adapter, and peft, which applies it, is not installed.
+        """
+        from codec_bench.models.in_process.families.checkpoint import read_config
+
+        if read_config(self.loading.folder).get("has_lora_adapter"):
+            need_peft(self.loading.model_type)
+        super().load()
+        inner = self.net.model
+        self.alone = OneByOne(inner.get_audio_features, _joined_features)
+        inner.get_audio_features = self.alone
+
+    def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The spectrogram of one request."""
+        return {"input_features": inputs["input_features"], "return_dict": True}
+
+
+class Phi4Multimodal(Ragged):
+    """Microsoft's Phi-4-multimodal: a conformer with relative positions before Phi-4-mini, with a LoRA for speech."""
+
+    sound: ClassVar[tuple[str, ...]] = ("audio_input_features", "audio_attention_mask")
+
+    def load(self) -> None:
+        """Loads network, processor and the adapter for speech.
+
+        Raises:
+            UserError: the checkpoint has an adapter, and peft, which applies it, is not installed.
+        """
+        adapter = self.loading.folder / "speech-lora"
+        if adapter.is_dir():
+            need_peft(self.loading.model_type)
+        super().load()
+        if adapter.is_dir():
+            self.net.load_adapter(
+                str(self.loading.folder), adapter_name="speech", adapter_kwargs={"subfolder": adapter.name}
+            )
+            self.net.set_adapter("speech")
+        embedding = self.net.model.embed_tokens_extend.audio_embed
+        self.alone = OneByOne(embedding.encoder.forward, _joined)
+        embedding.encoder.forward = self.alone
+
+    def load_processor(self) -> Any:
+        """The processor for text and sound."""
+        from transformers import Phi4MultimodalProcessor
+
+        return hearing(
+            Phi4MultimodalProcessor,
+            image_processor=None,
+            audio_processor=self.load_part("AutoFeatureExtractor"),
+            tokenizer=(tokenizer := self.load_part("AutoTokenizer")),
+            chat_template=tokenizer.chat_template,
+        )
+
+    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+        """Texts of all rows together. Rows so long that they would change the rotary positions of all rows are answered alone."""
+        reach = self.net.config.original_max_position_embeddings or math.inf
+        far = [row.inputs["input_ids"].shape[1] + settings.max_tokens > reach for row in rows]
+        near = [row for row, is_far in zip(rows, far) if not is_far]
+        together = iter(super().answer(near, settings) if near else [])
+        return [
+            super(Phi4Multimodal, self).answer([row], settings)[0] if is_far else next(together)
+            for row, is_far in zip(rows, far)
+        ]
+
+    def called(self, text: str, sounds: Sequence[Any]) -> Mapping[str, Any]:
+        """The processor's output for a text with markers and its sounds."""
+        more = {"audio": list(sounds), "sampling_rate": self.rate_hz} if sounds else {}
+        return self.processor(text=[text], return_tensors="pt", **more)
+
+    def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """The spectrogram of one request, with a mask where it has several recordings."""
+        return {"hidden_states": inputs["audio_input_features"], "mask": inputs.get("audio_attention_mask")}
+
+
+def need_peft(model_type: str) -> None:
+    """Checks that adapters can be applied. Without its adapter the model understands speech badly and gives no error.
+
+    Raises:
+        UserError: peft is not installed.
+    """
+    if importlib.util.find_spec("peft") is None:
+        raise UserError(
+            f"this '{model_type}' checkpoint has an adapter for speech, and the package 'peft', which applies it, is not installed",
+            hint="pip install peft",
+        )
+
+
+def padded(tensor: torch.Tensor, longest: int) -> torch.Tensor:
+    """A tensor `(recordings, frames, ...)` with zeros up to `longest` frames."""
+    import torch
+
+    return torch.nn.functional.pad(tensor, (0, 0) * (tensor.ndim - 2) + (0, longest - tensor.shape[1]))
+
+
+def _joined(outputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    import torch
+
+    longest = max(output.shape[1] for output in outputs)
+    return torch.cat([padded(output, longest) for output in outputs])
+
+
+def _joined_features(outputs: Sequence[Any]) -> Any:
+    joined = outputs[0]
+    joined.pooler_output = _joined([output.pooler_output for output in outputs])
+    return joined

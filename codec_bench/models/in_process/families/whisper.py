@@ -1,0 +1,89 @@
+"""Whisper in transformers, as a model that answers each request with a transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.features.recognisers.whisper import ALIASES
+from codec_bench.models.base import EMPTY
+from codec_bench.models.in_process.families.base import Family, Row, drawing
+from codec_bench.models.in_process.families.checkpoint import As, load_net
+from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.models.sound import clips_of
+from codec_bench.networks.precision import computing
+from codec_bench.text.language import base_language
+from codec_bench.types import Request, Response
+
+
+class Whisper(Family):
+    """Transcribes audio of at most 30 s without timestamps. Longer audio is split into windows before it comes here.
+
+    The language is that of the request's field `language`; without it, Whisper detects the language of each recording. The
+    recogniser of the same name (`kind: recogniser`) is faster and has no limit of length.
+    """
+
+    def load(self) -> None:
+        """Loads network, feature extractor and tokenizer."""
+        from transformers import AutoFeatureExtractor, AutoTokenizer
+
+        folder = str(self.loading.folder)
+        self.extractor: Any = AutoFeatureExtractor.from_pretrained(folder, local_files_only=True)
+        self.tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        how = As("WhisperForConditionalGeneration", self.loading.dtype)
+        self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
+
+    def prepare(self, request: Request) -> Row:
+        """The spectrogram of the request's one recording.
+
+        Raises:
+            UserError: the request has no recording or several, or a language that Whisper has no token for.
+        """
+        clips = list(clips_of(request))
+        if len(clips) != 1:
+            raise UserError(f"Whisper transcribes one recording per request, and the request has {len(clips)}")
+        named = request.fields.get("language")
+        language = ALIASES.get(base_language(named), base_language(named)) if named else None
+        known = getattr(self.net.generation_config, "lang_to_id", None) or {}
+        if language is not None and known and f"<|{language}|>" not in known:
+            raise UserError(f"this Whisper has no token for the language '{language}'")
+        signal = clips[0].read().samples[0]
+        mel = self.extractor(signal, sampling_rate=self.rate_hz, return_tensors="pt")
+        return Row({"input_features": mel["input_features"]}, group=language if known else None)
+
+    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+        """Transcripts of all rows, generated together."""
+        import torch
+
+        features = torch.cat([row.inputs["input_features"] for row in rows])
+        features = features.to(self.loading.device, self.net.dtype)
+        # The prompt has four tokens, which take up positions of the decoder.
+        room = min(settings.max_tokens, self.net.config.max_target_positions - 4)
+        sampling = (
+            {"temperature": settings.temperature, "do_sample": True} if settings.sampled else {"do_sample": False}
+        )
+        told = {"language": rows[0].group, "task": "transcribe"} if _is_multilingual(self.net) else {}
+        with computing(self.loading.device, "float32"), drawing(settings, self.loading.device):
+            out = self.net.generate(
+                features, max_new_tokens=room, num_beams=1, return_timestamps=False, **told, **sampling
+            )
+        return [self._response(tokens.tolist(), room) for tokens in out]
+
+    def _response(self, tokens: list[int], room: int) -> Response:
+        ends = self.net.generation_config.eos_token_id
+        ends = set(ends if isinstance(ends, list) else [ends])
+        # `generate` leaves out the end token of a single row, and pads several rows with it.
+        last = next((place for place, token in enumerate(tokens) if token in ends), len(tokens))
+        special = set(self.tokenizer.all_special_ids)
+        written = [token for token in tokens[:last] if token not in special]
+        finish = "length" if len(written) >= room else "stop"
+        text = self.tokenizer.decode(written, skip_special_tokens=True).strip()
+        usage = {"output_tokens": len(written) + (finish == "stop")}
+        return Response(text=text, usage=usage, finish=finish, notes=() if text else (EMPTY,))
+
+
+def _is_multilingual(net: Any) -> bool:
+    return bool(
+        getattr(net.generation_config, "is_multilingual", None) or getattr(net.generation_config, "lang_to_id", None)
+    )

@@ -1,0 +1,184 @@
+"""Models of transformers in this process. Answers from a batch are the same as answers to one request at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any, get_args
+
+from codec_bench.errors import UserError
+from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.in_process.families import family_of
+from codec_bench.models.in_process.families.base import Family, Loading, Row, Template
+from codec_bench.models.in_process.families.checkpoint import locate, parse_dtype, read_config
+from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.types import Request, Response
+from codec_bench.weights.find import Found
+
+
+class TransformersModel(BatchModel):
+    """A checkpoint that transformers can load, asked by the rules of its family.
+
+    Answers are greedy unless a request has a temperature. In float32, a greedy answer from a batch is the answer to the
+    request alone, token for token, unless rounding decides between two equally probable tokens. In bfloat16 and float16,
+    rounding depends on the shape of the batch, and so answers may differ. Requests with a temperature are answered one at
+    a time, each from its own seed.
+
+    Reference: each request alone through the processor and `generate` of transformers.
+
+    Args:
+        info: the facts of the model.
+        weights: a folder, or a hub id. A hub id is searched in the folders that hold weights; nothing is downloaded.
+        revision: commit, tag or branch that a copy from the hub must have.
+        device: `auto` (the first GPU, or the CPU if there is none), `cpu` or `cuda:N`.
+        dtype: `auto` (float32 on the CPU, the type of the checkpoint on a GPU), `float32`, `bfloat16`, `float16`.
+        batch_s: padded seconds in the first batches.
+        template: `chat`, or `plain` for models that were not trained to converse.
+        system: the text of the system's turn if a request has none.
+        reasoning_end: the text that ends the reasoning of a model that writes it down, such as `</think>`.
+        speaker: the voice that speaks, for models with several voices.
+        parameters: generation parameters for requests without their own.
+        trust_remote_code: whether code in the folder of the checkpoint may run. Only the caller can allow this.
+
+    Raises:
+        UserError: an option has a wrong value.
+    """
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        weights: str,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        batch_s: float = 240.0,
+        template: str = "chat",
+        system: str | None = None,
+        reasoning_end: str | None = None,
+        speaker: str | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        if template not in get_args(Template):
+            raise UserError(
+                f"the model '{info.name}' has template={template!r}", hint=f"expected {' or '.join(get_args(Template))}"
+            )
+        if not isinstance(batch_s, (int, float)) or isinstance(batch_s, bool) or batch_s <= 0:
+            raise UserError(f"the model '{info.name}' has batch_s={batch_s!r}; expected a number of seconds over 0")
+        self.info, self.batch_s = info, float(batch_s)
+        self._asked_device = str(device)
+        self._weights, self._revision, self._dtype = str(weights), revision, dtype
+        self._how: dict[str, Any] = {
+            "template": template, "system": system, "reasoning_end": reasoning_end, "speaker": speaker,
+            "trust": bool(trust_remote_code),
+        }  # fmt: skip
+        self._defaults = Settings.parse(parameters or {})
+        self._place: Found | None = None
+        self._family: Family | None = None
+
+    def choose_device(self) -> str:
+        """The device of the option; for `auto` the first GPU, or the CPU if there is none.
+
+        Raises:
+            UserError: there is no such device.
+        """
+        return _resolved(self.info.name, self._asked_device)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The checkpoint, the type that it computes in, and every option that changes an answer.
+
+        Raises:
+            WeightsError: the weights are not on this machine.
+        """
+        return {
+            "kind": type(self).__name__,
+            "weights": self._found().identity,
+            "dtype": self._computes_in(),
+            "transformers": version("transformers"),
+            "outputs": list(self.info.outputs),
+            "limit_s": self.info.limit_s,
+            "window_s": self.info.window_s,
+            "parameters": {field: getattr(self._defaults, field) for field in Settings.__slots__} | {"stop": list(self._defaults.stop)},
+            **self._how,
+        }  # fmt: skip
+
+    async def start(self) -> None:
+        """Loads the weights.
+
+        Raises:
+            UserError: the weights are not on this machine, do not fit the network, or need a package that is not installed.
+        """
+        await asyncio.to_thread(self.load)
+
+    def load(self) -> None:
+        """As `start`, but blocks."""
+        self._loaded()
+
+    def _loaded(self) -> Family:
+        if self._family is not None:
+            return self._family
+        found = self._found()
+        config = read_config(found.folder)
+        speaks = "audio" in self.info.outputs
+        loading = Loading(
+            found.folder, config["model_type"], self.device, self._computes_in(), speaks=speaks, **self._how
+        )
+        family = family_of(loading.model_type)(loading)
+        family.load()
+        self._family, self.rate_hz = family, family.rate_hz
+        return family
+
+    async def close(self) -> None:
+        """Frees the memory of the weights."""
+        await super().close()
+        was_loaded, self._family = self._family is not None, None
+        if was_loaded and self.device != "cpu":
+            import torch
+
+            torch.cuda.empty_cache()
+
+    def answer(self, batch: Sequence[Request]) -> list[Response]:
+        """One response per request, in order."""
+        family = self._loaded()
+        answers: dict[int, Response] = {}
+        groups: defaultdict[Hashable, list[tuple[int, Row, Settings]]] = defaultdict(list)
+        for place, request in enumerate(batch):
+            try:
+                settings = Settings.parse(request.parameters, self._defaults)
+                row = family.prepare(request)
+            except UserError as error:
+                answers[place] = Response.refused(str(error))
+            except (ValueError, TypeError, KeyError, IndexError) as error:  # raised by processors and templates
+                answers[place] = Response.failed(f"the processor cannot take it: {type(error).__name__}: {error}")
+            else:
+                alone = settings.sampled or not family.together
+                groups[settings, row.wants, row.group, place if alone else None].append((place, row, settings))
+        for members in groups.values():
+            responses = family.answer([row for _, row, _ in members], members[0][2])
+            for (place, _, _), response in zip(members, responses, strict=True):
+                answers[place] = response
+        return [answers[place] for place in range(len(batch))]
+
+    def _found(self) -> Found:
+        if self._place is None:
+            self._place = locate(self.info.name, self._weights, self._revision)
+        return self._place
+
+    def _computes_in(self) -> str:
+        return parse_dtype(self.info.name, self._dtype, self.device, read_config(self._found().folder))
+
+
+def _resolved(name: str, device: str) -> str:
+    import torch
+
+    if device == "auto":
+        return "cuda:0" if torch.cuda.is_available() else "cpu"
+    known = ["cpu", *(f"cuda:{place}" for place in range(torch.cuda.device_count()))]
+    chosen = "cuda:0" if device == "cuda" else device
+    if chosen not in known:
+        raise UserError(f"the model '{name}' has device={device!r}", hint=f"expected one of {', '.join(known)}")
+    return chosen

@@ -1,0 +1,342 @@
+"""The program of an isolated worker. It is run as a file by the Python of the environment (3.8 or later). Of codec_bench it
+imports only `wire.py`, which is beside it.
+
+    python -I -u child.py SOCKET IN OUT PARENT BEAT_S
+
+The process that the host starts is a guardian, which starts the worker. When the host or the worker is gone, the guardian
+ends every process that the worker started, removes the worker's temporary folder, and ends with the worker's exit status.
+The guardian never loads worker code, so that a call that does not return cannot stop it from cleaning up.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import platform
+import select
+import shutil
+import signal
+import socket
+import sys
+import threading
+import traceback
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from typing import Any
+
+_REASON = 2000  # characters of a reason
+_PARENT_CHECK_MS = 500
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+
+
+def _file_module(name: str, path: Path) -> Any:
+    loader = SourceFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, str(path), loader=loader)
+    assert spec is not None  # it is None only without a loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickle look the module up by name
+    # Not `exec_module`, which would write compiled files of this Python version next to the source.
+    exec(loader.source_to_code(path.read_bytes(), str(path)), module.__dict__)
+    return module
+
+
+wire = _file_module("codec_bench_wire", Path(__file__).resolve().with_name("wire.py"))
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def guard(worker: int, link: socket.socket, parent: int) -> int:
+    """Waits until the worker or the host ends, and then ends all processes of the worker.
+
+    Args:
+        worker: process id of the worker.
+        link: the socket to the host.
+        parent: process id of the host.
+
+    Returns:
+        The exit status of the worker; 128 plus the number of the signal if a signal ended it.
+    """
+    awake, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    watched = select.poll()
+    watched.register(link.fileno(), 0)  # poll reports a hang-up even without events to wait for
+    watched.register(awake, select.POLLIN)
+    status = None
+    while status is None:
+        done, found = os.waitpid(-1, os.WNOHANG)
+        if done == worker:
+            status = found
+        elif not done:  # otherwise another child had ended, and there may be more
+            ready = [handle for handle, _ in watched.poll(_PARENT_CHECK_MS)]
+            if awake in ready:
+                os.read(awake, 4096)
+            if link.fileno() in ready or os.getppid() != parent:
+                break
+    try:
+        os.killpg(worker, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass  # the worker is gone, and so is its group
+    if status is None:
+        status = os.waitpid(worker, 0)[1]
+    _end_children()
+    return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
+def _end_children() -> None:
+    """Ends the processes that the worker started and left behind. They are children of this process now."""
+    while True:
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children") as file:
+                left = [int(number) for number in file.read().split()]
+        except OSError:
+            left = []
+        for number in left:
+            try:
+                os.kill(number, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            if os.waitpid(-1, 0 if left else os.WNOHANG)[0] == 0:
+                return
+        except ChildProcessError:
+            return
+
+
+def receive(link: socket.socket) -> tuple[int, dict[str, Any]]:
+    """Reads one frame: its kind and its JSON object.
+
+    Raises:
+        EOFError: the other side is gone.
+    """
+    kind, size = wire.length(_exactly(link, wire.START.size))
+    return kind, wire.read_body(_exactly(link, size))
+
+
+def _exactly(link: socket.socket, size: int) -> bytes:
+    held = bytearray(size)
+    view, at = memoryview(held), 0
+    while at < size:
+        got = link.recv_into(view[at:])
+        if not got:
+            raise EOFError
+        at += got
+    return bytes(held)
+
+
+def sentence(error: BaseException) -> str:
+    """The last line of an error's traceback, with the file and the line where it was raised."""
+    last = "".join(traceback.format_exception_only(type(error), error)).strip().replace("\n", " ")
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    return last[:_REASON] + where
+
+
+def versions() -> dict[str, str]:
+    """The version of Python and of every package installed here, by name."""
+    from importlib.metadata import distributions
+
+    found = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
+    return {"python": platform.python_version(), **{name: found[name] for name in sorted(found, key=str.lower)}}
+
+
+class Worker:
+    """Loads the worker code and answers the host.
+
+    Args:
+        link: the socket to the host.
+        heard, said: memory files with the sounds of the requests and of the answers.
+    """
+
+    def __init__(self, link: socket.socket, heard: Any, said: Any) -> None:
+        self._link, self._heard, self._said = link, heard, said
+        self._lock = threading.Lock()
+        self._state: Any = None
+        self._code: Any = None
+
+    def say(self, kind: int, body: bytes) -> None:
+        """Sends a frame. Several threads may send at the same time."""
+        with self._lock:
+            self._link.sendall(wire.frame(kind, body))
+
+    def beat(self, every_s: float) -> None:
+        """Sends a sign of life at an interval, until the host is gone."""
+        pause = threading.Event()
+        try:
+            while not pause.wait(every_s):
+                self.say(wire.BEAT, b"{}")
+        except OSError:
+            return
+
+    def load(self, code: str, options: dict[str, Any]) -> None:
+        """Imports the worker code, calls its `load`, and sends the result to the host."""
+        try:
+            sys.path.insert(0, str(Path(code).parent))  # the worker code may import modules beside it
+            self._code = _file_module("codec_bench_worker_code", Path(code))
+            for name in ("load", "answer"):
+                if not callable(getattr(self._code, name, None)):
+                    raise AttributeError(f"'{code}' has no function '{name}'")
+            self._state = self._code.load(**options)
+        except BaseException as error:  # worker code may call sys.exit
+            traceback.print_exc()
+            self.say(wire.BROKEN, json.dumps({"reason": sentence(error)}).encode())
+            return
+        self.say(wire.READY, json.dumps({"versions": versions()}).encode())
+
+    def ask(self, message: dict[str, Any]) -> None:
+        """Answers a batch and sends the answers to the host."""
+        batch = [_heard(item) for item in wire.unpack(message["items"], message["sounds"], self._heard)]
+        try:
+            packed = [_packed(answer) for answer in self._answers(batch)]
+            body = wire.batch_body(message["id"], packed, self._said)
+        except _Unusable as error:
+            self.say(wire.BROKEN, json.dumps({"reason": str(error)}).encode())
+            return
+        except (OSError, wire.WireError) as error:
+            reason = f"the answer cannot be sent: {sentence(error)}"
+            packed = [_packed({"error": reason})] * len(batch)
+            body = wire.batch_body(message["id"], packed, self._said)
+        self.say(wire.REPLY, body)
+
+    def _answers(self, batch: list[dict[str, Any]]) -> list[Any]:
+        """One answer per item. A batch that fails is split in halves, until only the item that causes the error fails."""
+        try:
+            answers = self._code.answer(self._state, batch)
+            if not isinstance(answers, (list, tuple)) or len(answers) != len(batch):
+                count = len(answers) if isinstance(answers, (list, tuple)) else type(answers).__name__
+                raise ValueError(
+                    f"answer() returned {count} for {len(batch)} requests; expected a list with one answer each"
+                )
+        except Exception as error:  # worker code may raise anything
+            traceback.print_exc()
+            if _device_is_lost(error):
+                raise _Unusable(sentence(error)) from error
+            reason = sentence(error)
+        else:
+            return list(answers)
+        # Outside the handler: the error keeps the frames of the call, and with them their memory, alive.
+        if len(batch) == 1:
+            return [{"error": reason}]
+        if "torch" in sys.modules:
+            sys.modules["torch"].cuda.empty_cache()
+        half = len(batch) // 2
+        return self._answers(batch[:half]) + self._answers(batch[half:])
+
+
+class _Unusable(Exception):
+    pass
+
+
+def _device_is_lost(error: BaseException) -> bool:
+    """Whether the error means that every later call of this process will fail too."""
+    return "CUDA error" in str(error) and "out of memory" not in str(error)
+
+
+def _heard(value: Any) -> Any:
+    """A request with its sounds as NumPy arrays, or as memory views if this environment has no NumPy."""
+    if isinstance(value, dict):
+        if isinstance(value.get("samples"), bytearray):
+            channels = value["channels"]
+            samples = len(value["samples"]) // (4 * channels) if channels else 0
+            numpy = _numpy()
+            flat = memoryview(value["samples"])
+            if numpy is not None:
+                array = numpy.frombuffer(flat, numpy.float32).reshape(channels, samples)
+            else:
+                array = flat.cast("f", (channels, samples))
+            return {"samples": array, "sample_rate_hz": value["sample_rate_hz"]}
+        return {key: _heard(inner) for key, inner in value.items()}
+    return [_heard(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError:
+        return None
+    return numpy
+
+
+def _packed(answer: Any) -> Any:
+    """An answer that is ready to be sent. If it cannot be sent, it is replaced by an error."""
+    try:
+        if not isinstance(answer, dict):
+            raise TypeError(f"the answer is {type(answer).__name__}; expected a dictionary")
+        audio = answer.get("audio")
+        if audio is not None:
+            if not isinstance(audio, dict) or not {"samples", "sample_rate_hz"} <= set(audio):
+                raise TypeError("the answer's audio is not a dictionary with 'samples' and 'sample_rate_hz'")
+            rate = int(audio["sample_rate_hz"])
+            answer = {**answer, "audio": {"samples": _sound(audio["samples"]), "sample_rate_hz": rate}}
+        return wire.pack(answer)
+    except Exception as error:  # arrays of any library, with any conversion
+        return wire.pack({"error": f"the answer cannot be used: {sentence(error)}"})
+
+
+def _sound(samples: Any) -> Any:
+    """Samples as a float32 buffer `(channels, samples)`. Integers are refused, because their full scale is not known."""
+    if hasattr(samples, "detach"):  # a tensor, on any device and of any precision
+        if not samples.is_floating_point():
+            raise TypeError(f"the samples are {samples.dtype}; expected floating-point numbers")
+        samples = samples.detach().cpu().float().numpy()
+    numpy = _numpy()
+    if numpy is None:
+        from array import array
+
+        view = memoryview(array("f", samples) if isinstance(samples, (list, tuple)) else samples)
+        if view.format != "f":
+            raise TypeError(f"the samples have the format '{view.format}'; expected 'f' (float32)")
+        return view if view.ndim == 2 else view.cast("B").cast("f", (1, len(view)))
+    found = numpy.asarray(samples)
+    if found.dtype.kind != "f":
+        raise TypeError(f"the samples are {found.dtype}; expected floating-point numbers")
+    if found.ndim not in (1, 2):
+        raise ValueError(f"the samples have shape {found.shape}; expected (channels, samples)")
+    return numpy.ascontiguousarray(numpy.atleast_2d(found), dtype=numpy.float32)
+
+
+def main() -> None:
+    """Entry point of the process."""
+    handles = [int(value) for value in sys.argv[1:4]]
+    parent, every_s = int(sys.argv[4]), float(sys.argv[5])
+    for handle in handles:
+        os.set_inheritable(handle, False)
+    link = socket.socket(fileno=handles[0])
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    guardian = os.getpid()
+    process = os.fork()
+    if process:
+        os.setpgid(process, process)  # both processes do this, because either may run first
+        for handle in handles[1:]:
+            os.close(handle)
+        status = guard(process, link, parent)
+        folder = os.environ.get("TMPDIR")
+        if folder and os.path.basename(folder).startswith("codec-bench-worker-"):
+            shutil.rmtree(folder, ignore_errors=True)
+        os._exit(status)
+    os.setpgid(0, 0)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != guardian:
+        os._exit(1)
+    worker = Worker(link, wire.Memory(handles[1]), wire.Memory(handles[2]))
+    worker.say(wire.HELLO, json.dumps({"protocol": wire.PROTOCOL, "pid": os.getpid()}).encode())
+    threading.Thread(target=worker.beat, args=(every_s,), daemon=True).start()
+    try:
+        while True:
+            kind, message = receive(link)
+            if kind == wire.LOAD:
+                worker.load(message["code"], message["options"])
+            else:
+                worker.ask(message)
+    except (EOFError, OSError):
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,241 @@
+"""Makes isolated environments with uv, and finds those that were made before.
+
+An environment is built in a temporary folder with a marker file, and then renamed in a single step. So an environment whose
+building was interrupted is never used. The next process that builds it removes the folder that was left.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from codec_bench.config.paths import cache_folder
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.models.workers.spec import EnvSpec
+
+MARKER = "codec-bench.json"
+_TAIL_LINES = 12
+# Variables that steer the Python of codec-bench and must not reach the Python of another environment.
+_FOREIGN = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "UV_PROJECT_ENVIRONMENT")
+_UV_INDEXES = (
+    "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_CONFIG_FILE", "UV_OFFLINE",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """An environment that has been made: its folder and its Python interpreter."""
+
+    folder: Path
+    python: Path
+
+
+def foreign_variables() -> dict[str, str]:
+    """The environment variables of this process without those that steer a Python interpreter."""
+    return {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+
+
+def find_environment(spec: EnvSpec) -> Environment | None:
+    """The environment if it has been made completely, else None. Needs neither uv nor a network."""
+    folder = _folder(spec)
+    python = folder / "bin" / "python"
+    try:
+        marker = json.loads((folder / MARKER).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    # If the interpreter has been removed since, the link to it is broken.
+    return Environment(folder, python) if marker.get("digest") == spec.digest and python.exists() else None
+
+
+def make_environment(spec: EnvSpec, tell: Callable[[str], None] = lambda line: None) -> Environment:
+    """Finds the environment, or makes it. If several processes need it, one makes it and the others wait.
+
+    Args:
+        spec: the description of the environment.
+        tell: called with a sentence when something takes long.
+
+    Raises:
+        MissingExtra: uv is not installed.
+        UserError: there is no suitable Python, the packages cannot be installed, or the list lacks a dependency.
+    """
+    from filelock import FileLock, Timeout
+
+    found = find_environment(spec)
+    if found is not None:
+        return found
+    final = _folder(spec)
+    uv = _uv()
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{final}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            tell(f"waiting for another process that is making the environment '{spec.name}'")
+            lock.acquire()
+        try:
+            found = find_environment(spec)
+            if found is not None:
+                return found
+            tell(f"making the environment '{spec.name}' in {final}")
+            _build(spec, uv, final)
+        finally:
+            lock.release()
+    except OSError as error:
+        raise UserError(f"the environment '{spec.name}' cannot be made in '{final.parent}': {error}") from error
+    return Environment(final, final / "bin" / "python")
+
+
+def _folder(spec: EnvSpec) -> Path:
+    # An environment that names no Python version is made for the running one, so that its folder names that version.
+    version = "" if spec.python else f"-py{sys.version_info.major}{sys.version_info.minor}"
+    return cache_folder() / "env" / f"{spec.name}-{spec.digest[:16]}{version}"
+
+
+def _build(spec: EnvSpec, uv: str, final: Path) -> None:
+    for left in [*final.parent.glob(f"{final.name}.*.part"), final]:
+        shutil.rmtree(left, ignore_errors=True)
+    part = Path(tempfile.mkdtemp(prefix=f"{final.name}.", suffix=".part", dir=final.parent))
+    try:
+        listed = part / "requirements.txt"
+        listed.write_text("".join(f"{line}\n" for line in spec.requirements), "utf-8")
+        environment = {**foreign_variables(), "UV_PYTHON_DOWNLOADS": "never"}
+        variables, options = pip_settings(environment)
+        environment.update(variables)
+        interpreter = _interpreter(spec, uv, environment)
+        venv = part / "env"
+        # Relocatable, because the folder is renamed at the end.
+        _run(spec, [uv, "venv", "--relocatable", "--python", interpreter, str(venv)], environment, final)
+        python = str(venv / "bin" / "python")
+        install = [uv, "pip", "install", "--python", python, "--no-deps", *options, "-r", str(listed)]
+        _run(spec, install, environment, final)
+        _check(spec, uv, python, environment)
+        marker = {"name": spec.name, "digest": spec.digest, "python": spec.python, "requirements": spec.requirements}
+        (venv / MARKER).write_text(json.dumps(marker, indent=1), "utf-8")
+        venv.rename(final)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _interpreter(spec: EnvSpec, uv: str, environment: Mapping[str, str]) -> str:
+    if spec.python is None:
+        return sys.executable
+    # The running Python is preferred if its version is suitable.
+    path = os.pathsep.join([str(Path(sys.base_prefix) / "bin"), environment.get("PATH", os.defpath)])
+    preferring = {"UV_PYTHON_PREFERENCE": "system", **environment, "PATH": path}
+    done = subprocess.run(
+        [uv, "python", "find", "--system", spec.python], env=preferring, capture_output=True, text=True, cwd=cache_folder()
+    )  # fmt: skip
+    if done.returncode:
+        raise UserError(
+            f"the environment '{spec.name}' needs Python {spec.python}, which is not on this machine",
+            hint=f"'uv python install' installs one; uv said: {_tail(done.stderr, 1)}",
+        )
+    return done.stdout.strip()
+
+
+def _run(spec: EnvSpec, command: list[str], environment: Mapping[str, str], final: Path) -> None:
+    # Not in the working folder, whose project settings do not apply to this environment.
+    done = subprocess.run(
+        command, env=environment, cwd=final.parent, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise UserError(
+            f"the environment '{spec.name}' cannot be made: uv ended with {done.returncode}: {_tail(done.stderr or done.stdout)}",
+            hint="this needs a package index: run it once with a network, or name a local index in the settings of uv or pip",
+        )
+
+
+def _check(spec: EnvSpec, uv: str, python: str, environment: Mapping[str, str]) -> None:
+    """Refuses a list that lacks a package that another one needs. Versions are not checked: the list decides them."""
+    done = subprocess.run(
+        [uv, "pip", "check", "--python", python], env=environment, cwd=cache_folder(), capture_output=True, text=True
+    )
+    lines = (done.stderr + done.stdout).splitlines()
+    missing = [line.strip() for line in lines if line.rstrip().endswith("not installed")]
+    if missing:
+        raise UserError(
+            f"the list of the environment '{spec.name}' lacks packages: {'; '.join(missing)}",
+            hint="list every package; 'uv pip compile NAMES.txt -o LOCK.txt' writes the complete list",
+        )
+
+
+def _tail(text: str, lines: int = _TAIL_LINES) -> str:
+    return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-lines:]) or "no message"
+
+
+def _uv() -> str:
+    found: str | None
+    try:
+        from uv import find_uv_bin
+    except ImportError:
+        found = shutil.which("uv")
+    else:
+        try:
+            found = str(find_uv_bin())
+        except FileNotFoundError:
+            found = shutil.which("uv")
+    if found is None:
+        raise MissingExtra("an isolated environment", "uv", "isolated")
+    return found
+
+
+def pip_settings(environment: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Translates pip's settings of package indexes for uv, which does not read them.
+
+    If uv has settings of its own, as variables or in its configuration file, pip's are not used.
+
+    Args:
+        environment: the variables that uv will see.
+
+    Returns:
+        (variables, command-line options) for uv.
+    """
+    if any(name in environment for name in _UV_INDEXES) or any(file.is_file() for file in _uv_files(environment)):
+        return {}, []
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "pip", "config", "list"], env=dict(environment), capture_output=True, text=True
+    )
+    # Without pip, its environment variables still apply.
+    stated = {f":env:.{k[4:].lower().replace('_', '-')}": v for k, v in environment.items() if k.startswith("PIP_")}
+    for line in done.stdout.splitlines() if done.returncode == 0 else ():
+        name, _, value = line.partition("=")
+        try:
+            stated[name] = str(ast.literal_eval(value))
+        except (SyntaxError, ValueError):
+            continue
+
+    def setting(name: str) -> str | None:
+        # pip's own order: a variable, then the command's section, then the global one.
+        return next((stated[k] for k in (f":env:.{name}", f"install.{name}", f"global.{name}") if stated.get(k)), None)
+
+    variables: dict[str, str] = {}
+    for name, variable, separator in (
+        ("index-url", "UV_DEFAULT_INDEX", None),
+        ("extra-index-url", "UV_INDEX", " "),
+        ("find-links", "UV_FIND_LINKS", ","),
+        ("trusted-host", "UV_INSECURE_HOST", " "),
+        ("cert", "SSL_CERT_FILE", None),
+        ("proxy", "ALL_PROXY", None),
+    ):
+        stated_value = setting(name)
+        if stated_value is not None and variable not in environment:
+            words = stated_value if separator is None else separator.join(stated_value.split())
+            variables[variable] = words
+    if "UV_INDEX" in variables:
+        variables.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # pip treats all indexes alike
+    return variables, ["--no-index"] if (setting("no-index") or "").lower() in ("1", "true", "yes", "on") else []
+
+
+def _uv_files(environment: Mapping[str, str]) -> list[Path]:
+    home = environment.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    system = (environment.get("XDG_CONFIG_DIRS") or "/etc/xdg").split(os.pathsep)
+    return [Path(folder) / "uv" / "uv.toml" for folder in (home, *system, "/etc")]

@@ -1,0 +1,292 @@
+"""Starts, asks, watches and ends one worker process.
+
+Every error of the process raises `WorkerEnded`. The process is then gone, and the next `start` makes a new one. Replies are
+the dictionaries that the worker code gave; the caller checks their content.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codec_bench.models.workers import wire
+from codec_bench.models.workers.environment import foreign_variables
+
+LOG_BYTES = 4 << 20  # when the log of a worker is longer than this, only its end is kept
+_TAIL_BYTES, _TAIL_LINES = 4096, 8
+_ENDING_S = 5.0
+_CHILD = Path(__file__).with_name("child.py")
+
+
+class WorkerEnded(Exception):
+    """A worker process ended or was ended. The message says why in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """How workers run.
+
+    Args:
+        name: the name of the model, for messages.
+        python: the Python interpreter of the environment.
+        code: the file with the functions `load` and `answer`.
+        options: keyword arguments of `load`, as JSON values.
+        variables: environment variables for the worker.
+        start_s: time limit of starting and loading. limit_s: time limit of one batch; None for no limit.
+        silence_s: how long a worker may give no sign of life while an answer is awaited. Native code that holds Python's
+            interpreter lock prevents such signs. beat_s: the interval between signs of life. All in seconds.
+    """
+
+    name: str
+    python: Path
+    code: Path
+    options: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
+    start_s: float = 1800.0
+    limit_s: float | None = 600.0
+    silence_s: float = 300.0
+    beat_s: float = 1.0
+
+
+class WorkerHost:
+    """The host's side of one worker. Its methods are called on one event loop, with one batch at a time.
+
+    Args:
+        settings: how the worker runs.
+
+    Attributes
+        versions: version of Python and of every package in the environment, by name; empty before `start`.
+    """
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self.versions: dict[str, str] = {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder = ""
+        self._number = 0
+        self._waiting: dict[int | str, asyncio.Future[dict[str, Any]]] = {}
+        self._last_sign = 0.0
+        self._writer: asyncio.StreamWriter | None = None
+        self._listening: asyncio.Task[None] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether there is a process to ask."""
+        return self._process is not None
+
+    async def start(self) -> None:
+        """Starts the process and waits until its code is loaded.
+
+        Raises:
+            WorkerEnded: the process cannot be started, its code cannot be loaded, or loading took too long.
+        """
+        settings = self._settings
+        self._spawn()
+        try:
+            self._reader, self._writer = await asyncio.open_unix_connection(sock=self._link, limit=1 << 20)
+            self._listening = asyncio.create_task(self._listen())
+            body = json.dumps({"code": str(settings.code), "options": dict(settings.options)}).encode()
+            ready = await self._ask("load", wire.frame(wire.LOAD, body), settings.start_s)
+            self.versions = ready["versions"]
+        except BaseException:
+            await asyncio.shield(self.close())
+            raise
+
+    def _spawn(self) -> None:
+        settings = self._settings
+        variables = {**foreign_variables(), **settings.variables}
+        variables["PATH"] = os.pathsep.join([str(settings.python.parent), variables.get("PATH", os.defpath)])
+        try:
+            with ExitStack() as undo:  # after an error half-way, nothing is left behind
+                # The temporary files of the worker code and the log are in a folder that is removed with the worker.
+                self._folder = variables["TMPDIR"] = tempfile.mkdtemp(prefix="codec-bench-worker-")
+                undo.callback(shutil.rmtree, self._folder, ignore_errors=True)
+                log = os.path.join(self._folder, "worker.log")
+                self._log = os.open(log, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC)
+                undo.callback(os.close, self._log)
+                self._heard = wire.Memory(wire.new_memory_file())
+                undo.callback(self._heard.close)
+                self._said = wire.Memory(wire.new_memory_file())
+                undo.callback(self._said.close)
+                self._link, theirs = socket.socketpair()
+                undo.callback(self._link.close)
+                self._link.setblocking(False)
+                with theirs:
+                    handles = [theirs.fileno(), self._heard.handle, self._said.handle]
+                    last = [str(os.getpid()), str(settings.beat_s)]
+                    self._process = subprocess.Popen(
+                        [str(settings.python), "-I", "-u", str(_CHILD), *map(str, handles), *last],
+                        pass_fds=handles, env=variables, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+                        start_new_session=True,  # Ctrl-C goes to the main process only, which then ends its workers
+                    )  # fmt: skip
+                undo.pop_all()
+        except (OSError, ValueError) as error:
+            raise WorkerEnded(f"the worker '{settings.name}' cannot be started: {error}") from error
+
+    async def ask(self, batch: Sequence[wire.Packed]) -> list[Any]:
+        """One reply per item of a batch, in order.
+
+        Args:
+            batch: the items, as `wire.pack` gives them.
+
+        Raises:
+            WorkerEnded: the process ended, hung or took too long; it is gone.
+        """
+        self._number += 1
+        number = self._number
+        body = wire.batch_body(number, batch, self._heard)
+        reply = await self._ask(number, wire.frame(wire.ASK, body), self._settings.limit_s)
+        try:
+            items = wire.unpack(reply["items"], reply["sounds"], self._said)
+            if len(items) != len(batch):
+                raise wire.WireError(f"it gave {len(items)} replies to {len(batch)} requests")
+        except (wire.WireError, LookupError, TypeError, ValueError) as error:
+            raise await self._ended(f"sent what cannot be read: {error}") from error
+        return items
+
+    async def _ask(self, key: int | str, frame: bytes, limit_s: float | None) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        answer = self._waiting[key] = loop.create_future()
+        began = self._last_sign = loop.time()
+        try:
+            if self._listening is None or self._listening.done() or self._writer is None:
+                raise await self._ended(None)
+            self._writer.write(frame)
+            while not answer.done():
+                now = loop.time()
+                silent = self._last_sign + self._settings.silence_s - now
+                left = silent if limit_s is None else min(silent, began + limit_s - now)
+                if left <= 0:
+                    late = f"did not {'load' if key == 'load' else 'answer'} within {limit_s} s"
+                    quiet = f"gave no sign of life for {self._settings.silence_s:g} s"
+                    raise await self._ended(quiet if left == silent else late)
+                await asyncio.wait([answer], timeout=left)
+            return answer.result()
+        except _Broken as error:
+            raise await self._ended(error.why, error.said_why) from error
+        except asyncio.CancelledError:
+            # Otherwise the worker would continue with this batch and read sounds that the next batch overwrites.
+            await asyncio.shield(self.close())
+            raise
+        finally:
+            del self._waiting[key]
+            answer.cancel()
+
+    async def _listen(self) -> None:
+        """Reads frames until the worker is gone, and then gives the reason to the calls that wait."""
+        broken = _Broken(None)
+        try:
+            while True:
+                kind, size = wire.length(await self._reader.readexactly(wire.START.size))
+                message = wire.read_body(await self._reader.readexactly(size))
+                self._last_sign = asyncio.get_running_loop().time()
+                if kind in (wire.READY, wire.REPLY):
+                    answer = self._waiting.get("load" if kind == wire.READY else message["id"])
+                    if answer is not None and not answer.done():
+                        answer.set_result(message)
+                elif kind == wire.BEAT:
+                    self._cut_log()
+                elif kind == wire.BROKEN:
+                    broken = _Broken(f"cannot go on: {message['reason']}", said_why=True)
+                    return
+                elif kind == wire.HELLO and message["protocol"] != wire.PROTOCOL:
+                    raise wire.WireError(
+                        f"it uses version {message['protocol']} of the protocol; expected {wire.PROTOCOL}"
+                    )
+        except (asyncio.IncompleteReadError, OSError):
+            return
+        except (wire.WireError, LookupError, TypeError) as error:
+            broken = _Broken(f"sent what cannot be read: {error}")
+        finally:
+            for answer in self._waiting.values():
+                if not answer.done():
+                    answer.set_exception(broken)
+
+    async def _ended(self, why: str | None, said_why: bool = False) -> WorkerEnded:
+        """Ends the process, and makes the exception that says why it is gone.
+
+        Args:
+            why: the reason; None if the process ended by itself, and its exit status is the reason.
+            said_why: whether the worker stated the reason. If not, the exception quotes the end of its log.
+        """
+        if self._process is None:
+            return WorkerEnded(f"the worker '{self._settings.name}' was closed")
+        tail = "" if said_why else self.log_tail
+        status = await self._end()
+        if why is None:
+            why = f"ended with exit status {status}"
+            if status is not None and status > 128:
+                why = f"was killed by {_signal_name(status - 128)}"
+        return WorkerEnded(
+            f"the worker '{self._settings.name}' {why}" + (f"; the end of its log: {tail}" if tail else "")
+        )
+
+    @property
+    def log_tail(self) -> str:
+        """The last lines that the worker wrote to its standard output and error, on one line."""
+        size = os.fstat(self._log).st_size
+        text = os.pread(self._log, _TAIL_BYTES, max(0, size - _TAIL_BYTES)).decode("utf-8", "replace")
+        lines = ["".join(c for c in line if c.isprintable()).strip() for line in text.splitlines()]
+        return " | ".join([line for line in lines if line][-_TAIL_LINES:])
+
+    def _cut_log(self) -> None:
+        size = os.fstat(self._log).st_size
+        if size > LOG_BYTES:
+            kept = os.pread(self._log, _TAIL_BYTES, size - _TAIL_BYTES)
+            os.ftruncate(self._log, 0)
+            os.write(self._log, kept)
+
+    async def close(self) -> None:
+        """Ends the process and removes its files. Does nothing if there is no process."""
+        if self._process is not None:
+            await self._end()
+
+    async def _end(self) -> int | None:
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        listening, self._listening = self._listening, None
+        if listening is not None:
+            listening.cancel()
+        # The guardian at the other end ends the worker when the connection closes.
+        if self._writer is None:
+            self._link.close()
+        else:
+            self._writer.transport.abort()
+            self._writer = None
+        try:
+            status = await asyncio.to_thread(process.wait, _ENDING_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = await asyncio.to_thread(process.wait)
+        if listening is not None:
+            await asyncio.wait([listening])
+        self._heard.close()
+        self._said.close()
+        os.close(self._log)
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return status
+
+
+class _Broken(Exception):
+    def __init__(self, why: str | None, said_why: bool = False) -> None:
+        super().__init__(why)
+        self.why, self.said_why = why, said_why
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -1,0 +1,151 @@
+"""Distributes batches over several worker processes, and replaces a process that dies.
+
+Every item has two attempts. If a process dies during a batch, a new one is started and each item is asked alone, so that
+only the item that kills the process is lost. A worker that dies `DEATHS_IN_A_ROW` times without an answer in between is
+not started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.models.workers import wire
+from codec_bench.models.workers.host import WorkerEnded, WorkerHost, WorkerSettings
+
+DEATHS_IN_A_ROW = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The result of one item: the answer of the worker code, or None and the reason; and the number of attempts."""
+
+    answer: Any
+    reason: str | None
+    attempts: int
+
+
+class _Seat:
+    """One worker: a process, and the next one after it dies."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self.host = WorkerHost(settings)
+        self.given_up: str | None = None
+        self._deaths = 0
+
+    async def ask(self, batch: Sequence[wire.Packed]) -> list[Reply]:
+        try:
+            return [Reply(answer, None, 1) for answer in await self._once(batch)]
+        except WorkerEnded:
+            replies = []
+        for item in batch:
+            try:
+                replies.append(Reply((await self._once([item]))[0], None, 2))
+            except WorkerEnded as error:
+                replies.append(Reply(None, str(error), 2))
+        return replies
+
+    async def _once(self, batch: Sequence[wire.Packed]) -> list[Any]:
+        if self.given_up is not None:
+            raise WorkerEnded(self.given_up)
+        try:
+            if not self.host.running:
+                await self.host.start()
+            answers = await self.host.ask(batch)
+        except WorkerEnded as error:
+            self._deaths += 1
+            if self._deaths >= DEATHS_IN_A_ROW:
+                self.given_up = f"it ended {self._deaths} times in a row and was not started again: {error}"
+            raise
+        self._deaths = 0
+        return answers
+
+
+class WorkerPool:
+    """The workers of one model.
+
+    Args:
+        settings: the settings of all workers.
+        variables: for each worker its own environment variables, as `device_variables` gives them.
+    """
+
+    def __init__(self, settings: WorkerSettings, variables: Sequence[Mapping[str, str]]) -> None:
+        self._seats = [_Seat(replace(settings, variables={**settings.variables, **own})) for own in variables]
+        self._idle: asyncio.Queue[_Seat] = asyncio.Queue()
+        self._working = len(self._seats)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """The version of Python and of every package in the environment, by name."""
+        return self._seats[0].host.versions
+
+    async def start(self) -> None:
+        """Starts every worker and waits until all have loaded their model.
+
+        Raises:
+            WorkerEnded: a worker cannot be started. The others are ended.
+        """
+        begun = await asyncio.gather(*(seat.host.start() for seat in self._seats), return_exceptions=True)
+        for outcome in begun:
+            if isinstance(outcome, BaseException):
+                await self.close()
+                raise outcome
+        for seat in self._seats:
+            self._idle.put_nowait(seat)
+
+    async def ask(self, batch: Sequence[wire.Packed]) -> list[Reply]:
+        """One reply per item, in order, from the next free worker. An error of a worker gives replies with the reason."""
+        seat = await self._idle.get()
+        try:
+            return await seat.ask(batch)
+        finally:
+            if seat.given_up is None:
+                self._idle.put_nowait(seat)
+            else:
+                self._working -= 1
+                if self._working == 0:  # no worker is left: this one stays and gives every item the reason
+                    self._working = 1
+                    self._idle.put_nowait(seat)
+
+    async def close(self) -> None:
+        """Ends every worker."""
+        await asyncio.gather(*(seat.host.close() for seat in self._seats))
+
+
+def device_variables(workers: int, devices: Sequence[str | int] | None) -> list[dict[str, str]]:
+    """Environment variables that give each worker its GPU and its share of the CPU cores.
+
+    Args:
+        workers: number of workers.
+        devices: `cpu`, or GPUs as `cuda:1` or `1`, counted among those that CUDA_VISIBLE_DEVICES names. Workers take them
+            in turn. None gives every worker the GPUs of this process.
+
+    Returns:
+        One mapping per worker.
+
+    Raises:
+        UserError: there is no such device.
+    """
+    names = [str(device).removeprefix("cuda:") for device in devices or ()]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    known = None if visible is None else [part.strip() for part in visible.split(",") if part.strip()]
+    cards = []
+    for name in names:
+        if name != "cpu" and (not name.isdigit() or (known is not None and int(name) >= len(known))):
+            raise UserError(
+                f"there is no device '{name}' for a worker",
+                hint="expected cpu, cuda:0, cuda:1, ... among those that CUDA_VISIBLE_DEVICES names",
+            )
+        cards.append("" if name == "cpu" else name if known is None else known[int(name)])
+    threads = {}
+    if workers > 1 and "OMP_NUM_THREADS" not in os.environ:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        threads = {"OMP_NUM_THREADS": str(max(1, cores // workers))}
+    return [
+        {**threads, **({"CUDA_VISIBLE_DEVICES": cards[index % len(cards)]} if cards else {})}
+        for index in range(workers)
+    ]

@@ -1,0 +1,251 @@
+"""The protocol between a host and its worker: frames over a private socket, and sound in shared memory.
+
+A frame is four bytes (big-endian, the number of bytes that follow), one byte for the kind, and JSON in UTF-8. Sound is not
+part of a frame. Each direction has one memory file, which the writing side owns and enlarges, and the frame says where in it
+each sound is. A worker handles one request at a time, so a memory file holds the sounds of one frame, from its start.
+
+This file runs in every Python from 3.8 on and imports only the standard library. Samples are passed as bytes, because the two
+sides may have different versions of NumPy.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import tempfile
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+PROTOCOL = 1
+START = struct.Struct("!IB")
+ITEM_BYTES = 16 << 20  # the most for one request or answer, without its sound
+BATCH_ITEMS = 63
+FRAME_BYTES = (BATCH_ITEMS + 1) * ITEM_BYTES  # a longer frame is an error
+KEPT_BYTES = 16 << 20  # a longer memory file is cut back to this when less is needed
+_ALIGN = 64
+_SOUND = {"samples", "sample_rate_hz"}
+
+# Kinds of frames: first those from the host, then those from the worker.
+LOAD, ASK = 1, 2
+HELLO, READY, BEAT, REPLY, BROKEN = 17, 18, 19, 20, 21
+
+
+class Packed(NamedTuple):
+    """An item that is ready to be sent.
+
+    Args:
+        text: the item as JSON, without its sounds.
+        places: `[path, channels, samples, rate]` of each sound. buffers: the samples of each sound.
+    """
+
+    text: str
+    places: list[list[Any]]
+    buffers: list[Any]
+
+
+class WireError(Exception):
+    """A message cannot be sent, or a received message does not follow the protocol."""
+
+
+def frame(kind: int, body: bytes) -> bytes:
+    """The bytes of one frame.
+
+    Raises:
+        WireError: the frame is too long.
+    """
+    if len(body) >= FRAME_BYTES:
+        raise WireError(f"a message has {len(body)} bytes; the most are {FRAME_BYTES}")
+    return START.pack(len(body) + 1, kind) + body
+
+
+def length(start: bytes) -> tuple[int, int]:
+    """Reads the first five bytes of a frame: its kind, and how many bytes follow.
+
+    Raises:
+        WireError: the length is impossible.
+    """
+    size, kind = START.unpack(start)
+    if not 1 <= size <= FRAME_BYTES:
+        raise WireError(f"a message claims to have {size} bytes; expected 1 to {FRAME_BYTES}")
+    return kind, size - 1
+
+
+def read_body(body: bytes) -> dict[str, Any]:
+    """The JSON object of a frame.
+
+    Raises:
+        WireError: the body is not a JSON object.
+    """
+    try:
+        found = json.loads(body.decode("utf-8")) if body else {}
+    except ValueError as error:
+        raise WireError(f"a message is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise WireError(f"a message holds {type(found).__name__}; expected a JSON object")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):  # a NumPy scalar or a tensor with one element
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be sent")
+
+
+def pack(item: dict[str, Any]) -> Packed:
+    """Converts an item to JSON, with its sounds taken out.
+
+    A sound is a dictionary with `samples` (an object with the buffer protocol, float32, C-contiguous,
+    `(channels, samples)`) and `sample_rate_hz`.
+
+    Raises:
+        WireError: the item holds a value that JSON cannot hold, or is too long.
+    """
+    places: list[list[Any]] = []
+    buffers: list[Any] = []
+
+    def without_sound(value: Any, path: list[Any]) -> Any:
+        if isinstance(value, dict):
+            if set(value) == _SOUND:
+                view = memoryview(value["samples"])
+                if view.shape is None or view.ndim != 2 or view.format != "f" or not view.c_contiguous:
+                    raise ValueError("the samples of a sound are not contiguous float32 of (channels, samples)")
+                places.append([path, view.shape[0], view.shape[1], int(value["sample_rate_hz"])])
+                buffers.append(view)
+                return None
+            return {str(key): without_sound(inner, [*path, str(key)]) for key, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [without_sound(inner, [*path, at]) for at, inner in enumerate(value)]
+        return value
+
+    try:
+        text = json.dumps(without_sound(item, []), default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise WireError(str(error)) from error
+    if len(text) > ITEM_BYTES:
+        raise WireError(f"it has {len(text)} characters; the most are {ITEM_BYTES}")
+    return Packed(text, places, buffers)
+
+
+def unpack(items: list[Any], sounds: list[list[Any]], memory: Memory) -> list[Any]:
+    """The items of a frame with copies of their sounds put back.
+
+    Args:
+        items: the items; they are changed.
+        sounds: `[item, path, channels, samples, rate, offset]` of each sound.
+        memory: the memory file with the samples.
+
+    Raises:
+        WireError: a sound belongs to a place that does not exist.
+    """
+    for at, path, channels, samples, rate, offset in sounds:
+        sound = {
+            "samples": memory.read(offset, 4 * channels * samples),
+            "channels": channels,
+            "sample_rate_hz": rate,
+        }
+        try:
+            if path:
+                inner = items[at]
+                for key in path[:-1]:
+                    inner = inner[key]
+                inner[path[-1]] = sound
+            else:
+                items[at] = sound
+        except (LookupError, TypeError) as error:
+            raise WireError(f"there is no place {path!r} in item {at!r}") from error
+    return items
+
+
+def batch_body(number: int, packed: Sequence[Packed], memory: Memory) -> bytes:
+    """Writes the sounds of packed items into a memory file, and makes the body of their frame.
+
+    Raises:
+        OSError: the memory file cannot be enlarged.
+    """
+    offsets = memory.write([buffer for item in packed for buffer in item.buffers])
+    at = iter(offsets)
+    sounds = [[index, *place, next(at)] for index, item in enumerate(packed) for place in item.places]
+    items = ",".join(item.text for item in packed)
+    return f'{{"id":{number},"items":[{items}],"sounds":{json.dumps(sounds)}}}'.encode()
+
+
+def new_memory_file() -> int:
+    """Makes a file without a name. Its memory is freed when no process has it open any more.
+
+    Returns:
+        The file descriptor.
+    """
+    if hasattr(os, "memfd_create"):  # not limited by the size of a file system
+        return os.memfd_create("codec-bench-worker", os.MFD_CLOEXEC)
+    handle, path = tempfile.mkstemp(prefix="codec-bench-")
+    os.unlink(path)
+    return handle
+
+
+class Memory:
+    """A memory file. One side only writes to it, the other only reads it.
+
+    Args:
+        handle: the file descriptor; `close` closes it.
+    """
+
+    def __init__(self, handle: int) -> None:
+        self.handle = handle
+        self._map: mmap.mmap | None = None
+
+    def _mapped(self, size: int) -> mmap.mmap:
+        if self._map is None or len(self._map) < size:
+            if self._map is not None:
+                self._map.close()
+                self._map = None
+            self._map = mmap.mmap(self.handle, size)
+        return self._map
+
+    def write(self, buffers: list[Any]) -> list[int]:
+        """Copies buffers into the file, one after another from its start.
+
+        Returns:
+            The offset of each buffer in bytes.
+        """
+        offsets, end = [], 0
+        for buffer in buffers:
+            offsets.append(end)
+            end += -(-memoryview(buffer).nbytes // _ALIGN) * _ALIGN
+        size = os.fstat(self.handle).st_size
+        if size > KEPT_BYTES >= end:
+            if self._map is not None:
+                self._map.close()
+                self._map = None
+            os.ftruncate(self.handle, KEPT_BYTES)
+            size = KEPT_BYTES
+        if end > size:
+            size = end if end > KEPT_BYTES else min(KEPT_BYTES, 2 * end)
+            os.ftruncate(self.handle, size)
+        for offset, buffer in zip(offsets, buffers):
+            view = memoryview(buffer)
+            if view.nbytes:
+                self._mapped(size)[offset : offset + view.nbytes] = view.cast("B")
+        return offsets
+
+    def read(self, offset: int, nbytes: int) -> bytearray:
+        """A copy of some bytes of the file.
+
+        Raises:
+            WireError: the file does not hold these bytes.
+        """
+        size = os.fstat(self.handle).st_size
+        if offset < 0 or nbytes < 0 or offset + nbytes > size:
+            raise WireError(f"a sound is said to be at byte {offset} with {nbytes} bytes, and the file has {size}")
+        if not nbytes:
+            return bytearray()
+        with memoryview(self._mapped(size)) as view, view[offset : offset + nbytes] as part:
+            return bytearray(part)
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+        os.close(self.handle)

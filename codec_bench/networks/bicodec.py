@@ -1,0 +1,536 @@
+"""The networks of BiCodec: one code every 20 ms for the content, and 32 codes an utterance for the speaker.
+
+Their tensors have the names of the published checkpoint. They take batches of unequal lengths: what lies beyond
+an item's frames is set to zero wherever a convolution could read it, so that a batch equals its items one by one.
+Parts that only training uses (the network after the decoder's first half, the speaker embedding, the code counts) are
+not built.
+
+Conventions
+    Hidden states are float32 `(items, channels, frames)` unless said otherwise. `lengths` is int64 `(items,)` in frames
+    of 20 ms on the same device, or None where every item has all frames. This module imports torch: import it inside
+    functions.
+
+Paper: Wang et al., Spark-TTS, https://arxiv.org/abs/2503.01710. Reference: SparkAudio/Spark-TTS (Apache-2.0).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+import torchaudio
+from torch import Tensor, nn
+
+from codec_bench.networks.ecapa import ConvReluNorm, Res2Conv, SqueezeExcite
+from codec_bench.networks.gfsq import ResidualFSQ
+from codec_bench.networks.speech_encoder import EncoderConfig, SpeechEncoder, fairseq_name, standardised
+from codec_bench.networks.vocos import VocosBackbone, frames_mask, masked
+from codec_bench.networks.weight_norm import fold_weight_norm
+
+RATE_HZ, HOP = 16_000, 320
+SPEECH_LAYERS = (11, 14, 16)  # the hidden states that are averaged: the inputs of these blocks, counted from 0
+_SPEECH_EPS = 1e-7
+_NORM_EPS = 1e-6
+_BOTTLENECK = 128  # width of squeeze and excitation
+_FRAMES_AT_ONCE = 8192  # frames whose distances to all codewords are in memory together: 256 MB
+
+# Tensors of the published files that are not used here.
+_UNUSED = (
+    "postnet.",
+    "mel_transformer.",
+    "quantizer.cluster_size",
+    "speaker_encoder.speaker_encoder.pool.",
+    "speaker_encoder.speaker_encoder.bn.",
+    "speaker_encoder.speaker_encoder.linear.",
+)
+_UNUSED_SPEECH = ("quantizer.", "project_q.", "project_hid.")
+
+
+XLSR_53 = EncoderConfig("layer_norm", 1024, max(SPEECH_LAYERS) + 1, 16, 4096, pre_norm=True, conv_bias=True)
+"""wav2vec 2.0 XLSR-53 without the blocks after the last hidden state that is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class BiCodecConfig:
+    """Sizes of all networks; the defaults are the published ones.
+
+    Args:
+        speech: sizes of the self-supervised encoder.
+        dim, intermediate_dim: channels of the ConvNeXt blocks.
+        layers: number of ConvNeXt blocks in the encoder, and in the decoder's first half.
+        latent: channels before and after the quantisers.
+        codewords, codeword_dim: number and dimensions of the codewords for the content.
+        channels: channels of the wave generator's first layer.
+        rates, kernels: upsampling factor and kernel of each of the wave generator's steps.
+        mel_bands, speaker_channels, speaker_context: bands, channels and width of the output of the network that reads
+            the reference clip.
+        speaker_dim, speaker_codes, levels: dimensions, number and levels of the speaker's codes.
+        heads, head_dim, sampler_layers: sizes of the attention that makes the speaker's codes.
+    """
+
+    speech: EncoderConfig = XLSR_53
+    dim: int = 384
+    intermediate_dim: int = 2048
+    layers: int = 12
+    latent: int = 1024
+    codewords: int = 8192
+    codeword_dim: int = 8
+    channels: int = 1536
+    rates: tuple[int, ...] = (8, 5, 4, 2)
+    kernels: tuple[int, ...] = (16, 11, 8, 4)
+    mel_bands: int = 128
+    speaker_channels: int = 512
+    speaker_context: int = 1536
+    speaker_dim: int = 128
+    speaker_codes: int = 32
+    levels: tuple[int, ...] = (4, 4, 4, 4, 4, 4)
+    heads: int = 8
+    head_dim: int = 64
+    sampler_layers: int = 2
+
+
+PUBLISHED = BiCodecConfig()
+SMALL = BiCodecConfig(
+    speech=EncoderConfig(
+        "layer_norm",
+        32,
+        max(SPEECH_LAYERS) + 1,
+        2,
+        64,
+        pre_norm=True,
+        conv_layers=((16, 10, 5), *((16, 3, 2),) * 4, *((16, 2, 2),) * 2),
+        conv_bias=True,
+        conv_pos=16,
+        conv_pos_groups=2,
+    ),
+    dim=32,
+    intermediate_dim=64,
+    layers=2,
+    latent=32,
+    channels=64,
+    mel_bands=32,
+    speaker_channels=32,
+    speaker_context=48,
+    speaker_dim=24,
+    heads=2,
+    head_dim=16,
+)
+"""For tests with seeded noise: the same codes and rates as the published sizes, a thousandth of the work."""
+
+
+class ConditionedNorm(nn.Module):
+    """Layer normalisation over the channels whose gain and offset are linear functions of a condition.
+
+    Args:
+        condition_dim: dimensions of the condition. dim: channels.
+    """
+
+    def __init__(self, condition_dim: int, dim: int) -> None:
+        super().__init__()
+        self.scale = nn.Linear(condition_dim, dim)
+        self.shift = nn.Linear(condition_dim, dim)
+
+    def forward(self, x: Tensor, condition: Tensor) -> Tensor:
+        """`x` `(items, frames, dim)` under conditions `(items, condition_dim)`."""
+        x = F.layer_norm(x, x.shape[-1:], eps=_NORM_EPS)
+        return x * self.scale(condition)[:, None] + self.shift(condition)[:, None]
+
+
+class ConditionedBackbone(VocosBackbone):
+    """A Vocos backbone in which every norm but the last depends on a condition, given as `condition` to `forward`.
+
+    Args:
+        condition_dim: dimensions of the condition.
+        dim, intermediate_dim, num_layers: as in `VocosBackbone`.
+    """
+
+    def __init__(self, condition_dim: int, dim: int, intermediate_dim: int, num_layers: int) -> None:
+        super().__init__(dim, dim, intermediate_dim, num_layers)
+        self.norm = ConditionedNorm(condition_dim, dim)
+        for block in self.convnext:
+            block.norm = ConditionedNorm(condition_dim, dim)
+
+
+class Refinement(nn.ModuleList):
+    """Two short backbones, one after the other. The reference has a resampling step by a factor of 1 in front of each.
+
+    With a factor of 1, each of that step's three branches (resampling by convolution, by repetition, and by both) is
+    the signal itself, so the step is not built.
+
+    Args:
+        dim, intermediate_dim: channels of the backbones.
+    """
+
+    def __init__(self, dim: int, intermediate_dim: int) -> None:
+        # The published names count the resampling step: `0.1.embed`.
+        super().__init__(nn.ModuleList([nn.Identity(), VocosBackbone(dim, dim, intermediate_dim, 2)]) for _ in range(2))
+
+    def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        """`(items, frames, dim)` to the same shape."""
+        for step in self:
+            assert isinstance(step, nn.ModuleList)
+            x = step[1](3.0 * x.transpose(1, 2), lengths)
+        return x
+
+
+class SemanticEncoder(nn.Module):
+    """Speech features to latents of the content."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        self.encoder = VocosBackbone(config.speech.width, config.dim, config.intermediate_dim, config.layers)
+        self.downsample = Refinement(config.dim, config.intermediate_dim)
+        self.project = nn.Linear(config.dim, config.latent)
+
+    def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        """`(items, features, frames)` to `(items, latent, frames)`."""
+        return self.project(self.downsample(self.encoder(x, lengths), lengths)).transpose(1, 2)
+
+
+class FactorisedQuantiser(nn.Module):
+    """A quantiser that projects to few dimensions and takes the codeword with the nearest direction."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        self.in_project = nn.Conv1d(config.latent, config.codeword_dim, 1)
+        self.out_project = nn.Conv1d(config.codeword_dim, config.latent, 1)
+        self.codebook = nn.Embedding(config.codewords, config.codeword_dim)
+
+    def search(self, x: Tensor) -> Tensor:
+        """Codes int64 `(items, frames)` of latents `(items, latent, frames)`."""
+        directions = F.normalize(self.in_project(x).transpose(1, 2), dim=-1)
+        words = F.normalize(self.codebook.weight, dim=-1)
+        near = [part @ words.T for part in directions.flatten(0, 1).split(_FRAMES_AT_ONCE)]
+        return torch.cat([each.argmax(-1) for each in near]).view(directions.shape[:2])
+
+    def lookup(self, codes: Tensor) -> Tensor:
+        """Latents `(items, latent, frames)` of codes `(items, frames)`, from codewords that are not normalised."""
+        return self.out_project(self.codebook(codes).transpose(1, 2))
+
+
+class SpeakerBlock(nn.Module):
+    """A residual block of the time-delay network over the reference clip."""
+
+    def __init__(self, channels: int, dilation: int) -> None:
+        super().__init__()
+        self.se_res2block = nn.ModuleList(
+            [
+                ConvReluNorm(channels, channels),
+                Res2Conv(channels, dilation, groups=8),
+                ConvReluNorm(channels, channels),
+                SqueezeExcite(channels, _BOTTLENECK),
+            ]
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(items, channels, frames)` to the same shape. Every frame must belong to its item: nothing is masked."""
+        all_valid = x.new_ones(1)
+        before, res2, after, excite = self.se_res2block
+        return x + excite(after(res2(before(x), all_valid)), all_valid, x.shape[2])
+
+
+class SpeakerFrames(nn.Module):
+    """From the reference clip's mel spectrogram to one context vector a frame: an ECAPA-TDNN without its pooling."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        channels = config.speaker_channels
+        self.layer1 = ConvReluNorm(config.mel_bands, channels, kernel=5)
+        self.layer2, self.layer3, self.layer4 = (SpeakerBlock(channels, dilation) for dilation in (2, 3, 4))
+        self.conv = nn.Conv1d(3 * channels, config.speaker_context, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(items, mel_bands, frames)` to `(items, context, frames)`."""
+        x = self.layer1(x)
+        outs = []
+        for block in (self.layer2, self.layer3, self.layer4):
+            x = block(x)
+            outs.append(x)
+        return F.relu(self.conv(torch.cat(outs, 1)))
+
+
+class CrossAttention(nn.Module):
+    """Attention from a few latent vectors to the frames and to each other."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        dim, inner = config.speaker_dim, config.heads * config.head_dim
+        self.heads = config.heads
+        self.to_q = nn.Linear(dim, inner, bias=False)
+        self.to_kv = nn.Linear(dim, 2 * inner, bias=False)
+        self.to_out = nn.Linear(inner, dim, bias=False)
+
+    def forward(self, latents: Tensor, frames: Tensor) -> Tensor:
+        """`(items, latents, dim)` and `(items, frames, dim)` to the shape of the first."""
+        seen = self.to_kv(torch.cat([latents, frames], 1))
+        query, key, value = (
+            each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.to_q(latents), *seen.chunk(2, -1))
+        )
+        return self.to_out(F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
+
+
+class GatedGelu(nn.Module):
+    """The first half of the channels times the GELU of the second."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(..., 2 * dim)` to `(..., dim)`."""
+        value, gate = x.chunk(2, -1)
+        return F.gelu(gate) * value
+
+
+class RmsNorm(nn.Module):
+    """Vectors scaled to a mean square of one."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(dim))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(..., dim)` to the same shape."""
+        return F.normalize(x, dim=-1) * math.sqrt(x.shape[-1]) * self.gamma
+
+
+class Sampler(nn.Module):
+    """A perceiver, which makes one vector for each code from any number of frames."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        dim = config.speaker_dim
+        inner = int(dim * 4 * 2 / 3)
+        self.proj_context = nn.Linear(config.speaker_context, dim)
+        self.latents = nn.Parameter(torch.randn(config.speaker_codes, dim))
+        self.layers = nn.ModuleList(
+            nn.ModuleList(
+                [
+                    CrossAttention(config),
+                    nn.Sequential(nn.Linear(dim, 2 * inner), GatedGelu(), nn.Linear(inner, dim)),
+                ]
+            )
+            for _ in range(config.sampler_layers)
+        )
+        self.norm = RmsNorm(dim)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """`(items, frames, context)` to `(items, codes, dim)`."""
+        frames = self.proj_context(frames)
+        latents = self.latents.expand(len(frames), -1, -1)
+        for layer in self.layers:
+            assert isinstance(layer, nn.ModuleList)
+            attend, widen = layer
+            latents = attend(latents, frames) + latents
+            latents = widen(latents) + latents
+        return self.norm(latents)
+
+
+class SpeakerEncoder(nn.Module):
+    """The speaker's part: from a reference clip to codes, and from codes to the vector that they stand for."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        self.speaker_encoder = SpeakerFrames(config)
+        self.perceiver_sampler = Sampler(config)
+        self.quantizer = ResidualFSQ(config.speaker_dim, config.levels)
+        self.project = nn.Linear(config.speaker_dim * config.speaker_codes, config.latent)
+
+    def sample(self, mels: Tensor) -> Tensor:
+        """The vectors that are quantised, `(items, codes, dim)`, of mel spectrograms `(items, mel_bands, frames)`."""
+        return self.perceiver_sampler(self.speaker_encoder(mels).transpose(1, 2))
+
+    def search(self, mels: Tensor) -> Tensor:
+        """Codes int64 `(items, codes)`."""
+        return self.quantizer.search(self.sample(mels))[..., 0]
+
+    def lookup(self, codes: Tensor) -> Tensor:
+        """Conditions `(items, latent)` of codes `(items, codes)`."""
+        # The projection's columns run over the codes first, then over the channels.
+        return self.project(self.quantizer.lookup(codes[..., None]).transpose(1, 2).flatten(1))
+
+
+class ConditionedDecoder(nn.Module):
+    """From latents of the content and the speaker's vector to the input of the wave generator."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        self.linear_pre = nn.Linear(config.latent, config.dim)
+        self.downsample = Refinement(config.dim, config.intermediate_dim)
+        self.vocos_backbone = ConditionedBackbone(config.latent, config.dim, config.intermediate_dim, config.layers)
+        self.linear = nn.Linear(config.dim, config.latent)
+
+    def forward(self, x: Tensor, condition: Tensor, lengths: Tensor | None) -> Tensor:
+        """`(items, latent, frames)` under conditions `(items, latent)` to the same shape."""
+        x = self.downsample(self.linear_pre(x.transpose(1, 2)), lengths)
+        return self.linear(self.vocos_backbone(x.transpose(1, 2), lengths, condition)).transpose(1, 2)
+
+
+class Snake(nn.Module):
+    """`x + sin(alpha x)^2 / alpha`, which maps zero to zero."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.alpha = nn.Parameter(torch.ones(1, channels, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(items, channels, samples)` to the same shape."""
+        return x + (self.alpha + 1e-9).reciprocal() * torch.sin(self.alpha * x).square()
+
+
+class ResidualUnit(nn.Module):
+    """Two convolutions, each after a `Snake`, added to the input."""
+
+    def __init__(self, channels: int, dilation: int) -> None:
+        super().__init__()
+        self.block = nn.ModuleList(
+            [
+                Snake(channels),
+                nn.Conv1d(channels, channels, 7, dilation=dilation, padding=3 * dilation),
+                Snake(channels),
+                nn.Conv1d(channels, channels, 1),
+            ]
+        )
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """`(items, channels, samples)` to the same shape."""
+        first, wide, second, narrow = self.block
+        return x + narrow(second(wide(masked(first(x), mask))))
+
+
+class UpsamplingStep(nn.Module):
+    """A transposed convolution to a higher rate and three residual units."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, rate: int) -> None:
+        super().__init__()
+        self.rate = rate
+        self.block = nn.ModuleList(
+            [
+                Snake(inputs),
+                nn.ConvTranspose1d(inputs, outputs, kernel, rate, padding=(kernel - rate) // 2),
+                *(ResidualUnit(outputs, dilation) for dilation in (1, 3, 9)),
+            ]
+        )
+
+    def forward(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """From `(items, inputs, samples)` and each item's number of samples to the same two at the higher rate."""
+        snake, up, *units = self.block
+        x = up(masked(snake(x), frames_mask(lengths, x.shape[-1])))
+        lengths = None if lengths is None else lengths * self.rate
+        mask = frames_mask(lengths, x.shape[-1])
+        for unit in units:
+            x = unit(x, mask)
+        return x, lengths
+
+
+class WaveGenerator(nn.Module):
+    """Latents to a wave, by transposed convolutions with periodic activations."""
+
+    def __init__(self, config: BiCodecConfig) -> None:
+        super().__init__()
+        widths = [config.channels // 2**k for k in range(len(config.rates) + 1)]
+        self.model = nn.ModuleList(
+            [
+                nn.Conv1d(config.latent, widths[0], 7, padding=3),
+                *(
+                    UpsamplingStep(inputs, outputs, kernel, rate)
+                    for inputs, outputs, kernel, rate in zip(widths, widths[1:], config.kernels, config.rates)
+                ),
+                Snake(widths[-1]),
+                nn.Conv1d(widths[-1], 1, 7, padding=3),
+            ]
+        )
+
+    def forward(self, x: Tensor, lengths: Tensor | None) -> Tensor:
+        """`(items, latent, frames)` to waves `(items, samples)`, unspecified beyond an item's end."""
+        first, *steps, snake, last = self.model
+        x = first(masked(x, frames_mask(lengths, x.shape[-1])))
+        for step in steps:
+            x, lengths = step(x, lengths)
+        return last(masked(snake(x), frames_mask(lengths, x.shape[-1])))[:, 0].tanh()
+
+
+class BiCodecNet(nn.Module):
+    """All of BiCodec except the self-supervised encoder that comes before it.
+
+    Args:
+        config: the sizes.
+    """
+
+    _window: Tensor
+    _bands: Tensor
+
+    def __init__(self, config: BiCodecConfig = PUBLISHED) -> None:
+        super().__init__()
+        self.encoder = SemanticEncoder(config)
+        self.quantizer = FactorisedQuantiser(config)
+        self.speaker_encoder = SpeakerEncoder(config)
+        self.prenet = ConditionedDecoder(config)
+        self.decoder = WaveGenerator(config)
+        self.register_buffer("_window", torch.hann_window(2 * HOP), persistent=False)
+        bands = torchaudio.functional.melscale_fbanks(
+            513, 10.0, RATE_HZ / 2, config.mel_bands, RATE_HZ, norm="slaney", mel_scale="slaney"
+        )
+        self.register_buffer("_bands", bands, persistent=False)
+
+    def mels(self, clips: Tensor) -> Tensor:
+        """Mel spectrograms `(items, bands, frames)` of clips `(items, samples)`, of magnitudes without a logarithm."""
+        spectra = torch.stft(clips, 1024, HOP, 2 * HOP, self._window, return_complex=True)
+        return (spectra.abs().transpose(1, 2) @ self._bands).transpose(1, 2)
+
+    def encode(self, features: Tensor, clips: Tensor, lengths: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The codes of the content, int64 `(items, frames)`, and of the speaker, int64 `(items, codes)`.
+
+        Args:
+            features: output of the self-supervised encoder, `(items, frames, width)`.
+            clips: the reference clips, `(items, samples)`, all of the same length.
+        """
+        latents = self.encoder(features.transpose(1, 2), lengths)
+        return self.quantizer.search(latents), self.speaker_encoder.search(self.mels(clips))
+
+    def decode(self, said: Tensor, speaker: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Waves float32 `(items, samples)` of both kinds of codes. Values beyond an item's end are unspecified."""
+        condition = self.speaker_encoder.lookup(speaker)
+        x = self.prenet(self.quantizer.lookup(said), condition, lengths)
+        return self.decoder(x + condition[..., None], lengths)
+
+
+def speech_features(net: SpeechEncoder, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+    """The input of BiCodec's encoder, `(items, frames, width)`: the mean of three hidden states.
+
+    Later hidden states are not computed.
+
+    Args:
+        waves: float32 `(items, samples)` at 16 kHz, each normalised here over its own samples.
+        lengths: samples of each item.
+    """
+    kept = []
+    for place, hidden in enumerate(net.hidden_states(standardised(waves, lengths, _SPEECH_EPS), lengths)):
+        if place in SPEECH_LAYERS:
+            kept.append(hidden)
+        if len(kept) == len(SPEECH_LAYERS):
+            break
+    return (kept[0] + kept[1] + kept[2]) / len(SPEECH_LAYERS)
+
+
+def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors of the codec's checkpoint by the names of `BiCodecNet`.
+
+    Parts that only training uses are left out, and weight norms are folded.
+    """
+    return fold_weight_norm({name: value for name, value in state.items() if not name.startswith(_UNUSED)})
+
+
+def renamed_speech(state: Mapping[str, Tensor], layers: int) -> dict[str, Tensor]:
+    """The tensors of a Wav2Vec2Model or a Wav2Vec2ForPreTraining as `SpeechEncoder` names them.
+
+    Args:
+        layers: how many blocks are kept.
+    """
+    out = {}
+    for name, value in state.items():
+        name = fairseq_name(name.removeprefix("wav2vec2."), "layer_norm")
+        parts = name.split(".")
+        if name.startswith(_UNUSED_SPEECH) or (name.startswith("encoder.layers.") and int(parts[2]) >= layers):
+            continue
+        out[name] = value
+    return out

@@ -1,0 +1,264 @@
+"""BigCodec's networks: residual convolutions with anti-aliased periodic activations, an LSTM, and one codebook of
+few dimensions.
+
+Every activation is computed at twice the rate: the signal is interpolated, passed through SnakeBeta, low-pass filtered
+and decimated, with its own first and last sample repeated at the ends. In a batch, each item's own last sample is
+repeated, and what lies beyond it is set to zero before a convolution reads it. So a batch equals its items one by one.
+
+Conventions
+    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input, as a
+    list. Names of tensors are those of the published checkpoint, with weight normalisation folded.
+    This module imports torch: import it inside functions.
+
+Paper: Xin et al., BigCodec, https://arxiv.org/abs/2409.05377. Reference: Aria-K-Alethia/BigCodec (MIT), whose codes and
+waves are equal to these within float32 noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from codec_bench.networks.ragged import zero_beyond
+
+_TAPS = 12
+_DILATIONS = (1, 3, 9)
+_SHARPEST = 1e-9  # added to beta, so that the division is never by zero
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of one model.
+
+    Args:
+        filters: channels after the encoder's first convolution, which each stride doubles, and before the decoder's
+            last convolution.
+        latent_dim: channels between encoder, quantiser and decoder.
+        entries, code_dim: number and dimensions of the codewords.
+        ratios: strides of the encoder. The decoder has the same in reverse order.
+    """
+
+    filters: int = 48
+    latent_dim: int = 1024
+    entries: int = 8192
+    code_dim: int = 8
+    ratios: tuple[int, ...] = (2, 2, 2, 5, 5)
+
+    @property
+    def hop(self) -> int:
+        """Samples per frame."""
+        return math.prod(self.ratios)
+
+
+class _Filter(nn.Module):
+    """Holds a low-pass filter of twelve taps at half the rate under the name that the checkpoint gives it."""
+
+    filter: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("filter", _kaiser_sinc()[None, None])
+
+
+class _Decimation(nn.Module):
+    """Holds the filter that precedes the decimation, under the longer name that the checkpoint gives it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lowpass = _Filter()
+
+
+class SnakeBeta(nn.Module):
+    """x + sin²(alpha x) / beta. There is one alpha and one beta per channel, both stored as logarithms."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.alpha, self.beta = nn.Parameter(torch.zeros(channels)), nn.Parameter(torch.zeros(channels))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """`x` `(items, channels, 2, time)`."""
+        alpha, beta = (each.exp()[:, None, None] for each in (self.alpha, self.beta))
+        return torch.addcmul(x, torch.sin(x * alpha).square_(), (beta + _SHARPEST).reciprocal())
+
+
+class Activation(nn.Module):
+    """SnakeBeta at twice the rate, between an interpolation and a decimation.
+
+    Both filters run at the signal's own rate: the signal at twice the rate is held as two phases, its even and its odd
+    samples, and each phase needs half of the taps.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.act = SnakeBeta(channels)
+        self.upsample = _Filter()
+        self.downsample = _Decimation()
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The same shape as `x` `(items, channels, time)`, with zeros beyond each item."""
+        items, channels, time = x.shape
+        up, down = self.upsample.filter[0, 0], self.downsample.lowpass.filter[0, 0]
+        nothing = up.new_zeros(1)
+        split = torch.stack([torch.cat([up[1::2].flip(0), nothing]), torch.cat([nothing, up[::2].flip(0)])])
+        join = torch.stack([torch.cat([nothing, down[1::2]]), torch.cat([down[::2], nothing])])
+        ragged = min(lengths) < time
+        x = F.pad(x, (3, 3), mode="replicate")
+        if ragged:
+            for row, length in enumerate(lengths):
+                x[row, :, 3 + length : 6 + length] = x[row, :, 2 + length, None]
+        # The convolution is grouped by channel. If channels were treated as items, a CPU would take five times as long.
+        phases = F.conv1d(x, 2 * split[:, None].repeat(channels, 1, 1), groups=channels)
+        phases = self.act(phases.view(items, channels, 2, time))
+        # Both phases are padded: at the start with the even phase's first value, at the end with the odd phase's last.
+        first, last = phases[:, :, :1, :1], phases[:, :, 1:, -1:]
+        wide = torch.cat([first.expand(-1, -1, 2, 3), phases, last.expand(-1, -1, 2, 3)], dim=3)
+        if ragged:
+            for row, length in enumerate(lengths):
+                wide[row, :, :, 3 + length : 6 + length] = wide[row, :, 1:, 2 + length, None]
+        wide = wide.view(items, 2 * channels, time + 6)
+        return zero_beyond(F.conv1d(wide, join.repeat(channels, 1, 1), groups=channels), lengths)
+
+
+class ResidualUnit(nn.Module):
+    """A dilated convolution of seven taps and one of one tap, each after an activation, added to the input."""
+
+    def __init__(self, channels: int, dilation: int) -> None:
+        super().__init__()
+        self.block = nn.ModuleList(
+            [
+                Activation(channels),
+                nn.Conv1d(channels, channels, 7, dilation=dilation, padding=3 * dilation),
+                Activation(channels),
+                nn.Conv1d(channels, channels, 1),
+            ]
+        )
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The same shape as `x`."""
+        return x + _through(self.block, x, lengths)
+
+
+class EncoderBlock(nn.Module):
+    """Three residual units, and a convolution that doubles the channels and divides the length by its stride."""
+
+    def __init__(self, channels: int, stride: int) -> None:
+        super().__init__()
+        conv = nn.Conv1d(channels, 2 * channels, 2 * stride, stride, padding=-(-stride // 2))
+        units = (ResidualUnit(channels, dilation) for dilation in _DILATIONS)
+        self.block = nn.ModuleList([*units, Activation(channels), conv])
+        self.stride = stride
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """`(items, 2 x channels, time / stride)`, for lengths that are multiples of the stride."""
+        return _through(self.block, x, lengths)
+
+
+class DecoderBlock(nn.Module):
+    """A transposed convolution that halves the channels and multiplies the length, and three residual units."""
+
+    def __init__(self, channels: int, stride: int) -> None:
+        super().__init__()
+        padding, more = -(-stride // 2), stride % 2
+        conv = nn.ConvTranspose1d(channels, channels // 2, 2 * stride, stride, padding, output_padding=more)
+        units = (ResidualUnit(channels // 2, dilation) for dilation in _DILATIONS)
+        self.block = nn.ModuleList([Activation(channels), conv, *units])
+        self.stride = stride
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """`(items, channels / 2, time x stride)`."""
+        x = self.block[1](self.block[0](x, lengths))
+        return _through(self.block[2:], x, [length * self.stride for length in lengths])
+
+
+class ResidualLSTM(nn.Module):
+    """Two layers of a forward LSTM, added to their input."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(channels, channels, 2, batch_first=True)
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The same shape as `x`. The LSTM runs forward, so what lies beyond an item's end cannot change the item."""
+        x = x.transpose(1, 2)
+        return (self.lstm(x)[0] + x).transpose(1, 2)
+
+
+class BigCodecEncoder(nn.Module):
+    """Waves to latents."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        channels = shape.filters
+        layers: list[nn.Module] = [nn.Conv1d(1, channels, 7, padding=3)]
+        for stride in shape.ratios:
+            layers.append(EncoderBlock(channels, stride))
+            channels *= 2
+        layers += [ResidualLSTM(channels), Activation(channels), nn.Conv1d(channels, shape.latent_dim, 3, padding=1)]
+        self.block = nn.ModuleList(layers)
+
+    def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Latents `(items, latent_dim, frames)` of waves `(items, 1, samples)` with zeros beyond each item.
+
+        Lengths are multiples of the hop.
+        """
+        return _through(self.block, waves, lengths)
+
+
+class _Projected(nn.Module):
+    """The codebook, and the projections to and from its few dimensions."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.in_proj = nn.Linear(shape.latent_dim, shape.code_dim)
+        self.out_proj = nn.Linear(shape.code_dim, shape.latent_dim)
+        self._codebook = nn.Embedding(shape.entries, shape.code_dim)
+
+
+class BigCodecDecoder(nn.Module):
+    """The quantiser's weights, and latents to waves."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.quantizer = nn.ModuleDict({"layers": nn.ModuleList([_Projected(shape)])})
+        channels = shape.filters * 2 ** len(shape.ratios)
+        layers: list[nn.Module] = [nn.Conv1d(shape.latent_dim, channels, 7, padding=3), ResidualLSTM(channels)]
+        for stride in reversed(shape.ratios):
+            layers.append(DecoderBlock(channels, stride))
+            channels //= 2
+        layers += [Activation(channels), nn.Conv1d(channels, 1, 7, padding=3)]
+        self.model = nn.ModuleList(layers)
+
+    @property
+    def projected(self) -> _Projected:
+        """The codebook and its projections."""
+        layer: Any = self.quantizer["layers"]
+        return layer[0]
+
+    def forward(self, latents: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Waves `(items, 1, samples)` of latents `(items, latent_dim, frames)`, with any values beyond each item."""
+        return torch.tanh(_through(self.model, zero_beyond(latents, lengths), lengths))
+
+
+def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+    lengths = list(lengths)
+    for layer in layers:
+        x = layer(x) if isinstance(layer, nn.Conv1d) else layer(x, lengths)
+        if isinstance(layer, EncoderBlock):
+            lengths = [length // layer.stride for length in lengths]
+        elif isinstance(layer, DecoderBlock):
+            lengths = [length * layer.stride for length in lengths]
+    return x
+
+
+def _kaiser_sinc() -> torch.Tensor:
+    """A Kaiser-windowed sinc of twelve taps that passes a quarter of the rate, with a transition of 0.6, and sums to one."""
+    attenuation = 2.285 * (_TAPS // 2 - 1) * math.pi * 1.2 + 7.95
+    window = torch.kaiser_window(_TAPS, periodic=False, beta=0.1102 * (attenuation - 8.7))
+    taps = window * torch.sinc(0.5 * (torch.arange(_TAPS) - (_TAPS - 1) / 2))
+    return taps / taps.sum()

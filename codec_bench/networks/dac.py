@@ -1,0 +1,75 @@
+"""The encoder and decoder of DAC as transformers builds them. Items of unequal lengths give the same results as alone.
+
+Why it is exact
+    The convolutions look both ways and pad with zeros. An item of a longer batch sees the same zeros if everything beyond
+    its own length is zero before each convolution that is wider than one sample. In DAC all of these but the first follow
+    a Snake, which maps zero to zero, so the activation writes the zeros and no further pass is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec_bench.kernels.mask import activate
+
+
+def encode_waves(encoder: Any, waves: Any, lengths: Any) -> Any:
+    """transformers' `DacEncoder` over a batch.
+
+    Args:
+        waves: float32 `(items, 1, samples)`, zero after each item's end.
+        lengths: int64 `(items,)`, samples of each item, on the same device.
+
+    Returns:
+        Latents `(items, hidden, frames)`. Values beyond an item's own frames are unspecified.
+    """
+    hidden = encoder.conv1(waves)
+    for block in encoder.block:
+        for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
+            hidden = _residual(unit, hidden, lengths)
+        hidden = block.conv1(_snake(block.snake1, hidden, lengths))
+        lengths = _after(block.conv1, lengths)
+    return encoder.conv2(_snake(encoder.snake1, hidden, lengths))
+
+
+def decode_latents(decoder: Any, latents: Any, lengths: Any) -> Any:
+    """transformers' `DacDecoder` over a batch.
+
+    Args:
+        latents: float32 `(items, hidden, frames)`. Values beyond each item's frames do not matter.
+        lengths: int64 `(items,)`, frames of each item, on the same device.
+
+    Returns:
+        Waves `(items, 1, samples)`. Values beyond an item's own samples are unspecified.
+    """
+    hidden = decoder.conv1(activate(latents, lengths).value)
+    for block in decoder.block:
+        hidden = block.conv_t1(_snake(block.snake1, hidden, lengths))
+        lengths = _after_transposed(block.conv_t1, lengths)
+        for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
+            hidden = _residual(unit, hidden, lengths)
+    return decoder.tanh(decoder.conv2(_snake(decoder.snake1, hidden, lengths)))
+
+
+def decoded_samples(decoder: Any, frames: int) -> int:
+    """Samples that the decoder makes from `frames` frames. With an odd stride these are fewer than the encoder read."""
+    for block in decoder.block:
+        frames = _after_transposed(block.conv_t1, frames)
+    return frames
+
+
+def _residual(unit: Any, hidden: Any, lengths: Any) -> Any:
+    inner = unit.conv1(_snake(unit.snake1, hidden, lengths))
+    return hidden + unit.conv2(_snake(unit.snake2, inner, lengths))
+
+
+def _snake(layer: Any, hidden: Any, lengths: Any) -> Any:
+    return activate(hidden, lengths, "snake", layer.alpha).value
+
+
+def _after(conv: Any, length: Any) -> Any:
+    return (length + 2 * conv.padding[0] - conv.kernel_size[0]) // conv.stride[0] + 1
+
+
+def _after_transposed(conv: Any, length: Any) -> Any:
+    return (length - 1) * conv.stride[0] - 2 * conv.padding[0] + conv.kernel_size[0] + conv.output_padding[0]

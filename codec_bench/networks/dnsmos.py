@@ -1,0 +1,164 @@
+"""The two DNSMOS networks in torch, from the same ONNX weights, over many windows of many signals at once.
+
+Windows that start a second apart share eight of nine seconds. The four convolutions of the P.835 network at full
+resolution, which are 97 % of its work, therefore run once over all runs of windows, placed one after the other along
+time. In this joined input, a window's first and last rows have neighbours where the window alone has zeros. After four
+3x3 convolutions this reaches four rows into the window. These rows are computed again from the window's first and last
+eight rows. From the first maxima on, every window is computed by itself. The P.808 network is given decibels relative
+to each window's own maximum, so that all of it is computed window by window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from codec_bench.kernels.dnsmos.ref import (
+    FLOOR,
+    FRAME_SAMPLES,
+    FRAMES,
+    HOP_SAMPLES,
+    LN_10,
+    MEL_FLOOR,
+    MEL_SAMPLES,
+    MIDDLE_DB,
+    P808_MAXIMA,
+    P835_MAXIMA,
+    RANGE_DB,
+    WINDOW_SAMPLES,
+    Weights,
+    mel_filters,
+)
+from codec_bench.networks.precision import computing
+
+RATE_HZ = 16_000
+HOP_FRAMES = RATE_HZ // HOP_SAMPLES
+SHARED = P835_MAXIMA[0]
+"""Convolutions before the first maxima, and so the number of rows at a window's ends that are computed again."""
+_FRAMES_AT_ONCE = {"cuda": 16_384, "cpu": 2_400}
+"""Frames of the long picture that are computed together. Each takes 124 kB at full resolution: 2 GB and 300 MB in all."""
+_WINDOWS_AT_ONCE = {"cuda": 32, "cpu": 2}
+"""Windows that are computed together from the first maxima on, and in the P.808 network. Each takes 40 MB."""
+
+Run = tuple[np.ndarray, int]
+"""Samples `(samples,)` of consecutive windows, a second apart, and how many windows they are."""
+
+
+class Networks:
+    """Both networks on one device, in float32 (TensorFloat-32's 11 bits are too few for scores to 1e-4).
+
+    Args:
+        p835, p808: the weights. device: `cpu` or `cuda:N`.
+        reflect: whether the P.808 network's mel levels continue a window by its mirror image instead of zeros.
+
+    Attributes:
+        longest_run: the highest number of windows in a run, which bounds the memory.
+    """
+
+    def __init__(self, p835: Weights, p808: Weights, device: str, reflect: bool = False) -> None:
+        self._device, self._reflect = device, reflect
+        kind = device.split(":")[0]
+        self._frames, self._windows = _FRAMES_AT_ONCE[kind], _WINDOWS_AT_ONCE[kind]
+        self.longest_run = (self._frames - FRAMES) // HOP_FRAMES + 1
+        assert p835.front is not None, "the P.835 network has a front end"
+        self._front = self._put(np.concatenate(p835.front).T)
+        self._p835, self._p808 = ([tuple(map(self._put, layer)) for layer in w.convolutions] for w in (p835, p808))
+        self._dense835, self._dense808 = ([tuple(map(self._put, layer)) for layer in w.dense] for w in (p835, p808))
+        n = np.arange(MEL_SAMPLES)
+        phase = 2.0 * np.pi / MEL_SAMPLES * (n[:, None] * np.arange(MEL_SAMPLES // 2 + 1) % MEL_SAMPLES)
+        window = (0.5 - 0.5 * np.cos(2.0 * np.pi * n / MEL_SAMPLES))[:, None]
+        self._transform = self._put(np.concatenate([window * np.cos(phase), window * np.sin(phase)], axis=1))
+        self._mel = self._put(mel_filters().T)
+
+    def _put(self, values: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(np.array(values, np.float32, order="C")).to(self._device)
+
+    def score(self, runs: Sequence[Run]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run."""
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        with computing(self._device, "float32"):
+            for part in self._parts(runs):
+                pieces = [self._put(signal) for signal, _ in part]
+                counts = [count for _, count in part]
+                raw, p808 = self._score_p835(pieces, counts).cpu().numpy(), self._score_p808(pieces).cpu().numpy()
+                ends = np.cumsum(counts)[:-1]
+                found += zip(np.split(raw, ends), np.split(p808[:, 0], ends), strict=True)
+        return found
+
+    def _parts(self, runs: Sequence[Run]) -> list[list[Run]]:
+        """Runs that are computed together."""
+        parts: list[list[Run]] = []
+        room = 0
+        for run in runs:
+            frames = FRAMES + HOP_FRAMES * (run[1] - 1)
+            if not parts or frames > room:
+                parts.append([])
+                room = self._frames
+            parts[-1].append(run)
+            room -= frames
+        return parts
+
+    def _score_p835(self, pieces: list[torch.Tensor], counts: list[int]) -> torch.Tensor:
+        picture = torch.cat([self._log_power(piece) for piece in pieces])
+        lengths = [FRAMES + HOP_FRAMES * (count - 1) for count in counts]
+        begins = np.cumsum([0, *lengths[:-1]])
+        starts = [int(b) + HOP_FRAMES * w for b, count in zip(begins, counts, strict=True) for w in range(count)]
+        long = self._convolve(picture[None, None], 0, SHARED)[0]
+        heads = torch.stack([picture[s : s + 2 * SHARED] for s in starts])[:, None]
+        tails = torch.stack([picture[s + FRAMES - 2 * SHARED : s + FRAMES] for s in starts])[:, None]
+        features = []
+        for first in range(0, len(starts), self._windows):
+            some = slice(first, first + self._windows)
+            x = torch.stack([long[:, s : s + FRAMES] for s in starts[some]])
+            x[:, :, :SHARED] = self._convolve(heads[some], 0, SHARED)[:, :, :SHARED]
+            x[:, :, -SHARED:] = self._convolve(tails[some], 0, SHARED)[:, :, -SHARED:]
+            x = self._convolve(functional.max_pool2d(x, 2), SHARED, len(self._p835))
+            features.append(x.amax((2, 3)))
+        return _dense(torch.cat(features), self._dense835)
+
+    def _log_power(self, piece: torch.Tensor) -> torch.Tensor:
+        """`(frames, 161)` of a run's samples."""
+        bins = self._front.shape[1] // 2
+        spectrum = piece.unfold(0, FRAME_SAMPLES, HOP_SAMPLES) @ self._front
+        power = spectrum[:, :bins] ** 2 + spectrum[:, bins:] ** 2
+        return power.clamp_min(FLOOR).log() / float(LN_10)
+
+    def _convolve(self, x: torch.Tensor, first: int, stop: int) -> torch.Tensor:
+        """Layers `first` to `stop - 1` of the P.835 network, with the maxima that follow layers from `SHARED` on."""
+        for number in range(first, stop):
+            weights, bias = self._p835[number]
+            x = functional.conv2d(x, weights, bias, padding=1).relu_()
+            if number >= SHARED and number + 1 in P835_MAXIMA:
+                x = functional.max_pool2d(x, 2)
+        return x
+
+    def _score_p808(self, pieces: list[torch.Tensor]) -> torch.Tensor:
+        windows = torch.cat([piece.unfold(0, WINDOW_SAMPLES, RATE_HZ) for piece in pieces])
+        features = []
+        for some in windows.split(self._windows):
+            x = self._mel_levels(some[:, :-HOP_SAMPLES])[:, None]
+            for number, (weights, bias) in enumerate(self._p808, start=1):
+                x = functional.conv2d(x, weights, bias, padding=1).relu_()
+                x = functional.max_pool2d(x, 2) if number in P808_MAXIMA else x
+            features.append(x.amax((2, 3)))
+        return _dense(torch.cat(features), self._dense808)
+
+    def _mel_levels(self, windows: torch.Tensor) -> torch.Tensor:
+        """Mel levels `(windows, 900, 120)`, each relative to the loudest level of its window."""
+        half = MEL_SAMPLES // 2
+        padded = functional.pad(windows[:, None], (half, half), mode="reflect" if self._reflect else "constant")[:, 0]
+        spectrum = padded.unfold(1, MEL_SAMPLES, HOP_SAMPLES) @ self._transform
+        power = spectrum[..., : half + 1] ** 2 + spectrum[..., half + 1 :] ** 2
+        levels = 10.0 * (power @ self._mel).clamp_min(MEL_FLOOR).log10()
+        levels -= levels.amax((1, 2), keepdim=True)
+        return (levels.clamp_min(-RANGE_DB) + MIDDLE_DB) / MIDDLE_DB
+
+
+def _dense(x: torch.Tensor, layers: list[tuple[torch.Tensor, ...]]) -> torch.Tensor:
+    for number, (weights, bias) in enumerate(layers):
+        x = torch.addmm(bias, x, weights)
+        x = x.relu_() if number < len(layers) - 1 else x
+    return x

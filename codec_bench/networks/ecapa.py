@@ -1,0 +1,196 @@
+"""The ECAPA-TDNN speaker head over a self-supervised encoder, for padded batches, exact for every item.
+
+Five of its operations would read beyond the end of an item. They are masked here: the instance norm, the wide
+convolutions, the mean of squeeze-and-excitation, the softmax over time and the pooled statistics.
+
+Paper: B. Desplanques, J. Thienpondt, K. Demuynck, "ECAPA-TDNN", Interspeech 2020. Reference implementation: the small
+variant of microsoft/UniSpeech's downstreams/speaker_verification, whose parameter names these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from codec_bench.networks.speech_encoder import EncoderConfig, SpeechEncoder
+
+MIN_FRAMES = 2
+"""The instance norm divides by the deviation over time, which one frame does not have. The reference raises an error."""
+VARIANCE_FLOOR = 1e-9
+INSTANCE_NORM_EPS = 1e-5
+OFFSET = 1e-6
+"""Added to the mixed hidden states before the instance norm, as the reference does."""
+
+
+class ConvReluNorm(nn.Module):
+    """A convolution, ReLU and batch norm, in this order.
+
+    Args:
+        inputs, outputs: channels. kernel: length in frames, with "same" padding.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(inputs, outputs, kernel, padding=kernel // 2)
+        self.bn = nn.BatchNorm1d(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(batch, inputs, frames)` to `(batch, outputs, frames)`.
+
+        Unless the kernel is 1, the input must be zero beyond each item's end.
+        """
+        return self.bn(F.relu(self.conv(x)))
+
+
+class Res2Conv(nn.Module):
+    """Channels in groups. Each group but the last goes through a dilated convolution, together with the result of the
+    group before it.
+
+    Args:
+        channels: channels of input and output. dilation: in frames. groups: number of groups.
+    """
+
+    def __init__(self, channels: int, dilation: int, groups: int) -> None:
+        super().__init__()
+        width = channels // groups
+        self.convs = nn.ModuleList(
+            nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation) for _ in range(groups - 1)
+        )
+        self.bns = nn.ModuleList(nn.BatchNorm1d(width) for _ in range(groups - 1))
+
+    def forward(self, x: Tensor, valid: Tensor) -> Tensor:
+        """`(batch, channels, frames)` to the same shape; `valid` is 1 on an item's own frames, `(batch, 1, frames)`."""
+        *parts, last = x.chunk(len(self.convs) + 1, dim=1)
+        done: list[Tensor] = []
+        for part, conv, norm in zip(parts, self.convs, self.bns, strict=True):
+            step = part + done[-1] if done else part
+            done.append(norm(F.relu(conv(step * valid))))
+        return torch.cat([*done, last], dim=1)
+
+
+class SqueezeExcite(nn.Module):
+    """Channels weighted by a function of their means over time.
+
+    Args:
+        channels: channels of input and output. bottleneck: width of that function.
+    """
+
+    def __init__(self, channels: int, bottleneck: int) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(channels, bottleneck)
+        self.linear2 = nn.Linear(bottleneck, channels)
+
+    def forward(self, x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
+        """`(batch, channels, frames)` to the same shape; `counts` is the number of each item's frames, `(batch, 1)`."""
+        mean = (x.float() * valid).sum(2) / counts
+        return x * torch.sigmoid(self.linear2(F.relu(self.linear1(mean)))).unsqueeze(2)
+
+
+class Res2Block(nn.Module):
+    """A residual block of the time-delay network. Its parts carry the published names.
+
+    Args:
+        channels: channels of input and output. dilation: in frames. groups, bottleneck: sizes of its parts.
+    """
+
+    def __init__(self, channels: int, dilation: int, groups: int, bottleneck: int) -> None:
+        super().__init__()
+        self.Conv1dReluBn1 = ConvReluNorm(channels, channels)
+        self.Res2Conv1dReluBn = Res2Conv(channels, dilation, groups)
+        self.Conv1dReluBn2 = ConvReluNorm(channels, channels)
+        self.SE_Connect = SqueezeExcite(channels, bottleneck)
+
+    def forward(self, x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
+        """`(batch, channels, frames)` to the same shape."""
+        inner = self.Conv1dReluBn2(self.Res2Conv1dReluBn(self.Conv1dReluBn1(x), valid))
+        return x + self.SE_Connect(inner, valid, counts)
+
+
+class AttentivePooling(nn.Module):
+    """Mean and deviation over time, weighted by attention per channel.
+
+    Args:
+        channels: channels of the input. bottleneck: width of the attention.
+    """
+
+    def __init__(self, channels: int, bottleneck: int) -> None:
+        super().__init__()
+        self.linear1 = nn.Conv1d(channels, bottleneck, 1)
+        self.linear2 = nn.Conv1d(bottleneck, channels, 1)
+
+    def forward(self, x: Tensor, valid: Tensor) -> Tensor:
+        """`(batch, channels, frames)` to float32 `(batch, 2 * channels)`."""
+        score = self.linear2(torch.tanh(self.linear1(x))).float()
+        weight = score.masked_fill(valid == 0, -torch.inf).softmax(dim=2)
+        x = x.float()
+        mean = (weight * x).sum(2)
+        variance = (weight * x.square()).sum(2) - mean.square()
+        return torch.cat([mean, variance.clamp(min=VARIANCE_FLOOR).sqrt()], dim=1)
+
+
+class EcapaTdnn(nn.Module):
+    """The head: frames to a speaker embedding.
+
+    Args:
+        features: width of a frame. channels: channels of the blocks. pooled: channels that are pooled.
+        embedding: dimensions of the embedding.
+    """
+
+    def __init__(self, features: int, channels: int = 512, pooled: int = 1536, embedding: int = 256) -> None:
+        super().__init__()
+        self.layer1 = ConvReluNorm(features, channels, kernel=5)
+        self.layer2, self.layer3, self.layer4 = (
+            Res2Block(channels, dilation, groups=8, bottleneck=128) for dilation in (2, 3, 4)
+        )
+        self.conv = nn.Conv1d(3 * channels, pooled, 1)
+        self.pooling = AttentivePooling(pooled, 128)
+        self.bn = nn.BatchNorm1d(2 * pooled)
+        self.linear = nn.Linear(2 * pooled, embedding)
+
+    def embed(self, frames: Tensor, counts: Sequence[int]) -> Tensor:
+        """`(batch, frames, features)` to `(batch, embedding)`. Each item has at least two frames of its own."""
+        own = torch.tensor(counts).to(frames.device, non_blocking=True)[:, None]
+        valid = (torch.arange(frames.shape[1], device=frames.device) < own).to(frames.dtype)[:, None]
+        x = instance_norm(frames.transpose(1, 2), valid, own[..., None])
+        first = self.layer1(x)
+        second = self.layer2(first, valid, own)
+        third = self.layer3(second, valid, own)
+        fourth = self.layer4(third, valid, own)
+        joined = F.relu(self.conv(torch.cat([second, third, fourth], dim=1)))
+        return self.linear(self.bn(self.pooling(joined, valid))).float()
+
+
+class SpeakerNet(EcapaTdnn):
+    """A self-supervised encoder whose hidden states are mixed by learnt weights, and the head that reads the mixture.
+
+    Args:
+        config: the encoder's architecture. others: sizes of the head, see `EcapaTdnn`.
+    """
+
+    def __init__(self, config: EncoderConfig, channels: int = 512, pooled: int = 1536, embedding: int = 256) -> None:
+        super().__init__(config.width, channels, pooled, embedding)
+        self.feature_weight = nn.Parameter(torch.zeros(config.layers + 1))
+        self.feature_extract = nn.ModuleDict({"model": SpeechEncoder(config)})
+
+    def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        """From standardised waves `(batch, samples)` and their lengths to embeddings, float32 `(batch, embedding)`."""
+        encoder = self.feature_extract["model"]
+        assert isinstance(encoder, SpeechEncoder)
+        frames = encoder.mixed(waves, lengths, self.feature_weight.float().softmax(0))
+        return self.embed(frames + OFFSET, [encoder.config.frames(n) for n in lengths])
+
+
+def instance_norm(x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:
+    """Scales each channel of each item to mean 0 and (biased) variance 1 over its own frames; zero beyond its end.
+
+    Args:
+        x: `(batch, channels, frames)`. valid: 1 on an item's own frames, `(batch, 1, frames)`.
+        counts: number of each item's frames, `(batch, 1, 1)`.
+    """
+    mean = (x * valid).sum(2, keepdim=True) / counts
+    centred = (x - mean) * valid
+    variance = centred.square().sum(2, keepdim=True) / counts
+    return centred * (variance + INSTANCE_NORM_EPS).rsqrt()

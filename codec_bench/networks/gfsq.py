@@ -1,0 +1,115 @@
+"""Finite scalar quantisation with residual stages and groups: each number is bounded and rounded to a digit of a code.
+
+Conventions
+    Hidden states are float32 `(..., dim)`, codes int64. The tensor names are those of the published checkpoints
+    (`project_in`, `project_out`, `rvqs.0.project_in`). This module imports torch: import it inside functions.
+
+Paper: Mentzer et al., Finite Scalar Quantization, https://arxiv.org/abs/2309.15505. Reference: vector_quantize_pytorch
+1.16.1 (MIT), whose codes and values are equal to these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+_SLACK = 1e-3  # the bound lies this part beyond the outermost level: else rounding would not reach that level
+
+
+class ResidualFSQ(nn.Module):
+    """A projection to a few numbers, and stages of rounding; each stage rounds what the earlier ones have left over.
+
+    Stage `k` divides what is left by `(levels - 1) ** k`, bounds it by a hyperbolic tangent and rounds it. The
+    position of each number's level is one digit of the stage's code; the first is the least significant digit.
+
+    Args:
+        dim: width of the hidden states.
+        levels: how many values each of the few numbers can take.
+        stages: the number of stages, each of which gives one code.
+        bound_first: whether the projection is bounded once before the first stage bounds it again, as releases of
+            vector_quantize_pytorch before 1.18.5 do if there are residual stages. It changes which codes are chosen,
+            but not the values that codes stand for.
+    """
+
+    _sizes: Tensor
+    _halves: Tensor
+    _places: Tensor
+    _offset: Tensor
+    _reach: Tensor
+    _shift: Tensor
+    _scales: Tensor
+
+    def __init__(self, dim: int, levels: Sequence[int], stages: int = 1, *, bound_first: bool = False) -> None:
+        super().__init__()
+        self.stages, self.bound_first = stages, bound_first
+        self.entries = math.prod(levels)
+        self.project_in = nn.Linear(dim, len(levels))
+        self.project_out = nn.Linear(len(levels), dim)
+        sizes = torch.tensor(levels)
+        offset = torch.where(sizes % 2 == 0, 0.5, 0.0)
+        reach = (sizes - 1) * (1 + _SLACK) / 2
+        for name, constant in {
+            "_sizes": sizes,
+            "_halves": sizes // 2,
+            "_places": torch.tensor([math.prod(levels[:k]) for k in range(len(levels))]),
+            "_offset": offset,
+            "_reach": reach,
+            "_shift": (offset / reach).atanh(),
+            "_scales": torch.stack([(sizes - 1).float() ** -stage for stage in range(stages)]),
+        }.items():
+            self.register_buffer(name, constant, persistent=False)
+
+    def search(self, x: Tensor) -> Tensor:
+        """Codes `(..., stages)` of hidden states `(..., dim)`."""
+        left = self.project_in(x)
+        if self.bound_first:
+            left = self._bound(left)
+        codes = []
+        for scale in self._scales:
+            rounded = self._bound(left / scale).round()
+            left = left - rounded / self._halves * scale
+            codes.append(((rounded.long() + self._halves) * self._places).sum(-1))
+        return torch.stack(codes, -1)
+
+    def lookup(self, codes: Tensor) -> Tensor:
+        """Hidden states `(..., dim)` of codes `(..., stages)`."""
+        digits = codes[..., None] // self._places % self._sizes
+        values = (digits - self._halves) / self._halves * self._scales
+        return self.project_out(values.sum(-2))
+
+    def _bound(self, x: Tensor) -> Tensor:
+        return (x + self._shift).tanh() * self._reach - self._offset
+
+
+class GroupedResidualFSQ(nn.Module):
+    """Hidden states cut into groups of channels, each with a residual quantiser of its own.
+
+    Args:
+        dim: width of the hidden states. groups: how many pieces they are cut into.
+        levels, stages, bound_first: settings of each group, see `ResidualFSQ`.
+    """
+
+    def __init__(
+        self, dim: int, levels: Sequence[int], *, groups: int, stages: int = 1, bound_first: bool = False
+    ) -> None:
+        super().__init__()
+        quantisers = [ResidualFSQ(dim // groups, levels, stages, bound_first=bound_first) for _ in range(groups)]
+        self.rvqs = nn.ModuleList(quantisers)
+        self.entries = math.prod(levels)
+
+    def search(self, x: Tensor) -> Tensor:
+        """Codes `(..., groups * stages)` of hidden states `(..., dim)`, first all stages of the first group."""
+        return torch.cat([rvq.search(part) for rvq, part in self._shared(x)], -1)
+
+    def lookup(self, codes: Tensor) -> Tensor:
+        """Hidden states `(..., dim)` of codes `(..., groups * stages)`."""
+        return torch.cat([rvq.lookup(part) for rvq, part in self._shared(codes)], -1)
+
+    def _shared(self, values: Tensor) -> Iterator[tuple[ResidualFSQ, Tensor]]:
+        """Each group's quantiser, and its share of values `(..., groups * n)`."""
+        for rvq, part in zip(self.rvqs, values.chunk(len(self.rvqs), -1)):
+            assert isinstance(rvq, ResidualFSQ)
+            yield rvq, part

@@ -1,0 +1,95 @@
+"""Mimi frame by frame. The result is that of transformers' `MimiModel` for the whole signal: the state is carried on.
+
+What is carried
+    Every convolution keeps the end of its input (`kernel - stride` samples, where the kernel's length includes the
+    dilation). Every transposed convolution keeps what its last inputs add to outputs that are not complete yet. The two
+    transformers keep their keys and values as far back as the window reaches, and go on counting positions.
+
+Why transformers' own way is not used
+    Its encoder has a cache for all of this, but its decoder has one for the transformer only. With
+    `decoder_past_key_values`, the convolutions begin every piece with zeros, and the overlap of the transposed
+    convolutions is lost (also that of the first one, from 12.5 to 25 frames a second). Frame by frame, the result would
+    be wrong at the edges of every frame.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class MimiState:
+    """The state of one batch of streams. Each call takes a piece of the same length from every stream.
+
+    Args:
+        net: transformers' `MimiModel` in eval mode.
+    """
+
+    def __init__(self, net: Any) -> None:
+        from transformers import DynamicCache
+
+        self._net = net
+        self._ends: dict[Any, torch.Tensor] = {}
+        self._past = {
+            part: DynamicCache(config=part.config)
+            for part in (net.encoder.encoder_transformer, net.decoder.decoder_transformer)
+        }
+
+    def latents(self, waves: torch.Tensor) -> torch.Tensor:
+        """Encodes the next pieces: `(batch, 1, frames * 1920)` to `(batch, hidden, frames)`."""
+        encoder = self._net.encoder
+        hidden = self._layers(encoder.encoder_seanet.layers, waves)
+        return self._convolve(encoder.downsample, self._transform(encoder.encoder_transformer, hidden))
+
+    def waves(self, latents: torch.Tensor) -> torch.Tensor:
+        """Decodes the next latents: `(batch, hidden, frames)` to `(batch, 1, frames * 1920)`."""
+        decoder = self._net.decoder
+        hidden = self._transform(decoder.decoder_transformer, self._overlap(decoder.upsample, latents))
+        return self._layers(decoder.decoder_seanet.layers, hidden)
+
+    def _layers(self, layers: Any, hidden: torch.Tensor) -> torch.Tensor:
+        for layer in layers:
+            if hasattr(layer, "block"):
+                inner = self._layers(layer.block, hidden)
+                direct = (
+                    hidden if isinstance(layer.shortcut, torch.nn.Identity) else self._convolve(layer.shortcut, hidden)
+                )
+                hidden = direct + inner
+            elif isinstance(getattr(layer, "conv", None), torch.nn.ConvTranspose1d):
+                hidden = self._overlap(layer, hidden)
+            elif hasattr(layer, "conv"):
+                hidden = self._convolve(layer, hidden)
+            else:
+                hidden = layer(hidden)
+        return hidden
+
+    def _convolve(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
+        conv = layer.conv
+        keep = (conv.kernel_size[0] - 1) * conv.dilation[0] + 1 - conv.stride[0]
+        if keep == 0:
+            return conv(hidden)
+        before = self._ends.get(layer)
+        if before is None:
+            first = hidden[..., :1] if layer.pad_mode == "replicate" else torch.zeros_like(hidden[..., :1])
+            before = first.expand(-1, -1, keep)
+        joined = torch.cat([before, hidden], dim=-1)
+        self._ends[layer] = joined[..., -keep:].clone()
+        return conv(joined)
+
+    def _overlap(self, layer: Any, hidden: torch.Tensor) -> torch.Tensor:
+        conv = layer.conv
+        whole = conv(hidden)
+        pending = conv.kernel_size[0] - conv.stride[0]
+        if pending == 0:
+            return whole
+        if (before := self._ends.get(layer)) is not None:
+            whole[..., :pending] += before
+        end = whole[..., -pending:]
+        # The output of the next piece has the bias already, so it is taken off here.
+        self._ends[layer] = end.clone() if conv.bias is None else end - conv.bias[:, None]
+        return whole[..., :-pending]
+
+    def _transform(self, transformer: Any, hidden: torch.Tensor) -> torch.Tensor:
+        out = transformer(hidden.transpose(1, 2), past_key_values=self._past[transformer], use_cache=True)
+        return out.last_hidden_state.transpose(1, 2)

@@ -1,0 +1,267 @@
+"""SEANet with reflecting convolutions that are not causal, as in WavTokenizer and SpeechTokenizer, for ragged batches.
+
+This is the architecture of EnCodec's encoder and decoder: residual blocks between strided convolutions, and an LSTM at
+the frame rate. Every convolution reflects its input at both ends. In a batch, each item is reflected at its own end: in
+every layer, the few samples that a convolution reads beyond the item are written from the item's own length. So a batch
+equals its items one by one.
+
+Conventions
+    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input, as a
+    list, so that nothing waits for the device.
+    Values beyond an item's length are arbitrary, at the input and at the output of every layer.
+    Names of tensors are those of the published checkpoints, with weight normalisation folded (`weight_norm.py`).
+    This module imports torch: import it inside functions.
+
+Paper: Défossez et al., High Fidelity Neural Audio Compression, https://arxiv.org/abs/2210.13438.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class ReflectedConv(nn.Module):
+    """A convolution whose input is reflected at both ends, so that it gives ceil(length / stride) frames.
+
+    If an item is too short to be reflected, zeros are appended to it first, as in EnCodec.
+
+    Args:
+        inputs, outputs: channels.
+        kernel_size, stride, dilation: settings of the convolution.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel_size: int, stride: int = 1, dilation: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.ModuleDict({"conv": nn.Conv1d(inputs, outputs, kernel_size, stride, dilation=dilation)})
+        reach = (kernel_size - 1) * dilation + 1 - stride
+        self.stride, self.right = stride, reach // 2
+        self.left = reach - self.right
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """`(items, outputs, ceil(time / stride))` of `(items, inputs, time)`."""
+        if self.left or self.right or self.stride > 1:
+            x = reflect(x, lengths, self.left, self.right, self.stride)
+        return self.conv["conv"](x)
+
+
+class TrimmedTransposedConv(nn.Module):
+    """A transposed convolution twice as long as its stride, cut at both ends so that it gives length x stride samples.
+
+    Args:
+        inputs, outputs: channels. stride: stride of the convolution.
+    """
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.convtr = nn.ModuleDict({"convtr": nn.ConvTranspose1d(inputs, outputs, 2 * stride, stride)})
+        self.stride, self.left = stride, stride - stride // 2
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """`(items, outputs, time x stride)` of `(items, inputs, time)`."""
+        time = x.shape[-1]
+        if min(lengths) < time:
+            inside = torch.arange(time) < torch.tensor(lengths)[:, None]
+            x = x * inside[:, None].to(x.device)
+        return self.convtr["convtr"](x)[..., self.left : self.left + time * self.stride]
+
+
+class ResidualBlock(nn.Module):
+    """Two convolutions with half of the channels between them, added to a convolution of one tap.
+
+    Args:
+        channels: channels of input and output. kernel_size: kernel of the first convolution.
+    """
+
+    def __init__(self, channels: int, kernel_size: int) -> None:
+        super().__init__()
+        inner = channels // 2
+        self.block = nn.ModuleList(
+            [nn.ELU(), ReflectedConv(channels, inner, kernel_size), nn.ELU(), ReflectedConv(inner, channels, 1)]
+        )
+        self.shortcut: nn.Module = ReflectedConv(channels, channels, 1)
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The same shape as `x`."""
+        hidden = self.block[1](F.elu(x), lengths)
+        return self.shortcut(x, lengths) + self.block[3](F.elu(hidden), lengths)
+
+
+class Codebook(nn.Module):
+    """Holds codewords under the name that the checkpoints give them.
+
+    Args:
+        shape: shape of the codewords, such as `(entries, dimension)`.
+    """
+
+    embed: torch.Tensor
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.register_buffer("embed", torch.zeros(shape))
+
+
+class SkippedLSTM(nn.Module):
+    """An LSTM whose input is added to its output. If it is bidirectional, the input is added to the output of each
+    direction.
+
+    Args:
+        channels: channels of the input and of each direction. layers: number of layers.
+        bidirectional: whether it also runs backwards.
+    """
+
+    def __init__(self, channels: int, layers: int, bidirectional: bool) -> None:
+        super().__init__()
+        self.lstm = nn.LSTM(channels, channels, layers, bidirectional=bidirectional, batch_first=True)
+
+    def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """`(items, channels, time)`, with twice the channels if it is bidirectional."""
+        x = x.transpose(1, 2)
+        if not self.lstm.bidirectional:
+            return (self.lstm(x)[0] + x).transpose(1, 2)
+        if min(lengths) == x.shape[1]:
+            hidden = self.lstm(x)[0]
+        else:
+            packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), True, enforce_sorted=False)
+            hidden = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], True, total_length=x.shape[1])[0]
+        return (hidden + torch.cat([x, x], dim=2)).transpose(1, 2)
+
+
+class SeanetEncoder(nn.Module):
+    """Waves to latents, ceil(samples / hop) frames.
+
+    Args:
+        ratios: strides as published, in the decoder's order.
+        filters: channels after the first convolution; each stride doubles them.
+        dimension: channels of the latents.
+        lstm_layers, bidirectional: settings of the LSTM.
+        kernel_size, residual_kernel_size, last_kernel_size: kernels of the first convolution, of those in the residual
+            blocks, and of the last one.
+    """
+
+    def __init__(
+        self,
+        ratios: Sequence[int],
+        filters: int,
+        dimension: int,
+        *,
+        lstm_layers: int = 2,
+        bidirectional: bool = False,
+        kernel_size: int = 7,
+        residual_kernel_size: int = 3,
+        last_kernel_size: int = 7,
+    ) -> None:
+        super().__init__()
+        layers: list[nn.Module] = [ReflectedConv(1, filters, kernel_size)]
+        for ratio in reversed(ratios):
+            layers += [
+                ResidualBlock(filters, residual_kernel_size),
+                nn.ELU(),
+                ReflectedConv(filters, 2 * filters, 2 * ratio, ratio),
+            ]
+            filters *= 2
+        layers.append(SkippedLSTM(filters, lstm_layers, bidirectional))
+        width = 2 * filters if bidirectional else filters
+        self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, dimension, last_kernel_size)])
+
+    def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Latents `(items, dimension, frames)` of waves `(items, 1, samples)`."""
+        return _through(self.model, waves, lengths)
+
+
+class SeanetDecoder(nn.Module):
+    """Latents to waves, frames x hop samples.
+
+    Args:
+        ratios: strides in order.
+        filters: channels before the last convolution.
+        dimension: channels of the latents.
+        lstm_layers, bidirectional: settings of the LSTM.
+        kernel_size, residual_kernel_size, last_kernel_size: kernels of the first convolution, of those in the residual
+            blocks, and of the last one.
+    """
+
+    def __init__(
+        self,
+        ratios: Sequence[int],
+        filters: int,
+        dimension: int,
+        *,
+        lstm_layers: int = 2,
+        bidirectional: bool = False,
+        kernel_size: int = 7,
+        residual_kernel_size: int = 3,
+        last_kernel_size: int = 7,
+    ) -> None:
+        super().__init__()
+        width = filters * 2 ** len(ratios)
+        layers: list[nn.Module] = [ReflectedConv(dimension, width, kernel_size)]
+        layers.append(SkippedLSTM(width, lstm_layers, bidirectional))
+        inputs = 2 * width if bidirectional else width
+        for ratio in ratios:
+            width //= 2
+            layers += [
+                nn.ELU(),
+                TrimmedTransposedConv(inputs, width, ratio),
+                ResidualBlock(width, residual_kernel_size),
+            ]
+            inputs = width
+        self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, 1, last_kernel_size)])
+
+    def forward(self, latents: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Waves `(items, 1, samples)` of latents `(items, dimension, frames)`."""
+        return _through(self.model, latents, lengths)
+
+
+def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stride: int) -> torch.Tensor:
+    """Extends every item of `x` `(items, channels, time)` by reflection: `left` samples before it and `right` after it.
+
+    At the end, further samples are added until the length is a multiple of the stride.
+
+    Returns:
+        `(items, channels, left + longest + right)`, where longest is the longest length, rounded up to the stride.
+    """
+    longest = max(lengths)
+    behind = right + -longest % stride
+    if min(lengths) == longest and longest > max(left, behind):
+        return F.pad(x[..., :longest], (left, behind), mode="reflect")
+    out = x.new_zeros(*x.shape[:2], left + longest + behind)
+    out[..., left : left + longest] = x[..., :longest]
+    rows, to, source = (torch.from_numpy(index) for index in _reflection(lengths, left, right, stride))
+    inside = (source >= 0)[:, None].to(x.device)
+    rows, to, source = rows.to(x.device), to.to(x.device), source.clamp(min=0).to(x.device)
+    out[rows, :, to] = x[rows, :, source] * inside
+    return out
+
+
+def _reflection(lengths: Sequence[int], left: int, right: int, stride: int) -> tuple[np.ndarray, ...]:
+    """The samples to write: row, column of the extended array, and index of the sample to copy, or -1 for a zero."""
+    rows, to, source = [], [], []
+    for row, length in enumerate(lengths):
+        behind = right + -length % stride
+        appended = max(0, max(left, behind) + 1 - length)
+        front, back = np.arange(1, left + 1), length + np.arange(behind)
+        mirrored = np.where(back < length + appended, -1, 2 * (length + appended - 1) - back)
+        here = np.concatenate([front, mirrored])
+        to.append(np.concatenate([left - front, left + back]))
+        source.append(np.where(here < length, here, -1))
+        rows.append(np.full(len(here), row))
+    return np.concatenate(rows), np.concatenate(to), np.concatenate(source)
+
+
+def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+    lengths = list(lengths)
+    for layer in layers:
+        if isinstance(layer, nn.ELU):
+            x = layer(x)
+            continue
+        x = layer(x, lengths)
+        if isinstance(layer, ReflectedConv):
+            lengths = [-(-length // layer.stride) for length in lengths]
+        elif isinstance(layer, TrimmedTransposedConv):
+            lengths = [length * layer.stride for length in lengths]
+    return x

@@ -1,0 +1,63 @@
+"""SpeechTokenizer's network: SEANet with an LSTM in both directions in the encoder, and eight codebooks.
+
+Names of tensors are those of the published checkpoint, with weight normalisation folded. This module imports torch:
+import it inside functions.
+
+Paper: Zhang et al., SpeechTokenizer, https://arxiv.org/abs/2308.16692. Reference: the package `speechtokenizer`
+(Apache-2.0), whose codes and waves are equal to these within float32 noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from codec_bench.networks.seanet import Codebook, SeanetDecoder, SeanetEncoder
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of one model.
+
+    Args:
+        filters, dimension: channels of encoder and decoder, see `SeanetEncoder`.
+        ratios: strides in the decoder's order. codebooks, entries: sizes of the quantiser.
+    """
+
+    filters: int = 64
+    dimension: int = 1024
+    ratios: tuple[int, ...] = (8, 5, 4, 2)
+    codebooks: int = 8
+    entries: int = 1024
+
+    @property
+    def hop(self) -> int:
+        """Samples per frame."""
+        return math.prod(self.ratios)
+
+
+class SpeechTokenizerNet(nn.Module):
+    """The whole codec: `encoder` and `decoder`, and the codewords.
+
+    Args:
+        shape: its sizes.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.encoder = SeanetEncoder(shape.ratios, shape.filters, shape.dimension, bidirectional=True)
+        self.decoder = SeanetDecoder(shape.ratios, shape.filters, shape.dimension)
+        layers = [
+            nn.ModuleDict({"_codebook": Codebook(shape.entries, shape.dimension)}) for _ in range(shape.codebooks)
+        ]
+        self.quantizer = nn.ModuleDict({"vq": nn.ModuleDict({"layers": nn.ModuleList(layers)})})
+
+    @property
+    def codebooks(self) -> list[torch.Tensor]:
+        """The codewords of each codebook, `(entries, dimension)`."""
+        vq: Any = self.quantizer["vq"]
+        return [layer["_codebook"].embed for layer in vq["layers"]]

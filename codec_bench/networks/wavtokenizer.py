@@ -1,0 +1,165 @@
+"""WavTokenizer's networks: SEANet's encoder, one codebook, and a Vocos decoder that begins with residual and attention
+blocks.
+
+The decoder's group normalisation and attention cover the whole item. Their statistics and weights are computed over an
+item's own frames only, so that a batch equals its items one by one.
+
+Names of tensors are those of the published checkpoints, with weight normalisation folded. This module imports torch:
+import it inside functions.
+
+Paper: Ji et al., WavTokenizer, https://arxiv.org/abs/2408.16532. Reference: jishengpeng/WavTokenizer (MIT), whose
+codes and waves are equal to these within float32 noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from codec_bench.networks.seanet import Codebook, SeanetEncoder
+from codec_bench.networks.vocos import ISTFTHead, VocosBackbone
+
+_GROUPS = 32
+_EPS = 1e-6
+_CONDITIONS = 4
+_CONDITION = 0  # the published models were trained with four conditions that are equal; the first is used
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes of one variant.
+
+    Args:
+        ratios: strides of the encoder, in the decoder's order; their product is the hop.
+        filters, latent_dim: channels of the encoder. entries: number of codewords.
+        dim, intermediate_dim, layers: sizes of the decoder.
+        window: window length of the decoder's transform.
+    """
+
+    ratios: tuple[int, ...]
+    window: int
+    filters: int = 32
+    latent_dim: int = 512
+    entries: int = 4096
+    dim: int = 768
+    intermediate_dim: int = 2304
+    layers: int = 12
+
+    @property
+    def hop(self) -> int:
+        """Samples per frame."""
+        return math.prod(self.ratios)
+
+
+class GroupNorm(nn.GroupNorm):
+    """Group normalisation over channels and an item's own frames."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(_GROUPS, channels, _EPS)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """`x` `(items, channels, frames)`, normalised. With a mask, values beyond an item's end are zero."""
+        if mask is None:
+            return super().forward(x)
+        grouped, inside = x.unflatten(1, (self.num_groups, -1)), mask[:, None]
+        count = mask.sum(dim=(1, 2))[:, None, None, None] * grouped.shape[2]
+        centred = (grouped - (grouped * inside).sum(dim=(2, 3), keepdim=True) / count) * inside
+        variance = centred.square().sum(dim=(2, 3), keepdim=True) / count
+        normal = (centred * torch.rsqrt(variance + self.eps)).flatten(1, 2)
+        return (normal * self.weight[:, None] + self.bias[:, None]) * mask
+
+
+class ResidualBlock(nn.Module):
+    """Group norm, SiLU and a convolution of three taps, twice in a row, added to the input."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = GroupNorm(channels), GroupNorm(channels)
+        self.conv1, self.conv2 = (nn.Conv1d(channels, channels, 3, padding=1) for _ in range(2))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        """`x` `(items, channels, frames)`."""
+        hidden = self.conv1(F.silu(self.norm1(x, mask)))
+        return x + self.conv2(F.silu(self.norm2(hidden, mask)))
+
+
+class AttentionBlock(nn.Module):
+    """One head of attention over all frames of an item, added to the input."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.norm = GroupNorm(channels)
+        self.q, self.k, self.v, self.proj_out = (nn.Conv1d(channels, channels, 1) for _ in range(4))
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        """`x` `(items, channels, frames)`."""
+        hidden = self.norm(x, mask)
+        q, k, v = (layer(hidden).transpose(1, 2)[:, None] for layer in (self.q, self.k, self.v))
+        keys = None if mask is None else mask[:, None].bool()
+        attended = F.scaled_dot_product_attention(q, k, v, attn_mask=keys)
+        return x + self.proj_out(attended[:, 0].transpose(1, 2))
+
+
+class PositionNet(nn.ModuleList):
+    """Residual blocks around attention, and a group norm. It runs before the ConvNeXt blocks."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(
+            [
+                ResidualBlock(channels),
+                ResidualBlock(channels),
+                AttentionBlock(channels),
+                ResidualBlock(channels),
+                ResidualBlock(channels),
+                GroupNorm(channels),
+            ]
+        )
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+        """`x` `(items, channels, frames)`."""
+        for layer in self:
+            x = layer(x, mask)
+        return x
+
+
+class WavTokenizerNet(nn.Module):
+    """The whole codec.
+
+    Args:
+        shape: its sizes.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        layer = nn.ModuleDict({"_codebook": Codebook(shape.entries, shape.latent_dim)})
+        quantizer = nn.ModuleDict({"vq": nn.ModuleDict({"layers": nn.ModuleList([layer])})})
+        encoder = SeanetEncoder(shape.ratios, shape.filters, shape.latent_dim)
+        encodec = nn.ModuleDict({"encoder": encoder, "quantizer": quantizer})
+        self.feature_extractor = nn.ModuleDict({"encodec": encodec})
+        self.backbone = VocosBackbone(
+            shape.latent_dim, shape.dim, shape.intermediate_dim, shape.layers, _CONDITIONS, PositionNet(shape.dim)
+        )
+        self.head = ISTFTHead(shape.dim, shape.window, shape.hop)
+
+    @property
+    def embed(self) -> torch.Tensor:
+        """The codewords, `(entries, latent_dim)`."""
+        encodec: Any = self.feature_extractor["encodec"]
+        return encodec["quantizer"]["vq"]["layers"][0]["_codebook"].embed
+
+    def latents(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """Latents `(items, latent_dim, frames)` of waves `(items, 1, samples)`; `lengths` are in samples."""
+        encodec: Any = self.feature_extractor["encodec"]
+        return encodec["encoder"](waves, lengths)
+
+    def waves(self, codes: torch.Tensor, frames: Sequence[int]) -> torch.Tensor:
+        """Waves `(items, samples)` of codes `(items, frames)`, with zeros beyond an item's end."""
+        lengths = None if min(frames) == codes.shape[1] else torch.tensor(frames).to(codes.device)
+        latents = F.embedding(codes, self.embed).transpose(1, 2)
+        return self.head(self.backbone(latents, lengths, _CONDITION), lengths)

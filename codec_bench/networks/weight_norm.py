@@ -1,0 +1,30 @@
+"""Weight normalisation: checkpoints hold a gain and a direction for a weight, and this module computes the weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_PAIRS = (("weight_g", "weight_v"), ("parametrizations.weight.original0", "parametrizations.weight.original1"))
+
+
+def fold_weight_norm(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The tensors of a checkpoint with every pair of gain and direction replaced by `weight` = gain x direction / |direction|.
+
+    The norm is over all dimensions but the first, as in torch's `weight_norm` by default. A gain without its direction,
+    or of a shape that does not fit it, stays as it is, so that loading the weights reports it by name.
+
+    Args:
+        state: tensors by name, in either of the two forms in which torch stores the pair.
+    """
+    out = dict(state)
+    for gain_name, direction_name in _PAIRS:
+        for name in state:
+            stem = name.removesuffix(gain_name)
+            gain, direction = state[name], state.get(stem + direction_name)
+            if stem == name or direction is None or gain.shape != (len(direction), *[1] * (direction.ndim - 1)):
+                continue
+            del out[name], out[stem + direction_name]
+            norm = direction.float().flatten(1).norm(dim=1).view(gain.shape)
+            out[f"{stem}weight"] = direction.float() * (gain.float() / norm)
+    return out

@@ -1,0 +1,111 @@
+"""The x-vector speaker head over a self-supervised encoder, for padded batches, exact for every item.
+
+Its convolutions have no padding, so an item's own output frames never depend on what lies beyond its end. Only the
+pooled statistics are masked.
+
+Paper: D. Snyder et al., "X-vectors", ICASSP 2018. Reference implementation: transformers' WavLMForXVector, whose
+parameter names the head has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from codec_bench.networks.speech_encoder import EncoderConfig, SpeechEncoder
+
+MIN_FRAMES = 2
+"""Frames after the convolutions that a deviation needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class XVectorConfig:
+    """The head's architecture.
+
+    Args:
+        widths, kernels, dilations: channels, kernel and dilation of each time-delay layer.
+        embedding: dimensions of the result.
+        mixes: whether the hidden states are mixed by learnt weights; else the last one is used.
+    """
+
+    widths: tuple[int, ...] = (512, 512, 512, 512, 1500)
+    kernels: tuple[int, ...] = (5, 3, 3, 1, 1)
+    dilations: tuple[int, ...] = (1, 2, 3, 1, 1)
+    embedding: int = 512
+    mixes: bool = True
+
+    @property
+    def reach(self) -> int:
+        """Frames by which the output is shorter than the input."""
+        return sum((kernel - 1) * dilation for kernel, dilation in zip(self.kernels, self.dilations, strict=True))
+
+
+class TimeDelay(nn.Module):
+    """A dilated convolution without padding, and ReLU.
+
+    Args:
+        inputs, outputs: channels. kernel, dilation: in frames.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, dilation: int) -> None:
+        super().__init__()
+        self.taps, self.dilation = kernel, dilation
+        self.kernel = nn.Linear(inputs * kernel, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`(batch, inputs, frames)` to `(batch, outputs, frames - (kernel - 1) * dilation)`."""
+        weight = self.kernel.weight.unflatten(1, (self.taps, -1)).transpose(1, 2)
+        return F.relu(F.conv1d(x, weight, self.kernel.bias, dilation=self.dilation))
+
+
+class XVectorNet(nn.Module):
+    """An encoder and the head that reads its output.
+
+    Args:
+        encoder, head: their architectures.
+    """
+
+    def __init__(self, encoder: EncoderConfig, head: XVectorConfig) -> None:
+        super().__init__()
+        self.head = head
+        self.wavlm = SpeechEncoder(encoder)
+        self.layer_weights = nn.Parameter(torch.zeros(encoder.layers + 1)) if head.mixes else None
+        self.projector = nn.Linear(encoder.width, head.widths[0])
+        inputs = (head.widths[0], *head.widths[:-1])
+        self.tdnn = nn.ModuleList(
+            TimeDelay(*shape) for shape in zip(inputs, head.widths, head.kernels, head.dilations, strict=True)
+        )
+        self.feature_extractor = nn.Linear(2 * head.widths[-1], head.embedding)
+
+    def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        """From waves `(batch, samples)` and their lengths to embeddings, float32 `(batch, embedding)`."""
+        counts = [self.wavlm.config.frames(n) - self.head.reach for n in lengths]
+        x = self.projector(self._mixed(waves, lengths)).transpose(1, 2)
+        for layer in self.tdnn:
+            x = layer(x)
+        return self.feature_extractor(masked_statistics(x.float(), counts)).float()
+
+    def _mixed(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        if self.layer_weights is None:
+            return self.wavlm(waves, lengths)[0]
+        return self.wavlm.mixed(waves, lengths, self.layer_weights.float().softmax(0))
+
+
+def masked_statistics(x: Tensor, counts: Sequence[int]) -> Tensor:
+    """Mean and (unbiased) deviation over each item's own frames.
+
+    Args:
+        x: `(batch, channels, frames)`. counts: frames of each item, at least 2.
+
+    Returns:
+        `(batch, 2 * channels)`.
+    """
+    own = torch.tensor(counts).to(x.device, non_blocking=True)[:, None, None]
+    valid = (torch.arange(x.shape[2], device=x.device) < own).to(x.dtype)
+    mean = (x * valid).sum(2, keepdim=True) / own
+    variance = ((x - mean) * valid).square().sum(2) / (own[..., 0] - 1)
+    return torch.cat([mean[..., 0], variance.sqrt()], dim=1)

@@ -1,0 +1,221 @@
+"""Profiles of several codecs: what is measured for each of them, and what only all of them together show.
+
+Each codec is measured in a process of its own (`isolate.py`), which is ended when it does not answer. What goes wrong with one
+codec is said in that codec's sections; the others are measured all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.data import Source, problem_of
+from codec_bench.errors import UserError
+from codec_bench.profiling import curves, isolate, quality
+from codec_bench.profiling.sanity import labels
+from codec_bench.profiling.settings import Settings
+from codec_bench.profiling.steps import STEPS, Request
+from codec_bench.registry import is_own_code
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a profile is asked for; the arguments of `profile`, checked.
+
+    Args:
+        codecs: names. data: as given. source: the samples that it holds.
+        metrics: what the curves are made of; empty for none.
+        anchor: the codec or family that delta rates are measured against, or None.
+        folder: where everything is written. device: `cpu` or `cuda:N`.
+        limit, seed, options, settings, progress: as for `profile`.
+    """
+
+    codecs: tuple[str, ...]
+    data: Any
+    source: Source
+    metrics: tuple[str, ...]
+    anchor: str | None
+    folder: Path
+    device: str
+    limit: int | None
+    seed: int
+    options: Mapping[str, Mapping[str, Any]]
+    settings: Settings
+    progress: Callable[[str, str, int, int], None]
+
+    @property
+    def with_bitrate(self) -> list[str]:
+        """The metrics of the engine's run: those asked for, and the bitrate that they are plotted against."""
+        return [*([] if quality.BITRATE in self.metrics else [quality.BITRATE]), *self.metrics]
+
+    @cached_property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """(id, path) of every clip that can be used."""
+        return tuple((s.id, s.audio) for s in self.source if s.audio is not None and problem_of(s) is None)
+
+    @cached_property
+    def players(self) -> dict[str, str]:
+        """(id: path) of the clips that the page plays, spread over the data."""
+        count = min(self.settings.players, len(self.files))
+        return dict(self.files[round(k * (len(self.files) - 1) / max(1, count - 1))] for k in range(count))
+
+    @property
+    def audio(self) -> Path:
+        """The folder of the decoded clips that the page plays."""
+        return self.folder / "audio"
+
+    @property
+    def log(self) -> Path:
+        """The file that the codecs' output goes to."""
+        return self.folder / "codecs.log"
+
+    @property
+    def total(self) -> int:
+        """How many steps there are in all, for the progress."""
+        return len(self.codecs) * len(STEPS) + (1 if self.metrics else 0)
+
+
+def measure_codecs(asked: Asked) -> dict[str, Any]:
+    """Everything that `profile.json` says of codecs and data, by its keys.
+
+    Raises:
+        UserError: none of the codecs can be loaded, or the anchor is not among them.
+    """
+    if asked.anchor:
+        curves.anchor_family(asked.anchor, curves.families(_early_names(asked)))
+    found = {name: _measure(asked, number, name) for number, name in enumerate(asked.codecs)}
+    if all(sections["load"]["state"] == "failed" for sections in found.values()):
+        name, sections = next(iter(found.items()))
+        raise UserError(f"'{name}' cannot be loaded: {sections['load']['reason']}")
+    for sections in found.values():
+        _gather_findings(sections)
+    called = _names(found)
+    groups = curves.families(called)
+    against = curves.anchor_family(asked.anchor, groups) if asked.anchor else None
+    _add_quality(asked, found)
+    points = curves.curves(groups, {n: s["quality"]["metrics"] for n, s in found.items() if "metrics" in s["quality"]})
+    for name, extra in curves.order(points).items():
+        found[name]["findings"]["findings"] += extra
+    for sections in found.values():
+        sections["faults"] = _faults(sections)
+    source = asked.source
+    return {
+        "data": {
+            "name": source.name,
+            "samples": len(source),
+            "usable": len(asked.files),
+            "fingerprint": source.fingerprint,
+        },
+        "how": {
+            "device": asked.device,
+            "limit": asked.limit,
+            "seed": asked.seed,
+            "metrics": list(asked.metrics),
+            "settings": asked.settings.as_dict(),
+        },
+        "codecs": found,
+        "labels": called,
+        "families": groups,
+        "players": [{"id": sample, "audio": _relative(path, asked.folder)} for sample, path in asked.players.items()],
+        "curves": points,
+        "anchor": against,
+        "bd_rate": curves.delta_rates(points, against) if against else {},
+    }
+
+
+def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
+    """The sections of one codec; `number` is its place among the codecs."""
+    kept = {sample: str(asked.audio / f"{number + 1}-{place + 1}.flac") for place, sample in enumerate(asked.players)}
+    for path in kept.values():
+        Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
+    steps = tuple(STEPS)
+    request = Request(name, asked.files, asked.device, asked.settings, steps, asked.options.get(name, {}), kept)
+
+    def tell(step: str) -> None:
+        asked.progress(name, step, number * len(steps) + steps.index(step), asked.total)
+
+    sections: dict[str, Any] = isolate.measure(request, asked.log, tell)
+    sections["players"] = {s: f"audio/{Path(p).name}" for s, p in kept.items() if Path(p).is_file()}
+    return sections
+
+
+def _relative(path: str, folder: Path) -> str:
+    """A path as it may be shown: relative to the folder where it lies inside, otherwise the file's name alone."""
+    resolved, root = Path(path).resolve(), folder.resolve()
+    return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.name
+
+
+def _early_names(asked: Asked) -> dict[str, str]:
+    """What `_names` will give, before anything is measured. Own code is loaded for it, since only it knows its name."""
+    loaded: dict[str, Mapping[str, Any]] = {}
+    for name in asked.codecs:
+        loaded[name] = {"info": {"state": "not measured"}}
+        if is_own_code(name):
+            request = Request(name, (), asked.device, asked.settings, ("load",), asked.options.get(name, {}))
+            loaded[name] = isolate.measure(request, asked.log, lambda step: None)
+    return _names(loaded)
+
+
+def _names(found: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What each codec is called: its registered name, or for own code the name in its `info` if no other codec has it."""
+    own = {n: s["info"]["name"] for n, s in found.items() if is_own_code(n) and s["info"]["state"] == "ok"}
+    taken = [*own.values(), *(n for n in found if n not in own)]
+    return {n: own[n] if n in own and taken.count(own[n]) == 1 else n for n in found}
+
+
+def _gather_findings(sections: dict[str, Any]) -> None:
+    """Puts all findings of a codec into one list, with the checks of its declared facts, which need several sections."""
+    listed = list(sections["findings"].get("findings", []))
+    if sections["info"]["state"] == "ok" and sections["rate"]["state"] == "ok":
+        info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})
+        listed += labels(info, sections["rate"], sections["latency"])
+    probe = sections.pop("probe")
+    listed += probe.get("findings", [])
+    if probe["state"] == "failed":
+        listed.append({"check": "odd input", "state": "failed", "found": probe["reason"], "value": None})
+    sections["findings"]["findings"] = listed
+
+
+def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
+    """Adds the section `quality` to every codec: what was measured, or why nothing was."""
+    sound = [name for name, sections in found.items() if sections["rate"]["state"] == "ok"]
+    for name, sections in found.items():
+        reason = "no metric was asked for" if not asked.metrics else None
+        if name not in sound:
+            reason = sections["rate"]["reason"]
+        sections["quality"] = {"state": "not measured", "reason": reason}
+    if not asked.metrics or not sound:
+        return
+    mine = {name: given for name, given in asked.options.items() if name in sound or name not in found}
+    request = {
+        "data": asked.data, "metrics": asked.with_bitrate, "seed": asked.seed, "limit": asked.limit, "options": mine,
+        "running": {"device": asked.device, "page": False, "save_audio": "none"},
+    }  # fmt: skip
+
+    def tell(stage: str, *_: Any) -> None:
+        asked.progress("all", f"quality, {stage}", asked.total - 1, asked.total)
+
+    limit_s = asked.settings.time_limit_s
+    for name, section in quality.measure(
+        sound, request, asked.folder, limit_s=limit_s, log=asked.log, tell=tell
+    ).items():
+        found[name]["quality"] = section
+
+
+def _faults(sections: Mapping[str, Any]) -> list[str]:
+    """What failed of one codec, one sentence each, every sentence once."""
+    said: dict[str, list[str]] = {}
+    for name, section in sections.items():
+        if isinstance(section, Mapping) and section.get("state") == "failed" and section.get("reason"):
+            said.setdefault(section["reason"], []).append(name)
+    for finding in sections["findings"].get("findings", []):
+        if finding["state"] == "failed":
+            said.setdefault(finding["found"], []).append(finding["check"])
+    for row in sections["quality"].get("failures", []):
+        if row["metric"] is not None:
+            said.setdefault(f"{row['count']} of the clips: {row['reason']}", []).append(row["metric"])
+    return [f"{', '.join(dict.fromkeys(where))}: {reason}" for reason, where in said.items()]

@@ -1,0 +1,76 @@
+"""The heads of the columns of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.report import numbers
+from codec_bench.report.page.system import Column, System
+
+
+def column_heads(
+    systems: Sequence[System],
+    columns: Mapping[Column, Mapping[str, Any]],
+    entries: Sequence[Sequence[Mapping[str, Any] | None]],
+    benchmarks: Sequence[str | None],
+    scored: np.ndarray,
+) -> list[dict[str, Any]]:
+    """The heads of the columns: what each column is, and how its numbers are written.
+
+    `scored` says which samples have a value, bool `(systems, columns, samples)`.
+    """
+    heads = []
+    for c, ((name, protocol, of), facts) in enumerate(columns.items()):
+        column = [row[c] for row in entries]
+        factor, unit = numbers.shown_unit(facts.get("unit", ""))
+        base, variant = numbers.split_name(name)
+        higher = facts.get("higher_is_better")
+        rivals: dict[str | None, list[int]] = {}
+        for s, (entry, system) in enumerate(zip(column, systems)):
+            if entry and system.name != numbers.UNPROCESSED and name != "bitrate":
+                rivals.setdefault(benchmarks[system.run], []).append(s)
+        heads.append(
+            {
+                "name": name,
+                "base": base,
+                "variant": variant,
+                "unit": unit,
+                "factor": factor,
+                "protocol": protocol,
+                "data": of,
+                "places": numbers.decimals([entry for entry in column if entry], factor),
+                "single": numbers.three_digits([entry["value"] for entry in column if entry], factor),
+                "higher": higher,
+                "arrow": numbers.ARROWS[higher],
+                "direction": {True: "higher is better", False: "lower is better", None: ""}[higher],
+                "what": facts.get("summary") or "",
+                "range": facts.get("range"),
+                "facts": facts,
+                "best": set().union(
+                    *(_best(group, column, systems, scored[:, c], higher) for group in rivals.values())
+                ),
+            }
+        )
+    return heads
+
+
+def _best(
+    group: Sequence[int],
+    column: Sequence[Mapping[str, Any] | None],
+    systems: Sequence[System],
+    scored: np.ndarray,
+    higher: bool | None,
+) -> set[int]:
+    """The best of the systems of one benchmark or one set of data, by values over the same samples.
+
+    The systems of one run are compared over their common samples. Systems of several runs are compared if all have values
+    for the same samples.
+    """
+    entries = {s: entry for s in group if (entry := column[s]) is not None and entry["n"]}
+    several = len({systems[s].run for s in entries}) > 1
+    if several and any((scored[s] != scored[next(iter(entries))]).any() for s in entries):
+        return set()
+    return numbers.best({s: numbers.compared(entry) for s, entry in entries.items()}, higher)

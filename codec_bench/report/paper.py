@@ -1,0 +1,253 @@
+"""The summary of a run as a table to copy: CSV for programs, Markdown and LaTeX for papers, HTML for notebooks.
+
+Conventions
+    Systems are rows and metrics are columns, except in the CSV, which has a row for each system and metric.
+    Numbers are written as in `report.numbers`: an interval with each value, all values of a column with the same decimals.
+    The best value of a column is bold. It is found over the samples for which all systems have a value. The unprocessed
+    audio and the bitrates are not compared.
+    Names come from data. Each format has one function that makes a text harmless, and every text goes through it.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.report import numbers
+from codec_bench.stats.summary import summarise
+from codec_bench.store.export import check_safe, opened, write_csv
+from codec_bench.store.record import Run
+
+COLUMNS = (
+    "system", "metric", "value", "ci95_low", "ci95_high", "note", "n", "failed", "unit", "higher_is_better", "protocol",
+)  # fmt: skip
+FORMATS = ("csv", "markdown", "latex")
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>&|~#$])")
+_LATEX = {
+    **{letter: f"\\{letter}" for letter in "_%&#${}"},
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", '"': r"\symbol{34}",
+    # At the beginning of a row these two would belong to the command before it.
+    "[": "{[}", "*": "{*}",
+    "−": "$-$", "–": r"\textendash{}", "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "…": r"\ldots{}", "�": "?",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A value with its interval, and on how many items it rests if that is not said elsewhere in the row."""
+
+    value: str
+    spread: str = ""
+    items: str = ""
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    heads: Sequence[str]
+    rows: Sequence[tuple[str, str, Sequence[_Cell]]]
+    """The name of a system, its number of items, and a cell for each metric."""
+    notes: Sequence[str]
+
+
+def export_summary(run: Run, form: str, out: Path | None, *, safe: bool = False) -> None:
+    """Writes the summary of a run to a file, or to standard output.
+
+    Args:
+        form: `csv`, `markdown` or `latex`.
+        out: the file; None for standard output.
+        safe: whether a text in the CSV that a spreadsheet would take for a formula gets an apostrophe in front.
+
+    Raises:
+        UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
+    """
+    if form not in FORMATS:
+        raise UserError(
+            f"there is no format '{form}' for a summary",
+            hint=f"use one of {', '.join(FORMATS)}; without --summary: csv, jsonl or parquet",
+        )
+    check_safe(form, safe)
+    summary = summarise(run)
+    with opened(out) as file:
+        if form == "csv":
+            write_csv(file, COLUMNS, summary_rows(summary), safe=safe)
+        else:
+            file.write(summary_markdown(summary) if form == "markdown" else summary_latex(summary))
+
+
+def summary_rows(summary: Mapping[str, Any]) -> list[list[Any]]:
+    """The summary in the columns of `COLUMNS`, a row for each system and metric; what there is not is None."""
+    rows = []
+    for system, held in summary["systems"].items():
+        for metric, entry in held["metrics"].items():
+            entry = _finite(entry)
+            low, high = entry["ci95"] or (None, None)
+            better = {True: "true", False: "false"}.get(entry["higher_is_better"])
+            told = [entry[name] for name in ("note", "n", "failed", "unit")]
+            rows.append([system, metric, entry["value"], low, high, *told, better, entry["protocol"]])
+    return rows
+
+
+def summary_markdown(summary: Mapping[str, Any]) -> str:
+    """The summary as a table in Markdown with notes below."""
+
+    def shown(cell: _Cell) -> str:
+        value = f"**{_markdown(cell.value)}**" if cell.best else _markdown(cell.value)
+        return " ".join(filter(None, (value, _markdown(cell.spread), cell.items)))
+
+    table = _table(summary)
+    lines = [["system", "n", *map(_markdown, table.heads)], ["---", *["--:"] * (len(table.heads) + 1)]]
+    lines += [[_markdown(system), count, *map(shown, cells)] for system, count, cells in table.rows]
+    notes = "".join(f"\n- {_markdown(note)}" for note in table.notes)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n{notes}\n"
+
+
+def summary_latex(summary: Mapping[str, Any]) -> str:
+    """The summary as a table in LaTeX with the package booktabs, with notes below."""
+
+    def shown(cell: _Cell) -> str:
+        value = rf"\textbf{{{_latex(cell.value)}}}" if cell.best else _latex(cell.value)
+        return " ".join(filter(None, (value, _latex(cell.spread), _latex(cell.items))))
+
+    table = _table(summary)
+    lines = [[_latex(system), count, *map(shown, cells)] for system, count, cells in table.rows]
+    body = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\begin{{tabular}}{{l{'r' * (len(table.heads) + 1)}}}",
+        r"\toprule",
+        " & ".join(["system", "n", *map(_latex, table.heads)]) + r" \\",
+        r"\midrule",
+        *(" & ".join(line) + r" \\" for line in lines),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\par\smallskip",
+        r"\begin{minipage}{\linewidth}\footnotesize\raggedright",
+        *(_latex(note) + r"\par" for note in table.notes),
+        r"\end{minipage}",
+        r"\end{table}",
+    ]
+    text = "\n".join(body) + "\n"
+    needs = "% Needs \\usepackage[T1]{fontenc} and \\usepackage{booktabs}.\n"
+    if any(ord(letter) > 255 for letter in text):
+        needs += (
+            "% Some names have letters that pdfLaTeX does not know: use LuaLaTeX or XeLaTeX and a font that has them.\n"
+        )
+    return needs + text
+
+
+def summary_html(summary: Mapping[str, Any]) -> str:
+    """The summary as a table in HTML with notes below. It holds no script and no link."""
+
+    def shown(cell: _Cell) -> str:
+        value = f"<b>{_html(cell.value)}</b>" if cell.best else _html(cell.value)
+        more = " ".join(filter(None, (cell.spread, cell.items)))
+        return f"<td>{value} <small>{_html(more)}</small></td>" if more else f"<td>{value}</td>"
+
+    table = _table(summary)
+    heads = "".join(f"<th>{_html(head)}</th>" for head in ("system", "n", *table.heads))
+    rows = "".join(
+        f'<tr><th style="text-align: left">{_html(system)}</th><td>{count}</td>{"".join(map(shown, cells))}</tr>'
+        for system, count, cells in table.rows
+    )
+    notes = "".join(f"<li><small>{_html(note)}</small></li>" for note in table.notes)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
+
+
+def _table(summary: Mapping[str, Any]) -> _Table:
+    systems = {
+        name: {metric: _finite(entry) for metric, entry in held["metrics"].items()}
+        for name, held in summary["systems"].items()
+    }
+    metrics = list(dict.fromkeys(metric for held in systems.values() for metric in held))
+    metrics.sort(key=lambda metric: metric != "bitrate")
+    count = {name: max((entry["n"] for entry in held.values()), default=0) for name, held in systems.items()}
+    columns = [_column(systems, metric, count) for metric in metrics]
+    rows = [(name, f"{count[name]:,}", [cells[name] for _, cells in columns]) for name in systems]
+    heads = [head for head, _ in columns]
+    fewer = any(cell.items for _, cells in columns for cell in cells.values())
+    return _Table(heads, rows, _notes(summary, systems, heads, fewer))
+
+
+def _column(
+    systems: Mapping[str, Mapping[str, Any]], metric: str, count: Mapping[str, int]
+) -> tuple[str, dict[str, _Cell]]:
+    """The head of a metric's column, and its cells by system."""
+    entries = {name: held[metric] for name, held in systems.items() if metric in held}
+    facts = next(iter(entries.values()))
+    factor, unit = numbers.shown_unit(facts["unit"])
+    places = numbers.decimals(entries.values(), factor)
+    best = _best(metric, entries)
+    cells = dict.fromkeys(systems, _Cell("–"))
+    for name, entry in entries.items():
+        if entry["value"] is not None:
+            items = f"(n = {entry['n']:,})" if entry["n"] < count[name] else ""
+            value = numbers.number(factor * entry["value"], places)
+            cells[name] = _Cell(value, numbers.spread(entry, places, factor), items, name in best)
+    head = (metric, f"({unit})" if unit else "", numbers.ARROWS[facts["higher_is_better"]])
+    return " ".join(filter(None, head)), cells
+
+
+def _best(metric: str, entries: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """The systems with the best value over the samples for which all systems have one."""
+    compared = {name: entry for name, entry in entries.items() if name != numbers.UNPROCESSED and metric != "bitrate"}
+    directions = [entry["higher_is_better"] for entry in compared.values()]
+    return numbers.best(
+        {name: numbers.compared(entry) for name, entry in compared.items()}, next(iter(directions), None)
+    )
+
+
+def _notes(
+    summary: Mapping[str, Any], systems: Mapping[str, Mapping[str, Any]], heads: Sequence[str], fewer: bool
+) -> list[str]:
+    """What to know of the table: one text each."""
+    entries = [(name, metric, entry) for name, held in systems.items() for metric, entry in held.items()]
+    notes = []
+    arrows = [
+        words for arrow, words in (("↑", "↑ higher is better"), ("↓", "↓ lower is better")) if arrow in "".join(heads)
+    ]
+    if arrows:
+        notes.append(f"{', '.join(arrows)}.")
+    if any(entry["ci95"] for _, _, entry in entries):
+        notes.append("With each value stands its 95 % interval: half its width after ±, or its two ends in brackets.")
+    notes += [f"{sentence}." for sentence in (*numbers.common_notes(entries), *numbers.interval_notes(entries))]
+    notes.append(
+        "n is the number of items that the values of a row rest on"
+        + (", unless a cell says otherwise." if fewer else ".")
+    )
+    for name, held in summary["systems"].items():
+        lost = numbers.without_estimate(held) if held["metrics"] else 0
+        if lost:
+            notes.append(f"{name}: {lost:,} items failed and are missing from all values.")
+    protocols = {metric: entry["protocol"] for _, metric, entry in entries}
+    if protocols:
+        notes.append(f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}.")
+    return notes
+
+
+def _finite(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry with None in the place of a value or an interval that is not finite."""
+    value, ends = entry["value"], entry["ci95"]
+    if value is None or not math.isfinite(value):
+        return {**entry, "value": None, "ci95": None}
+    return {**entry, "ci95": ends if ends and all(map(math.isfinite, ends)) else None}
+
+
+def _markdown(text: str) -> str:
+    return _MARKDOWN.sub(r"\\\1", numbers.plain(text))
+
+
+def _latex(text: str) -> str:
+    escaped = "".join(_LATEX.get(letter, letter) for letter in numbers.plain(text))
+    return re.sub(r"-(?=-)", "-{}", escaped)  # two hyphens would become one dash
+
+
+def _html(text: str) -> str:
+    return html.escape(numbers.plain(text))

@@ -1,0 +1,122 @@
+"""How many speakers and utterances a difference between two systems needs, judged from a pilot run.
+
+The items' differences in a pilot are split into two variances: between speakers, and between utterances of one speaker
+(one-way analysis of variance with unequal numbers; Searle, Casella and McCulloch, "Variance Components", 1992, chapter
+3). A plan with G speakers of m utterances then has the standard error sqrt(between / G + within / (G m)). The plan is
+large enough if that error, times the quantiles of Student's t for the level and for the power, is at most the wanted
+difference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, t_quantile
+from codec_bench.stats.paired import FEWEST_FOR_P, POWER
+
+PER_SPEAKER = (1, 2, 5, 10, 20, 50, 100)
+MOST_SPEAKERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much the items' differences spread in a pilot.
+
+    Args:
+        difference: the mean difference in the pilot.
+        between: variance of the speakers' means beyond what their utterances explain; 0 if every item is a unit.
+        within: variance of utterances of one speaker.
+        units, items: how many of each the pilot has.
+    """
+
+    difference: float
+    between: float
+    within: float
+    units: int
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One way to show a difference: so many speakers, with so many utterances each."""
+
+    speakers: int
+    utterances_per_speaker: int
+
+    @property
+    def utterances(self) -> int:
+        """In all."""
+        return self.speakers * self.utterances_per_speaker
+
+
+def spread_of(differences: np.ndarray, codes: np.ndarray | None) -> Spread:
+    """Splits the spread of items' differences into that between units and that within them.
+
+    Args:
+        differences: A minus B of each item, `(items,)`.
+        codes: the items' units from `unit_codes`; None if every item is one.
+
+    Raises:
+        UserError: there are fewer than three units.
+    """
+    items = len(differences)
+    codes = np.arange(items) if codes is None else codes
+    sizes = np.bincount(codes)
+    units = len(sizes)
+    if units < FEWEST_UNITS:
+        raise UserError(
+            f"the pilot has {units} independent units (speakers, or items of unknown speaker); expected at least {FEWEST_UNITS}",
+            hint="run the two systems over a few more speakers first",
+        )
+    means = np.bincount(codes, differences) / sizes
+    grand = float(differences.mean())
+    among = float((sizes * np.square(means - grand)).sum()) / (units - 1)
+    if items == units:
+        return Spread(grand, 0.0, among, units, items)
+    within = float(np.square(differences - means[codes]).sum()) / (items - units)
+    typical = (items - float(np.square(sizes).sum()) / items) / (units - 1)
+    return Spread(grand, max(0.0, (among - within) / typical), within, units, items)
+
+
+def plans_for(spread: Spread, difference: float, *, level: float = LEVEL, power: float = POWER) -> list[Plan]:
+    """The fewest speakers for each number of utterances per speaker, such that the difference is shown.
+
+    Args:
+        spread: of a pilot.
+        difference: the smallest difference that matters, in the metric's unit; its sign does not matter.
+        level: of the interval that should then not contain 0.
+        power: the probability with which it should not.
+
+    Raises:
+        UserError: the difference is 0 or not finite, or more than a million speakers would be needed.
+    """
+    difference = abs(difference)
+    if not (math.isfinite(difference) and difference > 0):
+        raise UserError(f"the difference is {difference:g}; expected the smallest difference that matters, above 0")
+    counts: Sequence[int] = PER_SPEAKER if spread.items > spread.units else (1,)
+    plans = [Plan(_fewest(spread, each, difference, level, power), each) for each in counts]
+    return [plan for place, plan in enumerate(plans) if not place or plan.speakers < plans[place - 1].speakers]
+
+
+def _fewest(spread: Spread, each: int, difference: float, level: float, power: float) -> int:
+    variance = spread.between + spread.within / each
+
+    def enough(units: int) -> bool:
+        reach = t_quantile(level, units - 1) + t_quantile(2 * power - 1, units - 1)
+        return reach * math.sqrt(variance / units) <= difference
+
+    if not enough(MOST_SPEAKERS):
+        raise UserError(
+            f"a difference of {difference:g} needs more than {MOST_SPEAKERS:,} speakers with {each} utterances each",
+            hint="name a larger difference; the pilot's scores spread too much for this one",
+        )
+    low, high = FEWEST_FOR_P, MOST_SPEAKERS
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle + 1, high)
+    return low

@@ -1,0 +1,30 @@
+"""The folder of a new run, and JSON files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+
+
+def new_folder(command: str) -> Path:
+    """The folder of a run for which none was given: the command and the time, under `runs/`."""
+    return Path("runs") / f"{command}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Writes a JSON file whole or not at all.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    temporary = path.with_suffix(".json.part")
+    try:
+        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be written: {error.strerror}") from error

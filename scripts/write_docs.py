@@ -1,0 +1,561 @@
+"""Writes the pages of docs/ that come from the registries and the rows of the benches, so that they cannot go stale.
+
+`python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
+
+Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md and that of the study in
+docs/design/intervals.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says
+that it is written; a page without that line belongs to a person and is never changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import typer.main
+import typer.testing
+
+import codec_bench
+from codec_bench.cli.app import app
+from codec_bench.codecs import catalogue
+from codec_bench.config import read_config
+
+DOCS = Path(__file__).parents[1] / "docs"
+WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
+BEGIN, END = "<!-- families: begin -->\n", "<!-- families: end -->\n"
+STUDY_BEGIN, STUDY_END = "<!-- study: begin -->\n", "<!-- study: end -->\n"
+STUDY_ROWS = DOCS.parent / "bench" / "data" / "intervals.csv"
+# The commands that people meet first stand first; any other follows in the order of the program.
+COMMANDS = ("demo", "eval", "score", "profile", "run", "compare", "leaderboard", "report", "export", "list", "show")
+# What the guides teach to import beside the names of the package itself.
+ALSO_PUBLIC = (
+    "codec_bench.models.base.Model",
+    "codec_bench.models.base.ModelInfo",
+    "codec_bench.types.Request",
+    "codec_bench.types.Response",
+)
+
+
+def pages() -> dict[Path, str]:
+    """What each written page should hold."""
+    reference = {
+        "metrics": metrics_page(),
+        "benchmarks": benchmarks_page(),
+        "models": models_page(),
+        "presets": presets_page(),
+        "weights": weights_page(),
+        "commands": commands_page(),
+        "api": api_page(),
+    }
+    found = {DOCS / "reference" / f"{name}.md": WRITTEN + text for name, text in reference.items()}
+    found[DOCS / "codecs" / "names.md"] = names_page()
+    found[DOCS / "design" / "intervals.md"] = intervals_page()
+    found.update(family_pages())
+    return found
+
+
+def left_over(wanted: dict[Path, str]) -> list[Path]:
+    """Written pages that nothing asks for any more."""
+    return [page for page in DOCS.rglob("*.md") if page not in wanted and page.read_text("utf-8").startswith(WRITTEN)]
+
+
+# --- pieces
+
+
+def listed(*words: str) -> Any:
+    """What `codec-bench WORDS --json` prints. The command line is what a reader can check a page against."""
+    done = typer.testing.CliRunner().invoke(app, [*words, "--json"], catch_exceptions=False)
+    if done.exit_code:
+        sys.exit(f"codec-bench {' '.join(words)} --json ended with {done.exit_code}: {done.output}")
+    return json.loads(done.stdout)
+
+
+def own(kind: str) -> list[dict[str, Any]]:
+    """The rows of `codec-bench list KIND` without those that other installed packages add."""
+    foreign = {name for plugin in listed("list", "plugins") for name in plugin["adds"].split(", ")}
+    rows = [row for row in listed("list", kind) if row["name"] not in foreign]
+    for row in rows:
+        if str(row.get("measures") or row.get("what")).startswith("broken:"):
+            sys.exit(f"codec-bench list {kind}: {row}")
+    return rows
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """A Markdown table."""
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    lines += [f"| {' | '.join(str(cell) for cell in row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def plain(text: Any) -> str:
+    """Text that is shown as it is, inside of a table too."""
+    if isinstance(text, (list, tuple)):
+        return ", ".join(plain(one) for one in text)
+    text = " ".join(str(text if text is not None else "").split())
+    parts = text.split("`")  # what stands between backticks is code already
+    parts[::2] = [re.sub(r"([*<]|(?<!\w)_|_(?!\w))", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts).replace("|", "\\|")
+
+
+def code(*texts: Any) -> str:
+    """Names in the type of code, joined by commas."""
+    return ", ".join("`" + str(text).replace("|", "\\|") + "`" for text in texts if text not in (None, ""))
+
+
+# --- codecs
+
+
+def families_table() -> str:
+    """The table of codec families, one family a row."""
+    codecs = own("codecs")
+    rows = []
+    for name, family in sorted(catalogue.families().items()):
+        members = [row for row in codecs if row["name"] in family.variants or row["name"].split("@")[0] == name]
+        rates = sorted({rate / 1000 for row in members for rate in row["rates_hz"]})
+        frames = sorted({row["frame_rate_hz"] for row in members if row["frame_rate_hz"]})
+        kbps = sorted({row["bitrate_bps"] / 1000 for row in members if row["bitrate_bps"]})
+        rows.append(
+            (
+                code(name),
+                " ".join(code(variant) for variant in family.variants),
+                family.points_text(),
+                ", ".join(f"{rate:g}" for rate in rates) if len(rates) < 5 else f"{rates[0]:g} to {rates[-1]:g}",
+                ", ".join(map(str, sorted({count for row in members for count in row["channels"]}))),
+                ", ".join(f"{rate:.5g}" for rate in frames),
+                ", ".join(f"{rate:.3g}" for rate in kbps),
+                family.licence.code + (f"; {family.licence.weights}" if family.licence.weights else ""),
+            )
+        )
+    head = (
+        "family",
+        "variants",
+        "points (kbps)",
+        "rates (kHz)",
+        "channels",
+        "frames/s",
+        "kbps",
+        "licence of code; of weights",
+    )
+    return table(head, rows)
+
+
+def names_page() -> str:
+    """docs/codecs/names.md with its table made anew."""
+    before, rest = (DOCS / "codecs" / "names.md").read_text("utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    return before + BEGIN + families_table() + END + after
+
+
+def intervals_page() -> str:
+    """The page about intervals with the table of the study in its place."""
+    text = (DOCS / "design" / "intervals.md").read_text("utf-8")
+    before, _, rest = text.partition(STUDY_BEGIN)
+    return before + STUDY_BEGIN + study_table() + STUDY_END + rest.partition(STUDY_END)[2]
+
+
+def study_table() -> str:
+    """The study of the intervals, from the newest row of each case."""
+    with STUDY_ROWS.open(encoding="utf-8", newline="") as file:
+        rows = {
+            (r["case"], r["variant"], r["unit"].split()[2]): r for r in csv.DictReader(file) if "share" in r["unit"]
+        }
+    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows)
+
+    def share(kind: str, design: str, variant: str, what: str) -> str:
+        row = rows.get((f"{kind}, {design}", variant, what))
+        return f"{float(row['p50']):.2f}" if row else "–"
+
+    ours, bootstrap, signs = "codec-bench", "percentile bootstrap", "sign test of items"
+    kinds = ("mean", "ratio", "difference", "share", "error rate")
+
+    def most(variant: str) -> int:
+        return max(int(row["n"]) for (_, name, _), row in rows.items() if name == variant)
+
+    coverage = [
+        [
+            design,
+            *(share(kind, design, ours, "intervals") for kind in kinds),
+            *(share(kind, design, bootstrap, "intervals") for kind in ("mean", "difference")),
+            share("mean", design, "BCa bootstrap", "intervals"),
+        ]
+        for design in designs
+    ]
+    alarms = [
+        [
+            design,
+            *(share(kind, design, ours, "p") for kind in ("mean", "ratio", "difference")),
+            *(share(kind, design, bootstrap, "p") for kind in ("mean", "difference")),
+            share("mean", design, signs, "p"),
+        ]
+        for design in designs
+    ]
+    return (
+        f"Share of intervals that hold the truth; 0.95 is promised. Each number of ours is from {most(ours):,} simulated runs, each of "
+        f"another method from {most(bootstrap):,}.\n\n"
+        + table(["speakers x utterances", *kinds, "bootstrap: mean", "bootstrap: difference", "BCa: mean"], coverage)
+        + "\nShare of p below 0.05 where the two systems do not differ; 0.05 at most is promised:\n\n"
+        + table(
+            [
+                "speakers x utterances",
+                "mean",
+                "ratio",
+                "difference",
+                "bootstrap: mean",
+                "bootstrap: difference",
+                "sign test: mean",
+            ],
+            alarms,
+        )
+    )
+
+
+def family_pages() -> dict[Path, str]:
+    """A page for each family of codecs that no page written by a person names in the type of code."""
+    by_hand = [page for page in (DOCS / "codecs").glob("*.md") if page.name != "names.md"]
+    texts = [page.read_text("utf-8") for page in by_hand]
+    known = "\n".join(text for text in texts if not text.startswith(WRITTEN)).lower()
+    return {
+        DOCS / "codecs" / f"{name.replace('-', '_')}.md": WRITTEN + family_page(name, family)
+        for name, family in sorted(catalogue.families().items())
+        if not any(re.search(rf"`{re.escape(word.lower())}(?!\w)", known) for word in (name, *family.variants))
+    }
+
+
+def family_page(name: str, family: Any) -> str:
+    """What the registry knows of a family of codecs."""
+    rows = [
+        (
+            code(row["name"]),
+            ", ".join(f"{rate:g}" for rate in row["rates_hz"]),
+            ", ".join(map(str, row["channels"])),
+            f"{row['frame_rate_hz']:.5g}" if row["frame_rate_hz"] else "",
+            f"{row['bitrate_bps'] / 1000:.3g}" if row["bitrate_bps"] else "",
+        )
+        for row in own("codecs")
+        if row["name"] in family.variants or row["name"].split("@")[0] == name
+    ]
+    weights = f"\n\nLicence of the weights: {family.licence.weights}." if family.licence.weights else ""
+    points = f"\n\nOperating points after an `@`, in kbps: {family.points_text()}." if family.points_text() else ""
+    return (
+        f"# {name}\n\n{plain(family.summary)}.\n\n"
+        + table(("name", "rates (Hz)", "channels", "frames/s", "kbps"), rows)
+        + f"\nDescribed in: {plain(family.paper)}.{points}\n\nLicence of the code: {family.licence.code}.{weights}\n"
+    )
+
+
+# --- reference
+
+
+def page_of_metric(name: str) -> str:
+    """The link to the page that describes a metric: the one that has it in its title, or first in a table."""
+    best: tuple[int, str] | None = None
+    for page in sorted((DOCS / "metrics").glob("*.md")):
+        for place, line in enumerate(page.read_text("utf-8").splitlines()):
+            if re.match(rf"(# .*|\| )`{re.escape(name)}[`\[]", line) and (best is None or place < best[0]):
+                best = (place, page.stem)
+    return f"[{best[1]}](../metrics/{best[1]}.md)" if best else ""
+
+
+def languages(told: Any) -> str:
+    """The languages of a feature; the registry gives their number alone where there are many."""
+    return "many" if isinstance(told, str) and told.isdigit() else plain(told)
+
+
+def metrics_page() -> str:
+    """The table of metrics and the table of features."""
+    kinds = {
+        "single": "the estimate",
+        "pair": "estimate and reference",
+        "text": "a transcript of the estimate, and a text",
+        "set": "all items together",
+    }
+    rows, groups = [], []
+    for row in own("metrics"):
+        if row["kind"] == "group":
+            groups.append((code(row["name"]), code(*row["measures"].split(", "))))
+            continue
+        variants = row.get("variants") or ""
+        rows.append(
+            (
+                code(row["name"]),
+                plain(row["measures"]),
+                kinds.get(row["kind"], row["kind"]),
+                row["better"],
+                row["unit"],
+                code(*(f"[{variant}]" for variant in variants.split(", ") if variant)),
+                page_of_metric(row["name"]),
+            )
+        )
+    features = [(code(row["name"]), plain(row["what"]), languages(row["languages"])) for row in own("features")]
+    rules = [(code(row["name"]), plain(row["what"])) for row in own("rules")]
+    head = ("name", "what it measures", "what it reads", "better", "unit", "variants", "page")
+    return (
+        "# Metrics\n\n"
+        "The names that `--metrics` takes, as `codec-bench list metrics` lists them. An error rate needs the name of a\n"
+        "recogniser in brackets: `wer[whisper-large-v3]`. `codec-bench show NAME` prints the protocol of a metric, its\n"
+        "paper and the implementation that it agrees with. The metrics of the answers of a model (accuracy, BLEU and\n"
+        "others) are on the page [answers](../metrics/answers.md).\n\n"
+        + table(head, rows)
+        + "\n## Groups\n\nA group asks for several metrics at once.\n\n"
+        + table(("name", "metrics"), groups)
+        + "\n## Features\n\n"
+        "A feature is something expensive that one model computes once per signal, and that several metrics share.\n"
+        "Recognisers (features with languages) and speaker encoders are named in brackets: `wer[NAME]`, `sim[NAME]`.\n\n"
+        + table(("name", "what it is", "languages"), features)
+        + "\n## Rules for texts\n\n"
+        "A rule says how texts are made comparable before errors are counted. It is named after an `@`:\n"
+        "`wer[whisper-large-v3]@seed-tts`. [Error rates](../metrics/error_rate.md) describes them.\n\n"
+        + table(("name", "what it does"), rules)
+    )
+
+
+def benchmarks_page() -> str:
+    """The tables of benchmarks, suites, prompts, rubrics and steps."""
+    by_category: dict[str, list[dict[str, Any]]] = {}
+    for row in own("benchmarks"):
+        by_category.setdefault(row["category"], []).append(row)
+    parts = [
+        "# Benchmarks\n\n"
+        "The names that `codec-bench run` takes, as `codec-bench list benchmarks` lists them. `codec-bench show NAME`\n"
+        "prints a definition with its data, prompt and published numbers. A number of questions or a licence that the publisher\n"
+        "of the data does not state is unknown. How to define a benchmark of your own: [benchmarks](../benchmarks.md).\n"
+    ]
+    head = ("name", "language", "questions", "answer", "primary metric", "licence of the data")
+    for category, found in sorted(by_category.items()):
+        rows = [
+            (
+                code(row["name"]),
+                row["language"],
+                row["questions"],
+                row["gives"],
+                code(row["primary"]),
+                plain(row["licence"]),
+            )
+            for row in found
+        ]
+        parts.append(f"\n## {category}\n\n" + table(head, rows))
+    suites = [
+        (code(row["name"]), row["benchmarks"], plain(row["what"]), code(*listed("show", row["name"])["benchmarks"]))
+        for row in own("suites")
+    ]
+    prompts = [
+        (code(row["name"]), plain(row["what"]), code(*row.get("variants", "").split(", "))) for row in own("prompts")
+    ]
+    rubrics = [(code(row["name"]), row["range"], plain(row["what"])) for row in own("rubrics")]
+    steps = [(code(row["name"]), plain(row["what"])) for row in own("steps")]
+    return "".join(
+        [
+            *parts,
+            "\n## Suites\n\nA suite is a list of benchmarks with a name: `codec-bench run --suite NAME`.\n\n",
+            table(("name", "benchmarks", "what it covers", "which"), suites),
+            "\n## Rubrics\n\nA rubric is how a judge (a model that rates answers) is asked: `rating[NAME]`.\n\n",
+            table(("name", "range", "what it rates"), rubrics),
+            "\n## Prompts\n\nA definition names one of these prompts or writes its own. Some models and families have a variant.\n\n",
+            table(("name", "what it asks", "variants"), prompts),
+            "\n## Steps of post-processing\n\nA step reads something out of an answer before it is scored. All of them are\n"
+            "described on the page [answers](../metrics/answers.md#post-processing).\n\n",
+            table(("name", "what it does"), steps),
+        ]
+    )
+
+
+def models_page() -> str:
+    """The table of models."""
+    rows = [
+        (
+            code(row["name"]),
+            plain(row["what"]),
+            code(row["reached by"]),
+            plain(row.get("takes", "")),
+            plain(row.get("gives", "")),
+            plain(row.get("weights", "")),
+        )
+        for row in own("models")
+    ]
+    return (
+        "# Models\n\n"
+        "The names that `--model` and `--judge` take, as `codec-bench list models` lists them. A model of your own is a\n"
+        "class in a file (`./mine.py:MyModel`) or a YAML file (`./mine.yaml`, see [isolated](../isolated.md)).\n\n"
+        + table(("name", "what it is", "reached by", "takes", "gives", "licence of the weights"), rows)
+    )
+
+
+def presets_page() -> str:
+    """What each preset asks for."""
+    parts = [
+        "# Presets\n\nA preset is a list of metrics with a name: `codec-bench eval --preset NAME`. `--metrics` adds further ones.\n"
+    ]
+    for row in own("presets"):
+        preset = read_config("preset", row["name"])
+        metrics = "".join(f"- {code(metric)}\n" for metric in preset["metrics"])
+        codecs = f"Codecs: {code(*preset['codecs'])}.\n\n" if "codecs" in preset else ""
+        parts.append(f"\n## {row['name']}\n\n{plain(row['summary'])}\n\n{codecs}{metrics}")
+    return "".join(parts)
+
+
+def weights_page() -> str:
+    """The table of checkpoints."""
+    rows = []
+    for row in listed("weights", "list"):
+        sources = [row["hub"], row["modelscope"] and f"{row['modelscope']} (ModelScope)"]
+        urls = [file["url"].split("/")[2] for file in row["files"] if file["url"]]
+        given = [*filter(None, sources), *dict.fromkeys(urls), *(["by hand"] if row["manual"] else [])]
+        licence = row["licence"] + (" (non-commercial)" if row["non_commercial"] else "")
+        size = f"{row['size'] / 1e6:,.0f} MB" if row["size"] else ""
+        rows.append(
+            (code(row["name"]), plain(row["summary"]), plain(given), size, plain(licence), code(*row["used_by"]))
+        )
+    return (
+        "# Weights\n\n"
+        "The checkpoints that `codec-bench weights fetch NAME` gets. A size stands here where a source states it.\n"
+        "[Weights](../weights.md) says where they are looked for and how they are checked.\n\n"
+        + table(("name", "what it is", "source", "size", "licence", "used by"), rows)
+    )
+
+
+# --- commands
+
+
+def commands_page() -> str:
+    """Every command with its options, from the program's own help."""
+    parts = [
+        "# Commands\n\n"
+        "What `codec-bench COMMAND --help` prints. Data goes to standard output and everything else to standard error.\n"
+        "The exit code is 0 when the command did what it was asked, 2 when the input has to be mended, and 3 when it finished\n"
+        "and some items failed.\n"
+    ]
+    for words, command in commands(typer.main.get_command(app), ()):
+        parts.append(f"\n## codec-bench {' '.join(words)}\n\n{plain(command.help)}\n")
+        arguments = [p for p in command.params if p.param_type_name == "argument"]
+        options = [p for p in command.params if p.param_type_name == "option" and "--help" not in p.opts]
+        given = " ".join(argument_word(one) for one in arguments)
+        parts.append(f"\n```text\ncodec-bench {' '.join(words)}{' ' + given if given else ''} [OPTIONS]\n```\n")
+        rows = [(code(argument_word(one)), plain(one.help), default(one)) for one in arguments]
+        rows += [(option_word(one), plain(one.help), default(one)) for one in options]
+        if rows:
+            parts.append("\n" + table(("argument or option", "what it does", "default"), rows))
+    return "".join(parts)
+
+
+def commands(group: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """All commands below a group, the best known first."""
+    names = sorted(group.commands, key=lambda n: COMMANDS.index(n) if n in COMMANDS and not words else len(COMMANDS))
+    for name in names:
+        command = group.commands[name]
+        if hasattr(command, "commands"):
+            yield from commands(command, (*words, name))
+        else:
+            yield (*words, name), command
+
+
+def argument_word(one: Any) -> str:
+    """An argument as a usage line shows it."""
+    word = one.name.upper() + ("..." if one.nargs == -1 else "")
+    return word if one.required else f"[{word}]"
+
+
+def option_word(one: Any) -> str:
+    """An option with its other spellings."""
+    return " ".join(code(spelling) for spelling in [*one.opts, *one.secondary_opts])
+
+
+def default(one: Any) -> str:
+    """What an option is where it is left out."""
+    if one.required:
+        return "required"
+    if one.default is None or one.default is False:
+        return ""
+    if one.default is True:
+        return code(one.opts[0])
+    return code(one.default)
+
+
+# --- the public API
+
+
+def api_page() -> str:
+    """The names of the package and where the site shows their docstrings."""
+    functions = [n for n in codec_bench.__all__ if inspect.isfunction(getattr(codec_bench, n))]
+    classes = [n for n in codec_bench.__all__ if n not in functions]
+
+    def public(name: str) -> str:
+        # A module of the same name would be described in its place: the home of the definition is unambiguous.
+        home = getattr(codec_bench, name).__module__ if find_spec(f"codec_bench.{name}") else "codec_bench"
+        return f"{home}.{name}"
+
+    def row(path: str) -> tuple[str, str]:
+        module, _, name = path.rpartition(".")
+        made = getattr(__import__(module, fromlist=[name]), name)
+        return f"[{code(name)}](#{path})", plain((inspect.getdoc(made) or "").split("\n\n")[0])
+
+    def section(title: str, text: str, paths: Sequence[str]) -> str:
+        entries = "".join(f"\n::: {path}\n" for path in paths)
+        return f"\n## {title}\n\n{text}\n\n{table(('name', 'what it is'), [row(path) for path in paths])}{entries}"
+
+    return (
+        "# Python\n\n"
+        "`import codec_bench` gives the names below and loads no large package; a name is loaded when it is first used. On the\n"
+        "site each table is followed by the full description of its names. In a terminal the same text is printed by\n"
+        '`python -c "import codec_bench; help(codec_bench.evaluate)"`.\n'
+        + section("Functions", "`from codec_bench import NAME`", [public(name) for name in functions])
+        + section("Classes", "`from codec_bench import NAME`", [public(name) for name in classes])
+        + section(
+            "Models of your own",
+            "`from codec_bench.models.base import Model, ModelInfo` and `from codec_bench.types import Request, Response`",
+            ALSO_PUBLIC,
+        )
+    )
+
+
+# --- the built site
+
+
+def loads(site: Path) -> list[str]:
+    """What the pages and styles of a built site would load from another host, each with its file."""
+    found = []
+    tag = re.compile(r"""<(?:script|img|iframe|audio|video|source|embed|link)\b[^>]*?\b(?:src|href)=["']?([^"'\s>]+)""")
+    style = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s;]+)""")
+    for file in sorted(site.rglob("*")):
+        pattern = {".html": tag, ".css": style}.get(file.suffix)
+        if pattern is not None:
+            targets = pattern.findall(file.read_text("utf-8"))
+            found += [f"{file}: {one}" for one in targets if re.match(r"(https?:)?//", one)]
+    return found
+
+
+def main() -> None:
+    """Writes the pages; with `--check` says which are not as they should be, with `--site` checks a built site."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a page is out of date")
+    parser.add_argument("--site", type=Path, help="only check that this built site loads nothing from another host")
+    given = parser.parse_args()
+    if given.site is not None:
+        if not (given.site / "index.html").is_file():
+            sys.exit(f"{given.site} is no built site: it has no index.html")
+        elsewhere = loads(given.site)
+        sys.exit("loaded from another host:\n" + "\n".join(elsewhere) if elsewhere else 0)
+    wanted = pages()
+    late = [page for page, text in wanted.items() if not page.is_file() or page.read_text("utf-8") != text]
+    late += left_over(wanted)
+    if given.check:
+        names = ", ".join(str(page.relative_to(DOCS.parent)) for page in sorted(late))
+        sys.exit(f"out of date: {names}; run: python scripts/write_docs.py" if late else 0)
+    for page in late:
+        if page in wanted:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(wanted[page], "utf-8")
+        else:
+            page.unlink()
+        print(page.relative_to(DOCS.parent))
+
+
+if __name__ == "__main__":
+    main()

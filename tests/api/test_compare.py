@@ -1,0 +1,53 @@
+"""Runs of models are compared on one benchmark, under names that tell them apart."""
+
+import pytest
+
+from codec_bench.api.compare import compare
+from codec_bench.errors import UserError
+from codec_bench.store.record import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+
+def recorded(folder, benchmark, values, *, aggregate="mean", counts=None):
+    writer = RunWriter(folder, {})
+    facts = {"m": {"protocol": "m/1", "unit": "", "higher_is_better": True, "aggregate": aggregate}}
+    writer.begin({"echo": {}}, facts, [Sample(f"s{k}", None) for k in range(len(values))])
+    detail = [{"counts": counts[k]} if counts else {} for k in range(len(values))]
+    items = [
+        (k, ItemRecord("echo", f"s{k}", "ok", None, {"m": Score.ok(value, "m/1", detail=detail[k])}))
+        for k, value in enumerate(values)
+    ]
+    writer.write(items)
+    writer.set_meta(benchmark={"name": benchmark}, config={"seed": 0})
+    writer.close()
+    return folder
+
+
+def test_runs_of_two_benchmarks_are_not_compared(tmp_path):
+    runs = [recorded(tmp_path / name / "echo", name, [1.0, 0.0]) for name in ("capitals", "rivers")]
+    with pytest.raises(UserError, match="different questions: those of capitals and of rivers"):
+        compare(runs=runs)
+
+
+def test_two_runs_of_one_model_are_told_apart(tmp_path):
+    runs = [recorded(tmp_path / name / "capitals" / "echo", "capitals", [1.0, 0.0]) for name in ("monday", "friday")]
+    (pair,) = compare(runs=runs)
+    assert (pair.a, pair.b) == ("monday/capitals/echo/echo", "friday/capitals/echo/echo")
+
+
+def test_a_corpus_metric_is_compared_by_its_own_fold(tmp_path):
+    import sacrebleu
+
+    said = (["the cat sat on the mat", "a dog ran far away"], ["the cat sat on a mat", "the dog ran far away now"])
+    expected = ["the cat sat on the mat", "a dog ran very far away"]
+    runs = []
+    for name, texts in zip(("one", "two"), said):
+        stats = [sacrebleu.corpus_bleu([text], [[reference]]) for text, reference in zip(texts, expected)]
+        counts = [[s.sys_len, s.ref_len, *s.counts, *s.totals] for s in stats]
+        runs.append(recorded(tmp_path / name, "b", [s.score for s in stats], aggregate="bleu", counts=counts))
+    (pair,) = compare(runs=runs)
+    (found,) = pair.comparisons
+    assert found.value_a == pytest.approx(sacrebleu.corpus_bleu(said[0], [expected]).score, rel=1e-12)
+    assert found.value_b == pytest.approx(sacrebleu.corpus_bleu(said[1], [expected]).score, rel=1e-12)
+    assert found.test.difference == pytest.approx(found.value_a - found.value_b)

@@ -1,0 +1,104 @@
+"""Published averages are reproduced to the last digit, and our runs are ranked correctly among them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from decimal import Decimal
+from importlib.resources import files
+
+import pytest
+
+from codec_bench.api.leaderboard import Column, average, board_names, leaderboard
+from codec_bench.errors import UserError
+from codec_bench.store.record import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+BOARDS = ("ultraeval-codec", "ultraeval-generation", "ultraeval-understanding")
+
+
+def published():
+    for board in BOARDS:
+        with (files("codec_bench") / "configs" / "leaderboard" / f"{board}.csv").open(encoding="utf-8") as table:
+            for line in csv.DictReader(table):
+                yield pytest.param(board, line, id=f"{board}-{next(iter(line.values()))}")
+
+
+def test_the_boards():
+    assert board_names() == list(BOARDS)
+    assert len(list(published())) == 27
+
+
+@pytest.mark.parametrize(("board", "line"), list(published()))
+def test_every_published_average_comes_out_to_the_last_digit(board, line):
+    (row,) = [row for row in leaderboard(board).rows if row.name == next(iter(line.values()))]
+    assert str(row.average) == line["average"]
+    assert row.complete and row.published
+    assert {name: str(value) for name, value in row.cells.items()} == {
+        name: value for name, value in list(line.items())[1:-1] if value
+    }
+
+
+def recorded(folder, benchmark, system, values, limit=None):
+    writer = RunWriter(folder, {"asked": {}})
+    facts = {name: {"protocol": name, "unit": "", "higher_is_better": True} for name in values}
+    writer.begin({system: {}}, facts, [Sample("a", None)])
+    scores = {name: Score.ok(value, name) for name, value in values.items()}
+    writer.write([(0, ItemRecord(system, "a", "ok", None, scores))])
+    writer.set_meta(benchmark={"name": benchmark}, config={"seed": 0, "limit": limit})
+    writer.close()
+
+
+def test_our_runs_stand_between_the_published_rows(tmp_path):
+    columns = leaderboard("ultraeval-understanding").columns
+    for column in columns:
+        value = {"score": 60.0 if column.metric.startswith("bleu") else 0.6, "error": 0.0125}[column.counts]
+        recorded(tmp_path / column.benchmark / "mine", column.benchmark, "mine", {column.metric: value})
+    board = leaderboard("ultraeval-understanding", [tmp_path])
+    assert board.rows[0].name == "mine"
+    assert str(board.rows[0].cells["aishell-1"]) == "1.25"
+    # Ten error rates of 1.25 and three scores of 60.
+    assert board.rows[0].average == Decimal("89.81") and board.rows[0].complete and not board.rows[0].published
+
+
+def test_a_board_with_missing_cells_says_so_and_stands_last(tmp_path):
+    recorded(tmp_path / "x", "meld-emo", "mine", {leaderboard(BOARDS[2]).columns[-1].metric: 0.999})
+    row = leaderboard("ultraeval-understanding", [tmp_path]).rows[-1]
+    assert (row.name, row.complete, str(row.average)) == ("mine", False, "99.90")
+
+
+def test_columns_of_a_group_count_as_one():
+    columns = [Column("a", "x", "m", "score", "a")] + [Column(n, "x", "m", "mos", "g") for n in "bc"]
+    cells = {"a": Decimal("50.00"), "b": Decimal("4.00"), "c": Decimal("3.00")}
+    assert average(cells, columns) == (Decimal("60.00"), True)
+
+
+def test_a_folder_without_runs_is_refused(tmp_path):
+    (tmp_path / "notes.json").write_text(json.dumps({}))
+    with pytest.raises(UserError, match="is not a run folder and holds none"):
+        leaderboard("ultraeval-codec", [tmp_path])
+
+
+def test_an_unknown_board_suggests():
+    with pytest.raises(UserError, match="did you mean ultraeval-codec"):
+        leaderboard("ultraeval-codecs")
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_our_runs_have_what_a_board_shows(board):
+    from codec_bench.benchmark import load_benchmark
+
+    rows = leaderboard(board).rows
+    for column in leaderboard(board).columns:
+        if any(column.name in row.cells for row in rows):
+            assert column.metric in load_benchmark(column.benchmark).metrics
+
+
+def test_runs_of_a_part_are_marked_and_runs_without_a_cell_named(tmp_path):
+    metric = leaderboard(BOARDS[2]).columns[-1].metric
+    recorded(tmp_path / "part", "meld-emo", "mine", {metric: 0.5}, limit=2)
+    recorded(tmp_path / "other", "catdog", "mine", {"accuracy[label]": 0.5})
+    board = leaderboard(BOARDS[2], [tmp_path])
+    assert [row.limited for row in board.rows if not row.published] == [True]
+    assert board.ignored == (str(tmp_path / "other"),)

@@ -1,0 +1,551 @@
+"""Benchmarks end to end, with definitions, models and judges of the test, through the calls that users make."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import yaml
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.benchmark.run import run_folder
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.stats.breakdown import answers_of
+from codec_bench.stats.intervals import too_few
+from codec_bench.store.answers import exchanges
+from codec_bench.store.record import open_run
+
+MODELS = '''
+import asyncio, os, signal
+import numpy as np
+from codec_bench.errors import AudioError
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Audio, Response
+
+
+class Echo(Model):
+    """Answers a question with what `answers` says, else with its last word."""
+
+    outputs = ("text",)
+
+    def __init__(self, log, name="echo", break_on="", stop_after=0, flavour="a"):
+        self.info = ModelInfo(name, outputs=self.outputs)
+        self.log, self.break_on, self.stop_after, self.flavour = log, break_on, stop_after, flavour
+        self.asked = 0
+
+    @property
+    def identity(self):
+        return {"echo": 1, "flavour": self.flavour}
+
+    async def ask(self, request):
+        await asyncio.sleep(0)
+        with open(self.log, "a") as file:
+            file.write(request.id + "\\n")
+        self.asked += 1
+        if self.stop_after and self.asked > self.stop_after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.break_on and self.break_on in request.id:
+            return Response.failed("the line is down")
+        return self.answer(request)
+
+    def answer(self, request):
+        said = request.messages[-1].content[-1]
+        return Response(text=said.rpartition("|")[2].strip(), usage={"input_tokens": 3})
+
+
+class Speaker(Echo):
+    """Gives back the sound that it was given; odd rows go wrong."""
+
+    outputs = ("text", "audio")
+
+    def answer(self, request):
+        try:
+            sound = next(part for part in request.messages[-1].content if not isinstance(part, str)).read()
+        except AudioError as error:
+            return Response.failed(error.message)
+        last = request.id[-1]
+        if last == "3":
+            return Response(text="only words")
+        if last == "4":
+            return Response(audio=Audio(np.full(1600, np.nan, np.float32), 16000))
+        return Response(audio=sound)
+
+
+class Judge(Echo):
+    """Gives ten to an answer that says Paris, else two."""
+
+    def answer(self, request):
+        answer = request.messages[-1].content[-1].partition("<answer ")[2].partition("</answer")[0]
+        return Response(text="[[10]]" if "Paris" in answer else "[[2]]" if "Rome" in answer else "no verdict")
+'''
+SCRIPT = "<script>alert('owned')</script></script><!--"
+ROWS = [
+    {"id": "a1", "q": "capital of France | Paris", "right": "Paris", "level": "easy"},
+    {"id": "a2", "q": "capital of Italy | Rome", "right": ["Rome", "Roma"], "level": "easy"},
+    {"id": "a3", "q": "capital of Spain | Paris", "right": "Madrid", "level": "hard"},
+    {"id": "a4", "q": f"page | {SCRIPT}", "right": "x", "level": "hard"},
+    {"id": "a5", "q": "nothing |", "right": "ü", "level": "hard"},
+    {"id": "a6", "q": None, "right": "never asked", "level": "easy"},
+]
+DEFINITION = {
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right", "level": "level"}},
+    "prompt": {"messages": [{"role": "system", "content": ["Be brief."]}, {"content": ["{{ question }}"]}]},
+    "metrics": ["accuracy[exact]", "wer[answer]", "bleu[13a]"], "primary": "accuracy[exact]",
+    "subsets": {"level": "level"},
+    "published": [{"source": "a paper", "metric": "accuracy[exact]", "scale": 0.01, "values": {"Somebody": 61.5}}],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    """Puts the user's caches into the test's own folder."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture
+def models(tmp_path):
+    """The names of the models of the test, by class."""
+    (tmp_path / "models.py").write_text(MODELS)
+    return lambda kind: f"{tmp_path / 'models.py'}:{kind}"
+
+
+@pytest.fixture
+def define(tmp_path):
+    """Writes a benchmark of the test's own and returns its folder."""
+
+    def write(name="mine", rows=ROWS, **changes):
+        folder = tmp_path / "benchmarks" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        definition = {**DEFINITION, **changes}
+        (folder / "benchmark.yaml").write_text(yaml.safe_dump(definition, allow_unicode=True))
+        (folder / "README.md").write_text(f"# {name}\n")
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return str(folder)
+
+    return write
+
+
+@pytest.fixture
+def ask(tmp_path, models):
+    """Runs with the test's model; returns the outcome and which questions were asked by this call."""
+
+    def run(benchmark, kind="Echo", model=None, out="out", **settings):
+        log = tmp_path / "log"
+        log.write_text("")
+        own = {"log": str(log), **settings.pop("own", {})}
+        name = model or models(kind)
+        options = {one: own for one in name.split(",")} | settings.pop("options", {})
+        settings = {"page": False, "cache": False, "workers": 1, **settings}
+        outcome = run_benchmark(benchmark=benchmark, model=name, out=tmp_path / out, options=options, **settings)
+        for done in outcome.runs.values():
+            done.close()
+        return outcome, log.read_text().split()
+
+    return run
+
+
+def numbers(folder):
+    """Every score of a run folder by (question, metric)."""
+    with closing(open_run(folder)) as run:
+        return {(s.id, s.metric): (s.value, s.status, s.reason) for s in run.scores()}
+
+
+def mine(folder, model="echo", name="mine"):
+    return run_folder(Path(folder), name, model)
+
+
+def overview(folder):
+    return json.loads((Path(folder) / "summary.json").read_text("utf-8"))
+
+
+def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
+    outcome, asked = ask(define())
+    assert asked == ["a1", "a2", "a3", "a4", "a5"], "a6 has nothing to ask"
+    assert list(outcome.runs) == [("mine", "echo")] and outcome.left_out == ()
+    folder = mine(tmp_path / "out")
+    assert {p.name for p in folder.iterdir()} == {"run.sqlite", "run.lock", "run.json", "summary.json"}
+    found = numbers(folder)
+    exact = [found[f"a{n}", "accuracy[exact]"] for n in range(1, 7)]
+    assert [value for value, _, _ in exact] == [1, 1, 0, 0, 0, None]
+    assert exact[5][1:] == ("failed", "the row has nothing in 'question'")
+    entry = overview(tmp_path / "out")["benchmarks"][0]
+    accuracy = entry["metrics"]["accuracy[exact]"]
+    assert (accuracy["value"], accuracy["n"], accuracy["failed"]) == (0.4, 5, 1)
+    assert accuracy["counting_failures"] == {"value": pytest.approx(2 / 6), "n": 6, "uncounted": 0}
+    assert accuracy["subsets"]["level"]["easy"] == {
+        "value": 1.0, "ci95": None, "note": too_few(2, 3, "an interval"), "n": 2, "failed": 1,
+    }  # fmt: skip
+    assert accuracy["subsets"]["level"]["hard"]["value"] == 0.0 and set(accuracy["subsets"]) == {"level"}
+    assert (entry["benchmark"], entry["model"], entry["primary"]) == ("mine", "echo", "accuracy[exact]")
+    assert entry["published"] == [
+        {"model": "Somebody", "metric": "accuracy[exact]", "value": 0.615, "source": "a paper"}
+    ]
+    assert next(iter(entry["metrics"])) == "accuracy[exact]" and set(entry["metrics"]) == set(DEFINITION["metrics"])
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["failures"]["items"] == 1 and summary["systems"]["echo"]["metrics"] == entry["metrics"]
+    with closing(open_run(folder)) as run:
+        first, *_, last = exchanges(run)
+        assert first.question.prompt == "system: Be brief.\n\nuser: capital of France | Paris"
+        assert (first.answer.text, first.reading.parsed) == ("Paris", "Paris") and last.answer.status == "failed"
+        assert run.meta["state"] == "finished" and run.meta["answering"]["asked"] == 6
+        assert answers_of(run)["usage"] == {"input_tokens": 15}
+
+
+def test_the_phases_can_run_apart_and_on_another_machine(tmp_path, define, ask, models):
+    benchmark = define()
+    ask(benchmark, out="whole")
+    outcome, asked = ask(benchmark, out="there", phase="answers")
+    assert len(asked) == 5 and numbers(mine(tmp_path / "there")) == {}
+    entry = overview(tmp_path / "there")["benchmarks"][0]["metrics"]["accuracy[exact]"]
+    assert (entry["value"], entry["n"]) == (None, 0)
+    shutil.move(tmp_path / "there", tmp_path / "here")
+    (tmp_path / "benchmarks" / "mine" / "rows.jsonl").unlink()
+    (tmp_path / "models.py").rename(tmp_path / "elsewhere.py")
+    outcome, asked = ask(benchmark, model="echo", out="here", phase="scores")
+    assert asked == [] and list(outcome.runs) == [("mine", "echo")]
+    assert numbers(mine(tmp_path / "here")) == numbers(mine(tmp_path / "whole"))
+    same = [overview(tmp_path / name)["benchmarks"][0] for name in ("here", "whole")]
+    assert same[0] == same[1]
+
+
+def test_answers_need_nothing_that_only_scores_need(tmp_path, define, ask, monkeypatch):
+    from codec_bench.benchmark.asking import phase as asking
+    from codec_bench.errors import MissingExtra
+
+    def missing(*_):
+        raise MissingExtra("BLEU", "sacrebleu", "text")
+
+    benchmark = define()
+    with monkeypatch.context() as here:
+        here.setattr(asking, "scheme_of", missing)
+        ask(benchmark, phase="answers")
+        ask(benchmark, phase="answers")
+        with pytest.raises(MissingExtra):
+            ask(benchmark)
+    ask(benchmark, phase="scores")
+    whole = numbers(mine(tmp_path / "out"))
+    with monkeypatch.context() as here:  # scored in another folder, continued here
+        here.setattr(asking, "scheme_of", missing)
+        ask(benchmark, phase="answers")
+    assert numbers(mine(tmp_path / "out")) == whole
+
+
+def test_scores_without_answers_are_told(tmp_path, define, ask):
+    with pytest.raises(UserError, match="holds no answers to score") as told:
+        ask(define(), phase="scores")
+    assert "answers" in told.value.hint
+
+
+def test_a_finished_run_asks_nobody_again(tmp_path, define, ask):
+    benchmark = define()
+    ask(benchmark)
+    before = numbers(mine(tmp_path / "out"))
+    for settings in ({}, {"rescore": True}, {"phase": "scores"}, {"phase": "scores", "rescore": True}):
+        _, asked = ask(benchmark, **settings)
+        assert asked == [] and numbers(mine(tmp_path / "out")) == before, settings
+
+
+def test_failed_questions_are_asked_again_when_told_to(tmp_path, define, ask):
+    benchmark = define()
+    ask(benchmark, own={"break_on": "a2"})
+    assert numbers(mine(tmp_path / "out"))["a2", "accuracy[exact]"] == (None, "failed", "the line is down")
+    _, asked = ask(benchmark)
+    assert asked == []
+    _, asked = ask(benchmark, retry_failed=True)
+    assert asked == ["a2"]
+    ask(benchmark, out="whole")
+    assert numbers(mine(tmp_path / "out")) == numbers(mine(tmp_path / "whole"))
+    paired = [overview(tmp_path / name)["benchmarks"][0]["metrics"] for name in ("out", "whole")]
+    assert paired[0] == paired[1]
+
+
+CHANGED = {"messages": [{"role": "system", "content": ["Be kind."]}, {"content": ["{{ question }}"]}]}
+
+
+@pytest.mark.parametrize(
+    ("changes", "settings", "says"),
+    [
+        ({"prompt": CHANGED}, {}, "asked.prompt"),
+        ({}, {"own": {"flavour": "b"}}, "asked.model.flavour was a, now b"),
+        ({}, {"seed": 1}, "asked.seed was 0, now 1"),
+        ({}, {"limit": 2}, "asked.limit was null, now 2"),
+        ({"rows": ROWS[:3]}, {}, "asked.revision"),
+        ({"parameters": {"max_tokens": 5}}, {}, "asked.parameters.max_tokens was absent, now 5"),
+        ({"metrics": ["accuracy[contains]"], "primary": "accuracy[contains]"}, {}, "scored.metrics"),
+        ({"postprocess": ["first-line"]}, {}, "scored.postprocess"),
+    ],
+)
+def test_what_changed_is_refused_with_the_difference(tmp_path, define, ask, changes, settings, says):
+    ask(define())
+    before = numbers(mine(tmp_path / "out"))
+    with pytest.raises(RunMismatch) as told:
+        ask(define(**changes), **settings)
+    assert says in told.value.message and "--out" in told.value.hint
+    assert numbers(mine(tmp_path / "out")) == before
+    _, asked = ask(define())
+    assert asked == [], "what was refused left the run as it was"
+
+
+@pytest.mark.parametrize("phase", ["both", "scores"])
+def test_new_rules_are_taken_when_scores_are_made_again(tmp_path, define, ask, phase):
+    ask(define())
+    changed = {"metrics": ["accuracy[contains]", "accuracy[exact]"], "primary": "accuracy[contains]"}
+    _, asked = ask(define(**changed), rescore=True, phase=phase)
+    assert asked == []
+    found = numbers(mine(tmp_path / "out"))
+    assert {metric for _, metric in found} == {"accuracy[contains]", "accuracy[exact]"} and len(found) == 12
+    assert overview(tmp_path / "out")["benchmarks"][0]["primary"] == "accuracy[contains]"
+    with pytest.raises(RunMismatch):
+        ask(define(), phase="scores")
+
+
+def test_rules_may_change_before_the_first_score(tmp_path, define, ask):
+    ask(define(), phase="answers")
+    ask(define(metrics=["bleu[13a]", "accuracy[contains]"], primary="bleu[13a]"), phase="scores")
+    ask(define(metrics=["bleu[13a]", "accuracy[contains]"], primary="bleu[13a]"), out="whole")
+    assert numbers(mine(tmp_path / "out")) == numbers(mine(tmp_path / "whole"))
+    paired = [overview(tmp_path / name)["benchmarks"][0] for name in ("out", "whole")]
+    assert paired[0] == paired[1]
+
+
+def test_rescoring_with_a_refused_prompt_drops_nothing(tmp_path, define, ask):
+    ask(define())
+    before = numbers(mine(tmp_path / "out"))
+    with pytest.raises(RunMismatch, match=r"asked\.prompt"):
+        ask(define(prompt=CHANGED), rescore=True)
+    assert numbers(mine(tmp_path / "out")) == before
+
+
+def test_a_limit_takes_the_same_questions_for_every_model(tmp_path, define, ask, models):
+    rows = [{"id": f"r{n:03d}", "q": f"{n} | {n % 3}", "right": "1", "level": "x"} for n in range(50)]
+    benchmark = define(rows=rows)
+    taken = {}
+    for seed in (0, 0, 1):
+        _, asked = ask(benchmark, out=f"out{len(taken)}-{seed}", seed=seed, limit=7)
+        assert len(set(asked)) == 7
+        assert taken.setdefault(seed, asked) == asked
+    assert taken[0] != taken[1]
+    (tmp_path / "copy.py").write_text(MODELS.replace('name="echo"', 'name="other"'))
+    both = f"{models('Echo')},{tmp_path / 'copy.py'}:Echo"
+    outcome, asked = ask(benchmark, model=both, out="two", limit=7)
+    assert asked == taken[0] * 2 and list(outcome.runs) == [("mine", "echo"), ("mine", "other")]
+    rows = overview(tmp_path / "two")["benchmarks"]
+    assert [row["model"] for row in rows] == ["echo", "other"] and rows[0]["metrics"] == rows[1]["metrics"]
+
+
+def test_answers_come_from_the_cache_but_never_those_of_own_code(tmp_path, define, ask):
+    benchmark = define()
+    _, first = ask(benchmark, out="one", cache=True)
+    _, second = ask(benchmark, out="two", cache=True)
+    assert len(first) == len(second) == 5, "code of one's own may have changed"
+
+
+def test_a_judge_rates_and_is_asked_once(tmp_path, define, ask, models):
+    benchmark = define(metrics=["rating[alpaca-1-10]", "accuracy[exact]"], primary="rating[alpaca-1-10]")
+    judge = models("Judge")
+    with pytest.raises(UserError, match="needs a judge, and none was named"):
+        ask(benchmark)
+    log = tmp_path / "judged"
+    settings = {"judge": judge, "options": {judge: {"log": str(log), "name": "judge"}}}
+    ask(benchmark, phase="answers")
+    ask(benchmark, phase="scores", **settings)
+    found = numbers(mine(tmp_path / "out"))
+    verdicts = [found[f"a{n}", "rating[alpaca-1-10]"][:2] for n in range(1, 7)]
+    assert verdicts == [(10, "ok"), (2, "ok"), (10, "ok"), (None, "unparsed"), (None, "unparsed"), (None, "failed")]
+    assert len(log.read_text().split()) == 5
+    ask(benchmark, **settings)
+    assert len(log.read_text().split()) == 5
+    entry = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["rating[alpaca-1-10]"]
+    assert (entry["value"], entry["n"], entry["failed"]) == (pytest.approx(22 / 3), 3, 3)
+    assert entry["counting_failures"]["value"] == pytest.approx((22 + 3 * 1) / 6)
+
+
+def test_failed_verdicts_are_asked_for_again_when_told_to(tmp_path, define, ask, models):
+    benchmark = define(metrics=["rating[alpaca-1-10]"], primary="rating[alpaca-1-10]", rows=ROWS[:3])
+    judge, log = models("Judge"), tmp_path / "judged"
+
+    def judged(break_on, **settings):
+        log.write_text("")
+        own = {judge: {"log": str(log), "name": "judge", "break_on": break_on}}
+        _, asked = ask(benchmark, judge=judge, options=own, **settings)
+        return asked, log.read_text().split()
+
+    assert judged("a2") == (["a1", "a2", "a3"], ["a1#0", "a2#0", "a3#0"])
+    assert numbers(mine(tmp_path / "out"))["a2", "rating[alpaca-1-10]"][2] == "the judge: the line is down"
+    assert judged("") == ([], []), "not unless it is said"
+    assert judged("", retry_failed=True) == ([], ["a2#0"])
+    assert [value for value, _, _ in numbers(mine(tmp_path / "out")).values()] == [10, 2, 10]
+
+
+def spoken_rows(folder):
+    from codec_bench.data import open_source
+
+    folder = Path(folder)
+    sounds = [sample for _, sample in zip(range(3), open_source("embedded"))]
+    rows = []
+    for n, sample in enumerate(sounds, 1):
+        shutil.copy(sample.audio, folder / f"{n}.flac")
+        rows.append({"id": f"s{n}", "sound": f"{n}.flac", "says": sample.text})
+    return [*rows, {**rows[0], "id": "s4"}, {"id": "s5", "sound": "gone.flac", "says": "x"}]
+
+
+SPOKEN = {
+    "kind": "generation", "wants": "audio", "subsets": {}, "published": [],
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"audio": "sound", "text": "says", "reference": "says"}},
+    "prompt": {"messages": [{"content": [{"audio": "audio"}, "Say: {{ text }}"]}]},
+    "postprocess": ["transcript[pocketsphinx]"], "metrics": ["accuracy[exact]", "wer[pocketsphinx]", "sim[ge2e]"],
+    "primary": "wer[pocketsphinx]",
+}  # fmt: skip
+
+
+def test_spoken_answers_are_heard_compared_and_read(tmp_path, define, ask):
+    """The model answers with the recording that it was given, so voice and words are those of the recording."""
+    benchmark = define(**SPOKEN)
+    define(rows=spoken_rows(benchmark), **SPOKEN)
+    _, asked = ask(benchmark, "Speaker")
+    folder = mine(tmp_path / "out")
+    found = numbers(folder)
+    assert asked == ["s1", "s2", "s3", "s4", "s5"]
+    for id in ("s1", "s2"):
+        assert found[id, "sim[ge2e]"][0] == pytest.approx(1.0, abs=1e-4), "16-bit copies of one sound"
+        assert found[id, "wer[pocketsphinx]"][1] == "ok"
+    assert [found[f"s{n}", "wer[pocketsphinx]"][1] for n in (3, 4, 5)] == ["failed"] * 3
+    assert found["s3", "sim[ge2e]"][2] == "the model gave no audio, and the benchmark needs it"
+    assert found["s4", "accuracy[exact]"][2] == "the model gave audio with samples that are not finite"
+    with closing(open_run(folder)) as run:
+        heard = {e.question.id: e for e in exchanges(run)}
+        assert heard["s1"].reading.transcript and heard["s1"].reading.parsed == heard["s1"].reading.transcript
+        assert heard["s1"].audio_path.is_file() and heard["s1"].answer_path.is_file()
+        assert heard["s3"].reading.transcript is None and heard["s3"].answer.text == "only words"
+    entry = overview(tmp_path / "out")["benchmarks"][0]["metrics"]
+    assert all((entry[m]["n"], entry[m]["failed"]) == (2, 3) for m in SPOKEN["metrics"])
+    assert entry["wer[pocketsphinx]"]["counting_failures"]["n"] == 5
+    shutil.move(tmp_path / "out", tmp_path / "moved")
+    shutil.rmtree(benchmark, ignore_errors=False)
+    define(rows=[], **SPOKEN)
+    _, asked = ask(benchmark, model="echo", out="moved", phase="scores", rescore=True)
+    assert asked == [] and numbers(mine(tmp_path / "moved")) == found, "the run folder is enough"
+
+
+def test_a_model_without_a_voice_is_left_out_and_said_so(tmp_path, define, ask):
+    text, spoken = define(), define("spoken", rows=[], **SPOKEN)
+    outcome, asked = ask(f"{text},{spoken}")
+    assert len(asked) == 5 and list(outcome.runs) == [("mine", "echo")]
+    ((benchmark, model, why),) = outcome.left_out
+    assert (benchmark, model) == ("spoken", "echo") and "needs answers in audio" in why and "gives text" in why
+    assert overview(tmp_path / "out")["left_out"] == [{"benchmark": "spoken", "model": "echo", "reason": why}]
+    with pytest.raises(UserError, match="'spoken' needs answers in audio"):
+        ask(spoken, out="other")
+
+
+def test_bad_input_is_told(tmp_path, define, ask):
+    with pytest.raises(UserError, match="no benchmark was named"):
+        ask("")
+    with pytest.raises(UserError, match="no model was named"):
+        ask(define(), model=",")
+    with pytest.raises(UserError, match="the phase is 'later'"):
+        ask(define(), phase="later")
+    with pytest.raises(UserError, match=r"column 'qq', which 'rows' has not .*its columns are id, q, right, level"):
+        columns = {**DEFINITION["data"]["columns"], "question": "qq"}
+        ask(define(data={**DEFINITION["data"], "columns": columns}))
+    with pytest.raises(UserError, match="does not take 'colour'"):
+        ask(define(), own={"colour": "red"})
+
+
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+
+
+@pytest.fixture
+def command(tmp_path):
+    """Runs `codec-bench ARGS` in the temporary folder: (exit code, stdout, stderr)."""
+
+    def run(*args):
+        done = subprocess.run([*COMMAND, *map(str, args)], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    return run
+
+
+def test_the_command_prints_numbers_and_writes_a_page_that_runs_nothing_foreign(tmp_path, define, command, models):
+    endless = {"id": "a7", "q": f"{SCRIPT} | {'x' * 100_000}", "right": SCRIPT, "level": SCRIPT}
+    benchmark, model = define(rows=[*ROWS, endless]), models("Echo")
+    code, out, err = command(
+        "run", benchmark, "--model", model, "--set", f"{model}.log={tmp_path / 'log'}", "--out", "r"
+    )
+    assert code == 3, "one question failed"
+    assert "accuracy[exact] *" in out and "mine" in out and "echo" in out
+    assert "the row has nothing in 'question'" in " ".join(out.split()) and "report.html" in err
+    page = (mine(tmp_path / "r") / "report.html").read_text("utf-8")
+    assert "alert(" in page and SCRIPT not in page and "<script>alert" not in page
+    assert "capital of France" in page and "Somebody" in page
+    code, out, _ = command("run", benchmark, "--model", "echo", "--phase", "scores", "--out", "r", "--json")
+    assert code == 3 and json.loads(out) == overview(tmp_path / "r")
+    assert "more characters are in the record" in page, "of an answer of 100,000"
+    whole, spoken, log = (
+        define("whole", rows=ROWS[:2]),
+        define("spoken", rows=[], **SPOKEN),
+        f"{model}.log={tmp_path / 'log'}",
+    )
+    code, out, _ = command("run", whole, "--model", model, "--set", log, "--out", "s", "--json")
+    assert code == 0 and json.loads(out)["benchmarks"][0]["metrics"]["accuracy[exact]"]["value"] == 1.0
+    code, _, err = command("run", f"{whole},{spoken}", "--model", model, "--set", log, "--out", "s")
+    assert code == 3 and "left out: spoken with echo: 'spoken' needs answers in audio" in " ".join(err.split())
+
+
+def test_answers_that_are_not_scored_are_counted_and_not_shown_as_scores(tmp_path, define, command, models):
+    model = models("Echo")
+    asked = ("run", define(rows=ROWS[:2]), "--model", model, "--set", f"{model}.log={tmp_path / 'log'}", "--out", "r")
+    code, out, err = command(*asked, "--phase", "answers")
+    assert (code, out) == (0, "") and "2 answers are recorded and not scored yet" in err
+    code, out, err = command(*asked, "--phase", "scores")
+    assert code == 0 and "accuracy[exact]" in out and "not scored" not in err
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["run", "mime", "--model", "x"], "no benchmark called 'mime'"),
+        (["run", "--model", "x"], "no benchmark was named"),
+        (["run", "librispeech-test-clean"], "both models and codecs, or neither"),
+        (["run", "librispeech-test-clean", "--model", "qwen2-audio-7b-instrukt"], "qwen2-audio-7b-instruct"),
+    ],
+)
+def test_mistakes_of_a_command_are_one_sentence(command, args, says):
+    code, out, err = command(*args)
+    assert code == 2 and says in " ".join(err.split()) and out == ""
+
+
+def test_a_killed_run_continues_with_the_same_numbers(tmp_path, define, ask, command, models):
+    rows = [{"id": f"r{n:03d}", "q": f"{n} | {n % 4}", "right": "1", "level": str(n % 2)} for n in range(200)]
+    benchmark, model, log = define(rows=rows), models("Echo"), tmp_path / "first"
+    options = [f"{model}.log={log}", f"{model}.stop_after=130"]
+    args = [
+        "run",
+        benchmark,
+        "--model",
+        model,
+        "--out",
+        "out",
+        "--no-cache",
+        *(p for o in options for p in ("--set", o)),
+    ]
+    done = subprocess.run([*COMMAND, *map(str, args)], capture_output=True, cwd=tmp_path, timeout=120, env=os.environ)
+    assert done.returncode == -9 and len(log.read_text().split()) == 131
+    with closing(open_run(mine(tmp_path / "out"))) as run:
+        kept = [e.question.id for e in exchanges(run)]
+    assert len(kept) >= 64 and kept == [f"r{n:03d}" for n in range(len(kept))]
+    _, asked = ask(benchmark)
+    assert asked == [f"r{n:03d}" for n in range(len(kept), 200)]
+    ask(benchmark, out="whole")
+    assert numbers(mine(tmp_path / "out")) == numbers(mine(tmp_path / "whole"))
+    paired = [overview(tmp_path / name)["benchmarks"][0] for name in ("out", "whole")]
+    assert paired[0] == paired[1]

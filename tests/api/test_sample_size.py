@@ -1,0 +1,76 @@
+"""How many speakers a difference needs, from a pilot run and from the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from codec_bench import sample_size
+from codec_bench.errors import UserError
+from codec_bench.store.record import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+
+@pytest.fixture
+def pilot(tmp_path, rng):
+    """A run of two systems over ten speakers of six utterances each."""
+    samples = [Sample(f"s{k:02d}", None, speaker=f"speaker {k // 6}") for k in range(60)]
+    writer = RunWriter(tmp_path / "pilot", {})
+    facts = {"stoi": {"protocol": "stoi/p", "unit": "", "higher_is_better": True, "aggregate": "mean"}}
+    writer.begin({"a": {}, "b": {}}, facts, samples)
+    harder = rng.normal(0, 0.02, 10)
+    for system, shift in (("a", 0.0), ("b", 0.01)):
+        values = 0.8 + shift + (harder[np.arange(60) // 6] if system == "b" else 0) + rng.normal(0, 0.02, 60)
+        records = [
+            (k, ItemRecord(system, f"s{k:02d}", "ok", None, {"stoi": Score.ok(value, "stoi/p")}))
+            for k, value in enumerate(values.tolist())
+        ]
+        writer.write(records)
+    writer.close()
+    return tmp_path / "pilot"
+
+
+def test_a_smaller_difference_needs_more_speakers(pilot):
+    small, large = (sample_size(run=pilot, metric="stoi", difference=d).plans for d in (0.01, 0.02))
+    assert all(a.speakers > b.speakers for a, b in zip(small, large))
+    found = sample_size(run=pilot, metric="stoi", difference=0.01)
+    assert (found.a, found.b, found.pilot.units, found.pilot.items) == ("a", "b", 10, 60)
+    more = sample_size(run=pilot, metric="stoi", difference=0.01, power=0.95)
+    assert more.plans[0].speakers > found.plans[0].speakers
+
+
+def test_the_command_prints_plans(pilot, monkeypatch, capsys):
+    from codec_bench.cli import main
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["codec-bench", "sample-size", str(pilot), *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    code, out, err = run("--metric", "stoi", "--difference", "0.01")
+    assert code == 0 and "speakers" in out and "80 %" in err and "fewer than 20 units" in err
+    code, out, _ = run("--metric", "stoi", "--difference", "0.01", "--json")
+    plans = json.loads(out)["plans"]
+    assert code == 0 and plans[0]["utterances"] == plans[0]["speakers"] * plans[0]["utterances_per_speaker"]
+    code, _, err = run("--metric", "stoy", "--difference", "0.01")
+    assert code == 2 and "did you mean stoi" in err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"systems": "a"}, "1 systems were given"),
+        ({"systems": "a,c"}, "no system in .* 'c'|there is no system"),
+        ({"difference": 0.0}, "above 0"),
+        ({"power": 1.5}, "power is 1.5"),
+        ({"metric": "wer"}, "metric"),
+    ],
+)
+def test_wrong_input_is_named(pilot, wrong, message):
+    with pytest.raises(UserError, match=message):
+        sample_size(**{"run": pilot, "metric": "stoi", "difference": 0.01, **wrong})

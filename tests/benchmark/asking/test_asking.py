@@ -1,0 +1,283 @@
+"""The first phase: every question gets one record, whatever the model does, and what was answered is never asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.asking.asking import WRITE_ANSWERS, Asking, plain_fields, shown
+from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.errors import UserError
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.store.answers import AnswerWriter, exchanges
+from codec_bench.store.record import Run, open_run
+from codec_bench.types import Audio, Message, Request, Response
+
+SPEECH = Audio(0.1 * np.sin(np.arange(1600) / 9, dtype=np.float32), 16000)
+FACTS = {"protocol": "m/1", "kind": "answer", "unit": "", "higher_is_better": True, "aggregate": "mean"}
+
+
+class Told(Model):
+    """Answers with the result of a function of the request, and remembers the ids of the requests."""
+
+    identity = property(lambda self: {})
+
+    def __init__(self, say, concurrency=1):
+        self.info, self.say, self.concurrency, self.asked = ModelInfo("told"), say, concurrency, []
+
+    async def ask(self, request):
+        self.asked.append(request.id)
+        await asyncio.sleep(0)
+        said = self.say(request)
+        if isinstance(said, BaseException):
+            raise said
+        return said if isinstance(said, Response) else Response(text=said)
+
+
+def questions(n, **more):
+    return [Question(f"q{k}", {"question": f"{k}?"}, (str(k),), **more) for k in range(n)]
+
+
+def render(question, wants="text"):
+    if question.fields.get("question") is None:
+        raise UserError(f"the prompt needs 'question', which '{question.id}' has not", hint="not part of a reason")
+    return Request(question.id, (Message("user", (question.fields["question"],)),), wants=wants)
+
+
+def ask_everything(folder, model, asked, *, wants="text", keep=lambda n: False, progress=lambda *a: None):
+    """Runs the phase on a folder: (what `run` returned, counts)."""
+    with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
+        writer.begin({"told": {}}, {"m": FACTS}, ())
+        phase = Asking(model, model.start, lambda q: render(q, wants), writer, keep, ask_all, progress)
+        return asyncio.run(phase.run(asked, writer.answered()))
+
+
+def held(folder):
+    with closing(open_run(folder)) as run:
+        return {e.question.id: e for e in exchanges(run)}
+
+
+def test_every_question_is_recorded_once_with_its_answer(tmp_path):
+    model = Told(lambda r: Response(text=f"to {r.id}", usage={"input_tokens": 2}, latency_s=0.5, notes=("n",)))
+    told = []
+    timings = ask_everything(tmp_path, model, questions(150), progress=lambda *now: told.append(now))
+    found = held(tmp_path)
+    assert [e.answer.text for e in found.values()] == [f"to q{k}" for k in range(150)]
+    one = found["q7"]
+    assert one.question.prompt == "user: 7?" and one.question.expected == ("7",) and one.question.number == 7
+    assert one.answer.usage == {"input_tokens": 2} and one.answer.notes == ("n",) and one.answer.latency_s == 0.5
+    assert (timings["asked"], timings["failed"], timings["cached"]) == (150, 0, 0) and timings["wall_s"] > 0
+    assert told[-1] == (150, 0, 0.0) and len(told) >= 150 // WRITE_ANSWERS
+
+
+def test_many_at_once_are_not_mixed_up(tmp_path):
+    class Slow(Told):
+        async def ask(self, request):
+            for _ in range(hash(request.id) % 7):
+                await asyncio.sleep(0)
+            return await super().ask(request)
+
+    ask_everything(tmp_path, Slow(lambda r: f"to {r.id}", concurrency=16), questions(300))
+    assert all(e.answer.text == f"to {id}" for id, e in held(tmp_path).items())
+
+
+def test_what_cannot_be_asked_is_a_failure_that_counts(tmp_path):
+    asked = questions(4)
+    asked[1] = Question("q1", {"question": "1?"}, ("1",), problem="the row has no sound in 'audio'")
+    asked[2] = Question("q2", {}, ("2",))
+    model = Told(lambda r: "fine")
+    timings = ask_everything(tmp_path, model, asked)
+    found = held(tmp_path)
+    assert model.asked == ["q0", "q3"]
+    assert list(found) == ["q0", "q1", "q2", "q3"] and (timings["asked"], timings["failed"]) == (4, 2)
+    assert (found["q1"].answer.status, found["q1"].answer.reason) == ("failed", "the row has no sound in 'audio'")
+    assert found["q2"].answer.reason == "the prompt needs 'question', which 'q2' has not"
+    assert found["q1"].question.prompt is None and found["q1"].question.expected == ("1",)
+
+
+def test_a_benchmark_in_which_nothing_can_be_asked(tmp_path):
+    model = Told(lambda r: "fine")
+    timings = ask_everything(tmp_path, model, questions(3, problem="no"))
+    assert model.asked == [] and timings["failed"] == 3
+    assert ask_everything(tmp_path / "none", model, [])["asked"] == 0
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "reason"),
+    [
+        ("", "ok", None),
+        ("x" * 100_000, "ok", None),
+        ("cut \ud83d", "ok", None),
+        (Response(text=None), "failed", "the model gave neither text nor audio"),
+        (Response.failed("429 for an hour", attempts=9), "failed", "429 for an hour"),
+        (Response.refused("no such audio"), "refused", "no such audio"),
+        (ValueError("my bug"), "failed", "the model raised ValueError: my bug"),
+    ],
+)
+def test_what_a_model_says_is_recorded_as_it_is(tmp_path, said, status, reason):
+    model = Told(lambda r: said if r.id == "q1" else "fine")
+    ask_everything(tmp_path, model, questions(3))
+    found = held(tmp_path)
+    assert (found["q1"].answer.status, found["q1"].answer.reason) == (status, reason)
+    assert [found[id].answer.text for id in ("q0", "q2")] == ["fine", "fine"]
+    if isinstance(said, str) and said.isascii():
+        assert found["q1"].answer.text == said
+
+
+NAN = Audio(np.asarray([0.1, np.nan, 0.2], np.float32), 16000)
+INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "reason"),
+    [
+        (Response(audio=SPEECH), "ok", None),
+        (Response(audio=SPEECH, text="and words"), "ok", None),
+        (Response(audio=Audio(np.zeros(1600, np.float32), 16000)), "ok", None),
+        (Response(text="only words"), "failed", "the model gave no audio, and the benchmark needs it"),
+        (Response(audio=NAN), "failed", "the model gave audio with samples that are not finite"),
+        (Response(audio=INF), "failed", "the model gave audio with samples that are not finite"),
+        (Response(audio=Audio(np.zeros(0, np.float32), 16000)), "failed", "the model gave audio without samples"),
+    ],
+)
+def test_spoken_answers_are_kept_or_say_why_not(tmp_path, said, status, reason):
+    ask_everything(tmp_path, Told(lambda r: said), questions(1), wants="audio")
+    (found,) = held(tmp_path).values()
+    assert (found.answer.status, found.answer.reason, found.answer.text) == (status, reason, said.text)
+    if status == "ok":
+        kept = Audio.read(found.answer_path)
+        assert (kept.sample_rate_hz, kept.samples.shape) == (16000, (1, 1600))
+        np.testing.assert_allclose(kept.samples, said.audio.samples, atol=2.0**-15)
+    else:
+        assert found.answer_path is None and not (tmp_path / "audio").exists()
+
+
+def test_only_what_is_missing_is_asked(tmp_path):
+    broken = Told(lambda r: Response.failed("down") if r.id == "q1" else "first")
+    ask_everything(tmp_path, broken, questions(4))
+    again = Told(lambda r: "second")
+    timings = ask_everything(tmp_path, again, questions(6))
+    assert again.asked == ["q4", "q5"] and timings["asked"] == 2
+    assert [e.answer.text for e in held(tmp_path).values()] == ["first", None, "first", "first", "second", "second"]
+
+
+@pytest.mark.parametrize("stop", ["interrupted", "unusable"])
+def test_what_was_answered_before_a_stop_is_kept(tmp_path, stop):
+    def say(request):
+        if request.id != "q5":
+            return "first"
+        if stop == "interrupted":
+            signal.raise_signal(signal.SIGINT)  # as Ctrl-C does
+            return "too late"
+        raise UserError("the key is wrong")
+
+    with pytest.raises(KeyboardInterrupt if stop == "interrupted" else UserError):
+        ask_everything(tmp_path, Told(say), questions(9))
+    kept = [e.answer.text for e in held(tmp_path).values()]
+    assert kept in (["first"] * 5, ["first"] * 5 + ["too late"])
+    again = Told(lambda r: "second")
+    ask_everything(tmp_path, again, questions(9))
+    assert again.asked == [f"q{k}" for k in range(len(kept), 9)]
+    assert [e.answer.text for e in held(tmp_path).values()] == kept + ["second"] * (9 - len(kept))
+
+
+def test_questions_that_break_off_leave_what_was_answered(tmp_path):
+    def breaking():
+        yield from questions(800)
+        raise UserError("the network went away")
+
+    model = Told(lambda r: "fine")
+    with pytest.raises(UserError, match="went away"):
+        ask_everything(tmp_path, model, breaking())
+    assert 100 < len(held(tmp_path)) >= len(model.asked) - model.concurrency
+
+
+def test_questions_are_read_as_they_are_needed(tmp_path):
+    read = []
+
+    def many():
+        for question in questions(2000):
+            read.append(question.id)
+            yield question
+
+    def say(request):
+        assert len(read) <= len(model.asked) + 600, "read far beyond what was asked"
+        return "fine"
+
+    model = Told(say)
+    assert ask_everything(tmp_path, model, many())["failed"] == 0
+
+
+def test_a_questions_sound_is_copied_where_it_is_wanted_or_only_in_memory(tmp_path):
+    file = tmp_path / "said.wav"
+    import soundfile
+
+    soundfile.write(file, SPEECH.samples.T, 16000)
+    sounds = [
+        Clip(str(file)),
+        Clip(str(file)),
+        Clip(SPEECH),
+        Clip(file.read_bytes()),
+        Clip("/gone.wav"),
+        Clip(b"no sound"),
+    ]
+    asked = [Question(f"q{k}", {"question": "?", "audio": s}, ("a",), s) for k, s in enumerate(sounds)]
+    folder = tmp_path / "run"
+    ask_everything(folder, Told(lambda r: "fine"), asked, keep=lambda n: n in (0, 4))
+    found = list(held(folder).values())
+    assert [e.question.source for e in found] == [str(file), str(file), None, None, "/gone.wav", None]
+    assert [e.question.audio is not None for e in found] == [True, False, True, True, False, False]
+    assert [e.question.duration_s for e in found] == [0.1, None, 0.1, 0.1, None, None]
+    assert all(e.question.fields == {"question": "?"} for e in found), "sounds are no JSON"
+    assert Audio.read(found[2].audio_path).num_samples == 1600 and str(found[1].audio_path) == str(file)
+
+
+def test_a_full_disk_is_told_and_the_answers_before_are_kept(tmp_path, monkeypatch):
+    from codec_bench.benchmark.asking import asking as answering
+
+    write = answering.write_flac
+
+    def full(path, audio):
+        if path.name == "0000003.flac":
+            raise OSError(28, "No space left on device")
+        write(path, audio)
+
+    monkeypatch.setattr(answering, "write_flac", full)
+    model = Told(lambda r: Response(audio=SPEECH))
+    with pytest.raises(UserError, match="No space left") as told:
+        ask_everything(tmp_path, model, questions(6), wants="audio")
+    assert "disk space" in told.value.hint and list(held(tmp_path)) == ["q0", "q1", "q2"]
+    monkeypatch.setattr(answering, "write_flac", write)
+    ask_everything(tmp_path, model, questions(6), wants="audio")
+    assert len(held(tmp_path)) == 6 and Run(tmp_path).counts()["samples"] == 6
+
+
+def test_what_a_model_was_given_is_shown_in_words():
+    sound = Clip(SPEECH)
+    request = Request(
+        "a",
+        (Message("system", ("Be brief.",)), Message("user", ("Who?", sound))),
+        {"text": "Hi", "prompt_audio": sound},
+    )
+    assert shown(request) == "system: Be brief.\n\nuser: Who? <audio>\n\ntext: Hi\n\nprompt_audio: <audio>"
+    fields = {"a": 1, "b": sound, "c": [sound, "x"], "d": b"RIFF", "e": ["x"], "f": None}
+    assert plain_fields(fields) == {"a": 1, "e": ["x"], "f": None}
+
+
+def test_a_model_is_made_ready_only_where_a_question_is_left(tmp_path):
+    class Counted(Told):
+        started = 0
+
+        async def start(self):
+            self.started += 1
+
+    first, again = Counted(lambda r: "yes"), Counted(lambda r: "yes")
+    ask_everything(tmp_path, first, questions(3))
+    ask_everything(tmp_path, again, questions(3))
+    assert (first.started, again.started, again.asked) == (1, 0, [])

@@ -1,0 +1,151 @@
+"""Prompts: the lookup, what templates may do, and data that is hostile."""
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.definition.prompt import LIMIT, Prompt, choose, load_prompt, render_text, variables
+from codec_bench.benchmark.definition.schema import Template
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.models.base import ModelInfo
+from codec_bench.types import Audio
+
+CLIP = Clip(Audio(np.zeros(160, np.float32), 16_000))
+
+
+def template(text, **more):
+    return Template.model_validate({"messages": [{"content": [{"audio": "audio"}, text]}], **more})
+
+
+def info(name="someone", family=None, reads="messages"):
+    return ModelInfo(name, family=family, reads=reads)
+
+
+def question(**fields):
+    return Question("q1", {"audio": CLIP, **fields}, audio=CLIP, language="de")
+
+
+def test_a_request_has_the_parts_in_order():
+    request = Prompt("p", template("What is {{ thing }}?"), "messages", "audio", {"max_tokens": 5}).render(
+        question(thing="that")
+    )
+    assert (request.id, request.wants, request.parameters) == ("q1", "audio", {"max_tokens": 5})
+    assert request.messages[0].content == (CLIP, "What is that?")
+
+
+def test_the_lookup_goes_from_the_model_to_the_default():
+    own = {"my_model": template("model"), "Fam": template("family")}
+    text = lambda prompt: prompt.template.messages[0].content[1].text  # noqa: E731
+    assert text(choose(template("benchmark"), own, info("My-Model", "fam"))) == "model"
+    assert text(choose(template("benchmark"), own, info("another", "fam"))) == "family"
+    assert text(choose(template("benchmark"), own, info("another", "other"))) == "benchmark"
+
+
+def test_a_prompt_has_variants_by_model_and_family():
+    assert choose("transcribe", {}, info("x", "Qwen3_Omni")).name == "transcribe/qwen3-omni"
+    assert choose("transcribe", {}, info("kimi-audio", "qwen3-omni")).name == "transcribe/kimi-audio"
+    assert choose("transcribe", {}, info("x")).name == "transcribe"
+    # A variant that has only messages does not apply to a model that reads fields.
+    assert choose("transcribe", {}, info("x", "qwen3-omni", "fields")).name == "transcribe"
+    assert choose("voice-clone", {}, info("x", "cosyvoice3", "fields")).name == "voice-clone/cosyvoice3"
+    # The benchmark's prompt for the family comes before the prompt's own variant for the model.
+    assert choose("transcribe", {"fam": "translate"}, info("kimi-audio", "fam")).name == "translate"
+
+
+def test_the_format_that_is_asked_for_is_undone_for_models_asked_in_words():
+    assert choose("transcribe", {}, info()).process == ("json-field[content]",)
+    assert choose("transcribe", {}, info("x", "qwen3-omni")).process == ()
+    assert choose("transcribe", {}, info(reads="fields")).process == ()
+
+
+def test_the_identity_changes_with_the_template_alone():
+    first, second = (Prompt("p", template(text), "messages").identity for text in ("one", "two"))
+    assert first != second and first == Prompt("p", template("one"), "messages").identity
+
+
+def test_parts_are_left_out_where_there_is_nothing():
+    spec = load_prompt("voice-clone")
+    prompt = Prompt("p", spec, "fields")
+    assert "prompt_text" in prompt.render(question(text="hallo", prompt_text="wie geht es")).fields
+    assert "prompt_text" not in prompt.render(question(text="hallo")).fields
+    assert "prompt_text" not in prompt.demanded and {"text", "audio"} <= prompt.demanded
+
+
+def test_an_unknown_prompt_suggests_and_a_missing_side_says_so():
+    with pytest.raises(UnknownName, match="transcribe"):
+        choose("trancribe", {}, info())
+    with pytest.raises(UserError, match="has no fields"):
+        choose("caption", {}, info(reads="fields"))
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "says"),
+    [
+        ("{{ missing }}", {"there": 1}, "'missing' is undefined"),
+        ("{{ empty }}", {"empty": None}, "null"),
+        ("{{ choices[9] }}", {"choices": ["a"]}, "cannot be rendered"),
+    ],
+)
+def test_what_is_not_there_is_an_error(text, values, says):
+    with pytest.raises(UserError, match=says):
+        render_text(text, values, "the prompt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ ''.__class__ }}",
+        "{{ x.__class__.__mro__ }}",
+        "{{ x['__class__'] }}",
+        "{{ x | attr('__class__') }}",
+    ],
+)
+def test_a_template_reaches_no_insides(text):
+    with pytest.raises(UserError):
+        rendered = render_text(text, {"x": "data"}, "the prompt")
+        assert "class" not in rendered  # an undefined attribute may not be inserted either
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ range(9) }}",
+        "{{ x.upper() }}",
+        "{{ x * 1000000000 }}",
+        "{{ '%1000000000d' % 1 }}",
+        "{{ 9 ** 9 ** 9 }}",
+        "{% set y = x %}",
+        "{% macro m() %}{% endmacro %}",
+        "{% include 'secret' %}",
+        "{% import 'os' as os %}",
+        "{% for a in x %}{% for b in x %}{{ b }}{% endfor %}{% endfor %}",
+        "{{ x | center(1000000000) }}",
+        "{{ x",
+    ],
+)
+def test_a_template_inserts_chooses_and_loops_once_and_nothing_else(text):
+    with pytest.raises(UserError):
+        variables(text)
+
+
+def test_data_is_never_read_as_a_template():
+    hostile = "{{ 7 * 7 }}{% for i in range(10) %}x{% endfor %}{# gone #}"
+    assert render_text("Say: {{ text }}", {"text": hostile}, "the prompt") == f"Say: {hostile}"
+    # HTML is not escaped either.
+    assert render_text("{{ text }} {{ text | tojson }}", {"text": "<é>'"}, "p") == "<é>' \"<é>'\""
+
+
+def test_what_a_template_renders_is_bounded():
+    with pytest.raises(UserError, match="longer than"):
+        render_text("{% for letter in text %}{{ text }}{% endfor %}", {"text": "x" * 50_000}, "the prompt")
+    assert len(render_text("{{ text }}", {"text": "y" * LIMIT}, "the prompt")) == LIMIT
+    with pytest.raises(UserError, match="longer than"):
+        render_text("{{ text }}", {"text": "y" * (LIMIT + 1)}, "the prompt")
+
+
+def test_a_sound_is_no_text():
+    with pytest.raises(UserError, match="'audio' is undefined"):
+        Prompt("p", template("{{ audio }}"), "messages").render(question())
+    with pytest.raises(UserError, match="needs the sound 'voice'"):
+        Prompt("p", Template.model_validate({"fields": {"a": {"audio": "voice"}}}), "fields").render(question())

@@ -1,0 +1,136 @@
+"""Rows of data as questions: references, problems, ids, kinds, expansion."""
+
+import json
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench.benchmark import load_benchmark
+from codec_bench.benchmark.definition.questions import QuestionStream
+from codec_bench.benchmark.definition.schema import Data
+from codec_bench.errors import UserError
+
+
+@pytest.fixture
+def stream(tmp_path):
+    soundfile.write(tmp_path / "a.wav", np.zeros(1600), 16_000)
+
+    def build(rows, columns, *, demanded=("audio",), constants=None, subsets=None, limit=None, language="en", **data):
+        lines = [json.dumps({"audio": "a.wav", **row}) for row in rows]
+        (tmp_path / "rows.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return QuestionStream(
+            "mine",
+            Data.model_validate({"path": "rows.jsonl", "columns": columns, **data}),
+            constants=constants or {},
+            demanded=frozenset(demanded),
+            subsets=subsets or {},
+            language=language,
+            limit=limit,
+            folder=tmp_path,
+        )
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("value", "references"),
+    [
+        ("yes", ("yes",)),
+        (3, ("3",)),
+        (3.0, ("3",)),
+        (2.5, ("2.5",)),
+        (["a", "", None, "b"], ("a", "b")),
+        ('["a", "b"]', ("a", "b")),
+        ("['it''s', \"b\"]", ("its", "b")),
+        ("[laughter]", ("[laughter]",)),
+        (None, ()),
+        ("  ", ()),
+        ([], ()),
+        (False, ("False",)),
+    ],
+)
+def test_references(stream, value, references):
+    (question,) = stream([{"answer": value}], {"audio": "audio", "reference": "answer"})
+    assert question.references == references and question.problem is None
+    assert "reference" not in question.fields
+
+
+def test_a_row_without_what_the_prompt_reads_stays_as_a_problem(stream):
+    rows = [{"q": "why?"}, {"q": None}, {"q": " "}, {"q": "how?", "audio": None}]
+    questions = list(stream(rows, {"audio": "audio", "question": "q"}, demanded=("audio", "question")))
+    assert [question.problem for question in questions] == [
+        None,
+        "the row has nothing in 'question'",
+        "the row has nothing in 'question'",
+        "the row has no sound in 'audio'",
+    ]
+    assert len({question.id for question in questions}) == 4
+
+
+def test_what_may_be_missing_is_left_out(stream):
+    columns = {"audio": "audio", "question": "q", "note": "n"}
+    with pytest.raises(UserError, match=r"'mine' reads 'note' from the column 'n'.*columns are.*q"):
+        stream([{"q": "why?"}], columns)
+    (question,) = stream([{"q": "why?"}], columns, optional=["note"], subsets={"note": "note"})
+    assert "note" not in question.fields and question.subsets == {}
+
+
+def test_constants_languages_and_subsets(stream):
+    rows = [{"lang": "German", "place": 3}, {"lang": None, "place": 4}]
+    columns = {"audio": "audio", "language": "lang", "room": "place"}
+    first, second = stream(rows, columns, constants={"labels": ["a"]}, subsets={"where": "room"})
+    assert (first.language, second.language) == ("de", "en")
+    assert first.fields["labels"] == ["a"] and first.subsets == {"where": "3"}
+
+
+def test_a_list_of_columns_leaves_out_what_is_null(stream):
+    rows = [{"a": "one", "b": None, "c": "three"}, {"a": None, "b": None, "c": None}]
+    first, second = stream(rows, {"audio": "audio", "choices": ["a", "b", "c"]}, demanded=("choices",))
+    assert first.fields["choices"] == ["one", "three"]
+    assert second.problem == "the row has nothing in 'choices'"
+
+
+def test_some_columns_of_a_list_may_be_missing_and_not_all(stream):
+    columns = {"audio": "audio", "choices": ["a", "b", "c"]}
+    (question,) = stream([{"a": "one"}], columns, optional=["choices"])
+    assert question.fields["choices"] == ["one"]
+    with pytest.raises(UserError, match="from the column 'a'"):
+        stream([{"options": "one"}], columns, optional=["choices"])
+
+
+def test_ids_of_a_column_stay_unique(stream):
+    rows = [{"name": "x"}, {"name": "x"}, {"name": None}]
+    ids = [question.id for question in stream(rows, {"audio": "audio"}, id="name")]
+    assert ids[0] == "x" and ids[1].startswith("x#") and len(set(ids)) == 3
+
+
+def test_a_row_expands_into_several_questions_and_a_limit_counts_those(stream):
+    rows = [{"A": f"a{n}", "B": None if n == 1 else f"b{n}", "id": n} for n in range(4)]
+    expand = {"field": "instruction", "columns": {"A": "A", "B": "B"}, "subset": "type"}
+    everything = list(stream(rows, {"audio": "audio"}, id="id", expand=expand))
+    assert [question.id for question in everything] == ["0-A", "0-B", "1-A", "2-A", "2-B", "3-A", "3-B"]
+    assert everything[1].fields["instruction"] == "b0"
+    limited = stream(rows, {"audio": "audio"}, id="id", expand=expand, subsets={"type": "type"}, limit=3)
+    assert [question.subsets["type"] for question in limited] == ["A", "B", "A"]
+    assert limited.total is None
+
+
+def test_kinds_of_rows_have_constants_of_their_own(stream):
+    kinds = {"column": "id", "names": {"navigate": {"labels": ["yes", "no"]}, "hyper": {"labels": ["(a)", "(b)"]}}}
+    rows = [{"id": "navigate_1"}, {"id": "hyper_2"}, {"id": "other"}]
+    questions = list(stream(rows, {"audio": "audio", "id": "id"}, kinds=kinds))
+    assert [question.fields.get("labels") for question in questions] == [["yes", "no"], ["(a)", "(b)"], None]
+    assert [question.fields.get("kind") for question in questions] == ["navigate", "hyper", None]
+
+
+def test_questions_can_be_read_again_and_nothing_is_decoded(stream, tmp_path):
+    questions = stream([{"q": "1"}, {"q": "2"}], {"audio": "audio"})
+    (tmp_path / "a.wav").write_bytes(b"no sound at all")
+    assert [question.id for question in questions] == [question.id for question in questions]
+    assert questions.total in (2, None)
+
+
+def test_a_limit_that_is_none_is_refused():
+    with pytest.raises(UserError, match="the limit is 0"):
+        load_benchmark("librispeech-dev-clean").questions(limit=0)

@@ -1,0 +1,131 @@
+"""Every mistake of a definition at once, each with its line."""
+
+import pytest
+
+from codec_bench.benchmark.definition.validate import validate_benchmark, validate_prompt
+from codec_bench.errors import UnknownName, UserError
+
+WRONG = """\
+version: 1
+name: "mine-{part}"
+matrix:
+  - {part: a, unused: 3}
+  - {part: b}
+title: Mine
+summary: A set of my own.
+category: ASR
+kind: understanding
+language: en
+data:
+  path: nowhere.jsonl
+  columns: {audio: audio, question: q, reference: text}
+  optional: [qestion]
+prompt:
+  messages:
+    - content:
+        - audio: audio
+        - "{{ questoin }}"
+        - "{{ question.upper() }}"
+prompts:
+  kimi: trancribe
+postprocess: [opton-letter, json-field]
+metrics:
+  - accuracy[exat]
+  - utmos
+  - ifeval[strict]
+  - {name: rouge_l, postprocess: [first-lin]}
+primary: accuracy[exact]
+subsets: {kind: sort}
+published:
+  - {source: me, metric: wer, values: {x: 1}}
+"""
+
+
+def write(tmp_path, text, readme=True):
+    (tmp_path / "benchmark.yaml").write_text(text, encoding="utf-8")
+    if readme:
+        (tmp_path / "README.md").write_text("# Mine\n")
+    return str(tmp_path)
+
+
+def line_of(text):
+    return next(number for number, line in enumerate(WRONG.splitlines(), 1) if text in line)
+
+
+def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
+    found = validate_benchmark(write(tmp_path, WRONG, readme=False))
+    said = {(finding.line, finding.message) for finding in found}
+    expected = {
+        (line_of("unused: 3"), "the key 'unused' of the matrix is used nowhere"),
+        (line_of("nowhere.jsonl"), "there is no 'nowhere.jsonl' beside the definition"),
+        (line_of("optional:"), "'qestion' is none of the columns"),
+        (line_of("questoin"), "the prompt reads 'questoin', which no column gives"),
+        (line_of("upper"), "'{{ question.upper() }}' uses what a prompt may not use: Call"),
+        (line_of("kimi:"), "there is no prompt called 'trancribe'"),
+        (line_of("opton-letter"), "there is no post-processing step called 'opton-letter'"),
+        (line_of("json-field"), "the step 'json-field' needs an argument"),
+        (line_of("accuracy[exat]"), "there is no rule of accuracy called 'exat'"),
+        (line_of("- utmos"), "the metric 'utmos' measures sound, and the benchmark wants text"),
+        (line_of("ifeval[strict]"), "the metric 'ifeval[strict]' needs 'instruction_id_list', which no column gives"),
+        (line_of("first-lin]"), "there is no post-processing step called 'first-lin'"),
+        (line_of("primary:"), "'accuracy[exact]' is none of the metrics"),
+        (line_of("subsets:"), "the subset 'kind' is of 'sort', which no column gives"),
+        (line_of("source: me"), "numbers of 'wer' are given, which is none of the metrics"),
+        (None, "there is no README.md beside benchmark.yaml"),
+    }
+    assert said == expected
+    hints = {finding.message: finding.hint for finding in found}
+    assert "transcribe" in hints["there is no prompt called 'trancribe'"]
+    assert "question" in hints["'qestion' is none of the columns"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("version: 1\ntitle: [\n", 3, "expected"),
+        ("- a list\n", 1, "expected a mapping"),
+        ("version: 1\nname: 'x-{part}'\n", 2, "'{part}' is no key of this row"),
+        ("version: 1\nversion: 2\n", 2, "twice"),
+        ("version: 1\nname: Upper Case\n", 2, "is not a name"),
+    ],
+)
+def test_a_file_that_is_no_definition(tmp_path, text, line, says):
+    found = validate_benchmark(write(tmp_path, text))
+    assert found[0].line == line and says in found[0].message
+
+
+def test_every_field_that_does_not_fit(tmp_path):
+    text = WRONG.replace("title: Mine", "titel: Mine").replace("kind: understanding", "kind: hearing")
+    found = validate_benchmark(write(tmp_path, text))
+    said = {(finding.line, finding.message.split(":")[0]) for finding in found if finding.line}
+    line = line_of("title:")
+    assert {(line, "there is no field 'titel'"), (line_of("kind: understanding"), "kind")} <= said
+    assert any(finding.message == "the field 'title' is missing" for finding in found)
+    assert next(finding for finding in found if "titel" in finding.message).hint.startswith("did you mean title")
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(UnknownName, match="librispeech"):
+        validate_benchmark("libriispeech-dev-clean")
+    with pytest.raises(UserError, match="is not there"):
+        validate_benchmark("./nowhere")
+    with pytest.raises(UnknownName, match="transcribe"):
+        validate_prompt("trancribe")
+
+
+def test_validate_knows_the_names_of_prompts(tmp_path, monkeypatch):
+    from codec_bench.benchmark.definition import prompt, validate
+    from codec_bench.cli.check import check_name
+
+    assert [(f.what, f.state) for f in check_name("transcribe")] == [("prompt transcribe", "ok")]
+    folder = tmp_path / "benchmarks" / "prompts"
+    folder.mkdir(parents=True)
+    (folder / "broken.yaml").write_text(
+        "version: 1\nsummary: Broken.\nmessages:\n  - content:\n      - text: '{{ question'\nanswer: [no-such-step]\n"
+    )
+    for module in (prompt, validate):
+        monkeypatch.setattr(module, "files", lambda package: tmp_path)
+    found = check_name("broken")
+    assert [f.state for f in found] == ["wrong", "wrong"]
+    assert ["{{ question" in f.found or "no-such-step" in f.found for f in found] == [True, True]
+    assert [f"broken.yaml:{line}: " in f.found for f, line in zip(found, (5, 6))] == [True, True]

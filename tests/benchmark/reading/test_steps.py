@@ -1,0 +1,86 @@
+"""Steps by name, in a chain; hostile answers take milliseconds and do no harm."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names
+from codec_bench.errors import UnknownName, UserError
+
+ARGUMENTS = {"after": "[x]", "before": "[x]", "json-field": "[content]", "label": "[happy,sad,a]"}
+FIELDS = {"choices": ["Acoustic guitar", "Bass drum", "Cello", "None"], "labels": ["happy", "sad"]}
+LENGTH = 100_000
+# Each begins a structure that it never closes, on which a regular expression or parser could take very long.
+HOSTILE = [
+    "{", '{"a":', '{"content":"', "[", "<think>", "</think>", "<|", "|>", "```\n", "`", "*a ", "* ", "_", "__a",
+    "#", "> \n", '"', "“", "'", "\\boxed{",
+    "答案是", "答案选项", "the correct answer is", "answer is ", "(A", "A ", "A, not ", "not ", "option ", "no ", "是",
+    "不", "1,", "1.", "9", "1/", ".1", "e1", "-1",
+    " ", "\n", "\t ", "a", "\\", "$", "\u0301", "\ud800", "\x00", "happy ", '{"content": -', "((((", "\u3000", "İ",
+]  # fmt: skip
+
+
+def test_a_chain_goes_from_step_to_step_and_ends_at_the_first_that_reads_nothing():
+    chain = load_steps(["json-field[content]", "strip-tags", "option-letter"])
+    assert chain('```json\n{"content": "<think>A?</think>The answer is **B**"}\n```', {}) == Parsed("B")
+    stopped = chain("B", {})
+    assert isinstance(stopped, Unparsed) and "'content'" in stopped.reason and "'B'" in stopped.reason
+    assert load_steps([])(" as it is ", {}) == Parsed(" as it is ")
+
+
+def test_the_transcript_comes_first_and_is_left_to_who_runs_it():
+    chain = load_steps(["transcript[whisper-large-v3@28s]", "first-line"])
+    assert (chain.recogniser, len(chain.steps)) == ("whisper-large-v3@28s", 1)
+    assert isinstance(chain, Chain) and chain("a\nb", {}) == Parsed("a")
+    with pytest.raises(UserError, match="comes after 'first-line'"):
+        load_steps(["first-line", "transcript[x]"])
+    with pytest.raises(UserError, match="names no recogniser"):
+        load_steps(["transcript"])
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["option-leter"], "option-letter"), (["json-field"], "needs an argument"),
+        (["yes-no[x]"], "takes no argument"),
+        (["after[x"], "is not a step"), ("yes-no", "a list of names"),
+        (["official/ultraeval-audio/qwen-asr[fr]"], "knows en and zh"),
+    ],
+)  # fmt: skip
+def test_a_wrong_name_says_what_to_do(names, says):
+    with pytest.raises(UserError) as caught:
+        load_steps(names)
+    assert says in str(caught.value)
+
+
+def test_an_unknown_step_is_an_unknown_name():
+    with pytest.raises(UnknownName):
+        load_steps(["nothing"])
+
+
+def seconds(chain, answer):
+    """Processor time of one reading."""
+    began = time.process_time()
+    chain(answer, FIELDS)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("name", [name for name in step_names() if name != "transcript"])
+def test_hostile_answers_of_100_000_characters(name):
+    chain = load_steps([name + ARGUMENTS.get(name, "")])
+    chain("warm", FIELDS)
+    slow = []
+    for piece in HOSTILE:
+        answer = (piece * (LENGTH // len(piece) + 1))[:LENGTH]
+        began = time.process_time()
+        read = chain(answer, FIELDS)
+        # A quick step passes. A slow one is timed again with a tenth of the text: the whole text takes a hundred times
+        # as long if the time grows with its square, and ten times as long if only the machine is slow.
+        if (took := time.process_time() - began) > 1.0:
+            whole, tenth = (min(seconds(chain, answer[:length]) for _ in range(3)) for length in (LENGTH, LENGTH // 10))
+            if whole > 30 * tenth:
+                slow.append((piece, took))
+        assert isinstance(read, (Parsed, Unparsed))
+    assert not slow

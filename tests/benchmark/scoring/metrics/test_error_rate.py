@@ -1,0 +1,74 @@
+"""Error rates of answers that are transcripts: the rules' own numbers, and corpora as published."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.types import Statistic
+
+GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "text"
+RULE = "official/ultraeval-audio/wer"
+
+
+def test_by_hand():
+    metric = load_answer_metric("wer[answer]@by-language")
+    scores = metric.compute(
+        [
+            Answer("1", "the cat sat", ("the cat sat on it",), {}, "en"),
+            Answer("2", "今天天气", ("今天天气好",), {}, "zh"),
+            Answer("3", "", ("one",), {}, "en"),
+            Answer("4", "anything", (), {}, "en"),
+            Answer("5", "words", ("!",), {}, "en"),
+            Answer("6", "b c", ("a b c", "b c d e", "b, c."), {}, "en"),
+        ]
+    )
+    assert [score.value for score in scores] == pytest.approx([2 / 5, 1 / 5, 1.0, None, None, 0.0])
+    assert [score.status for score in scores[3:5]] == ["undefined", "undefined"]
+    assert Statistic.of(scores).value == pytest.approx(4 / 13)
+    assert metric.compute([Answer("x", "a", ("b",))])[0].protocol == "wer/answer/by-language-1"
+
+
+def test_characters():
+    pair = Answer("x", "abd", ("abc",), {}, "en")
+    assert load_answer_metric("cer[answer]").compute([pair])[0].value == pytest.approx(1 / 3)
+    assert load_answer_metric("wer[answer]").compute([pair])[0].value == 1
+
+
+def test_empty_references_count_as_published():
+    """If the reference is empty, the words of an answer add to the errors of the corpus and to nothing else."""
+    cases = json.loads((GOLDEN / "ultraeval_agg_wer.json").read_text("utf-8"))["cases"]
+    checked = 0
+    for case in cases:
+        if case["input"]["aggregator"] != "wer" or "error" in case["expected"]:
+            continue
+        rows = case["input"]["rows"]
+        metric = load_answer_metric(f"wer[answer]@{RULE}")
+        scores = metric.compute(
+            [Answer(str(i), str(r["pred"]), (str(r["ref"]),), {}, "en") for i, r in enumerate(rows)]
+        )
+        assert 100 * Statistic.of(scores).value == pytest.approx(case["expected"]["wer(%)"], rel=1e-9)
+        checked += any(not str(row["ref"]) for row in rows)
+    assert checked
+
+
+def test_why_there_is_no_value():
+    unknown = load_answer_metric("wer[answer]@official/seed-tts-eval").compute([Answer("x", "a", ("b",), {}, "fr")])[0]
+    assert (unknown.status, "fr" in unknown.reason) == ("refused", True)
+    # Whisper's rule for numbers fails on some texts. The words of their references are counted all the same.
+    broken = load_answer_metric("wer[answer]").compute([Answer("x", "1" * 5000, ("one",), {}, "en")])[0]
+    assert (broken.status, "cannot be normalised" in broken.reason) == ("failed", True)
+
+
+def test_names():
+    assert load_answer_metric(f"cer[answer]@{RULE}").name == f"cer[answer]@{RULE}"
+    with pytest.raises(UserError):
+        load_answer_metric("wer[whisper-large-v3]")
+    with pytest.raises(UserError, match="whose words"):
+        load_answer_metric("wer")
+    with pytest.raises(UnknownName):
+        load_answer_metric("wer[answer]@nothing")

@@ -1,0 +1,283 @@
+"""Mimi against transformers' own class, one item at a time, and frame by frame against the whole signal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from codec_bench.audio.resample import resample
+from codec_bench.codecs import load_codec
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.types import Audio
+
+FRAME = 1920
+# Around the frame, and beyond the transformers' window of 125 frames.
+LENGTHS = (1, 7, 959, 960, 1919, 1920, 1921, 2880, 5000, 9601, 24000, 140 * FRAME + 77)
+
+
+@cache
+def built(name):
+    return load_codec(name, weights="random")
+
+
+def sound(length, seed=0):
+    """A tone that glides, with noise."""
+    rng = np.random.default_rng([seed, length])
+    time = np.arange(length) / 24000
+    wave = 0.2 * np.sin(2 * np.pi * (200 * time + 15 * time**2)) + 0.05 * rng.standard_normal(length)
+    return Audio(wave, 24000)
+
+
+def filled(audio):
+    """The samples followed by zeros to a multiple of the frame, as a tensor `(1, 1, samples)`."""
+    return torch.from_numpy(np.pad(audio.samples, ((0, 0), (0, -audio.num_samples % FRAME))))[None]
+
+
+@torch.inference_mode()
+def their_codes(codec, audio, codebooks=32):
+    return codec._net.encode(filled(audio), num_quantizers=codebooks).audio_codes[0].numpy()
+
+
+@torch.inference_mode()
+def their_wave(codec, values):
+    return codec._net.decode(torch.from_numpy(values)[None]).audio_values[0].numpy()
+
+
+@torch.inference_mode()
+def unequal_frames(codec, audio, a, b):
+    """Frames whose codes differ although the two codewords are not equally far, to 1e-5 of the distance."""
+    assert a.shape == b.shape
+    wrong = []
+    latents = codec._net.encoder(filled(audio), use_streaming=False).latents
+    quantizer = codec._net.quantizer
+    for frame in np.flatnonzero((a != b).any(axis=0)):
+        book = int(np.flatnonzero(a[:, frame] != b[:, frame])[0])
+        half, first = (
+            (quantizer.semantic_residual_vector_quantizer, 0)
+            if book == 0
+            else (quantizer.acoustic_residual_vector_quantizer, 1)
+        )
+        residual = half.input_proj(latents)[0, :, frame]
+        for k in range(first, book):
+            residual = residual - half.layers[k - first].codebook.embed[a[k, frame]]
+        words = half.layers[book - first].codebook.embed[[int(a[book, frame]), int(b[book, frame])]]
+        near, far = sorted((residual - words).norm(dim=1).tolist())
+        if far > near * (1 + 1e-5):
+            wrong.append(int(frame))
+    return wrong
+
+
+@pytest.mark.parametrize("name", ["mimi-32cb", "mimi-8cb"])
+def test_a_padded_batch_gives_what_transformers_gives_one_by_one(name, all_together):
+    codec = built(name)
+    batch = [sound(length) for length in LENGTHS]
+    codes = codec.encode(batch)
+    for audio, item in zip(batch, codes, strict=True):
+        values = item.streams[0].values
+        assert not unequal_frames(codec, audio, values, their_codes(codec, audio, len(values)))
+    for wave, item in zip(codec.decode(codes), codes, strict=True):
+        theirs = their_wave(codec, item.streams[0].values)[:, : item.num_samples]
+        assert np.abs(theirs).max() > 0.01
+        np.testing.assert_allclose(wave.samples, theirs, rtol=0, atol=1e-5)
+
+
+def test_only_the_last_frame_of_an_incomplete_signal_differs_from_transformers_without_filling():
+    codec, audio = built("mimi-32cb"), sound(10 * FRAME + 500)
+    (codes,) = codec.encode([audio])
+    with torch.inference_mode():
+        bare = codec._net.encode(torch.from_numpy(audio.samples)[None]).audio_codes[0].numpy()
+    assert np.flatnonzero((bare != codes.streams[0].values).any(axis=0)).tolist() == [10]
+
+
+def test_groups_of_similar_lengths_change_nothing():
+    codec = built("mimi-8cb")
+    batch = [sound(length, seed) for seed, length in enumerate((24000, 1, 23000, 5000, 5100, 1919))]
+    codes = codec.encode(batch)
+    for audio, item, wave in zip(batch, codes, codec.decode(codes), strict=True):
+        (alone,) = codec.encode([audio])
+        assert not unequal_frames(codec, audio, item.streams[0].values, alone.streams[0].values)
+        np.testing.assert_allclose(wave.samples, codec.decode([item])[0].samples, rtol=0, atol=1e-5)
+
+
+def test_a_batch_of_speech_equals_one_by_one(spoken, all_together):
+    codec = built("mimi-8cb")
+    batch = []
+    for k, (_, audio) in enumerate(spoken[::3]):
+        length = int(audio.sample_rate_hz * (0.3 + 0.2 * ((k * 7) % 11)))  # ragged
+        batch.append(Audio(resample(audio.samples[:1, :length], audio.sample_rate_hz, 24000), 24000))
+    codes = codec.encode(batch)
+    for audio, item, wave in zip(batch, codes, codec.decode(codes), strict=True):
+        assert not unequal_frames(codec, audio, item.streams[0].values, their_codes(codec, audio, 8))
+        np.testing.assert_allclose(wave.samples, codec.decode([item])[0].samples, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", [1, 1919, 1920, 5000, 140 * FRAME + 77])
+def test_frame_by_frame_equals_the_whole_signal_in_both_directions(length):
+    codec, audio = built("mimi-32cb"), sound(length)
+    (whole,) = codec.encode([audio])
+    (wave,) = codec.decode([whole])
+    values, pieces = whole.streams[0].values, []
+    with codec.streaming() as stream:
+        coded = [
+            stream.encode(Audio(audio.samples[:, at : at + stream.step_samples], 24000))
+            for at in range(0, length, stream.step_samples)
+        ]
+        assert all(item.streams[0].values.shape == (32, 1) for item in coded)
+        streamed = np.concatenate([item.streams[0].values for item in coded], axis=1)
+        assert not unequal_frames(codec, audio, streamed, values)
+        for frame, item in enumerate(coded):  # the codes of the whole signal, so that a tie does not matter
+            (own,) = item.streams
+            pieces.append(stream.decode(replace(item, streams=(replace(own, values=values[:, [frame]]),))))
+    assert [piece.num_samples for piece in pieces] == [item.num_samples for item in coded]
+    joined = np.concatenate([piece.samples for piece in pieces], axis=1)
+    np.testing.assert_allclose(joined, wave.samples, rtol=0, atol=1e-5)
+
+
+def test_pieces_of_several_frames_equal_single_ones():
+    codec, audio = built("mimi-8cb"), sound(20 * FRAME)
+    (whole,) = codec.encode([audio])
+    with codec.streaming() as stream:
+        coded = [stream.encode(Audio(audio.samples[:, at * FRAME : to * FRAME], 24000)) for at, to in ((0, 3), (3, 20))]
+        decoded = [stream.decode(item) for item in coded]
+    streamed = np.concatenate([item.streams[0].values for item in coded], axis=1)
+    assert not unequal_frames(codec, audio, streamed, whole.streams[0].values)
+    joined = np.concatenate([piece.samples for piece in decoded], axis=1)
+    np.testing.assert_allclose(joined, codec.decode([whole])[0].samples, rtol=0, atol=1e-5)
+
+
+def test_without_the_carried_state_frames_would_differ():
+    # These differences show that the tests above can fail.
+    codec, audio = built("mimi-8cb"), sound(10 * FRAME)
+    (whole,) = codec.encode([audio])
+    apart = codec.encode([Audio(audio.samples[:, at : at + FRAME], 24000) for at in range(0, 10 * FRAME, FRAME)])
+    joined = np.concatenate([item.streams[0].values for item in apart], axis=1)
+    assert (joined != whole.streams[0].values).any(axis=0).sum() > 5
+    waves = np.concatenate([wave.samples for wave in codec.decode(apart)], axis=1)
+    assert np.abs(waves - codec.decode([whole])[0].samples).max() > 0.05
+
+
+@pytest.mark.parametrize("codebooks", [8, 32])
+def test_the_streaming_variant_equals_the_other(codebooks, all_together):
+    codec, streamed = built(f"mimi-{codebooks}cb"), built(f"mimi-{codebooks}cb-streaming")
+    batch = [sound(length) for length in (1, 1921, 30 * FRAME)]
+    codes = codec.encode(batch)
+    for audio, ours, theirs in zip(batch, streamed.encode(batch), codes, strict=True):
+        assert not unequal_frames(codec, audio, ours.streams[0].values, theirs.streams[0].values)
+    for ours, theirs in zip(streamed.decode(codes), codec.decode(codes), strict=True):
+        np.testing.assert_allclose(ours.samples, theirs.samples, rtol=0, atol=1e-5)
+    assert streamed.info.name == f"mimi-{codebooks}cb-streaming"
+
+
+@torch.inference_mode()
+def test_transformers_own_stream_is_right_in_its_encoder_and_wrong_in_its_decoder():
+    # Why the state is carried here: the pinned version's decoder has no cache for its convolutions.
+    codec, audio = built("mimi-32cb"), sound(140 * FRAME)
+    net, (whole,) = codec._net, codec.encode([audio])
+    values = whole.streams[0].values
+    past, ends, codes = None, None, []
+    for piece in torch.from_numpy(audio.samples)[None].split(FRAME, dim=-1):
+        out = net.encode(piece, encoder_past_key_values=past, padding_cache=ends, use_streaming=True)
+        past, ends = out.encoder_past_key_values, out.padding_cache
+        codes.append(out.audio_codes[0].numpy())
+    assert not unequal_frames(codec, audio, np.concatenate(codes, axis=1), values)
+    past, waves = None, []
+    for piece in torch.from_numpy(values)[None].split(1, dim=-1):
+        out = net.decode(piece, decoder_past_key_values=past, use_cache=True)
+        past = out.decoder_past_key_values
+        waves.append(out.audio_values[0].numpy())
+    (right,) = codec.decode([whole])
+    error = np.concatenate(waves, axis=1) - right.samples
+    assert error.std() > 0.3 * right.samples.std()
+
+
+def test_what_does_not_fit_a_stream_is_refused():
+    codec = built("mimi-8cb")
+    with codec.streaming() as stream:
+        codes = stream.encode(sound(FRAME))
+        with pytest.raises(UserError, match="does not code 16000 Hz"):
+            stream.encode(Audio(np.zeros(FRAME), 16000))
+        stream.encode(sound(100))
+        with pytest.raises(UserError, match="no multiple of 1920"):
+            stream.encode(sound(FRAME))
+        with pytest.raises(UserError, match=r"codes are \(8, 1\); 4000 samples have \(8, 3\)"):
+            stream.decode(replace(codes, num_samples=4000))
+
+
+@pytest.mark.parametrize(("codebooks", "bits"), [(32, 4400.0), (8, 1100.0)])
+def test_facts_are_the_published_ones(codebooks, bits):
+    codec = built(f"mimi-{codebooks}cb")
+    (codes,) = codec.encode([sound(24000)])
+    (stream,) = codes.streams
+    assert (stream.cardinality, stream.frame_rate_hz, stream.values.shape) == (2048, 12.5, (codebooks, 13))
+    assert stream.nominal_bitrate_bps == codec.info.nominal_bitrate_bps == bits
+    assert codes.bits == codebooks * 13 * 11
+    assert codec.info.causal and codec.info.lookahead_s == 0
+
+
+def test_the_published_size_is_what_transformers_makes_of_its_defaults():
+    from transformers import MimiConfig, MimiModel
+
+    from codec_bench.codecs.neural.mimi import _FACTS
+
+    with torch.device("meta"):
+        ours, theirs = MimiModel(MimiConfig(**_FACTS)), MimiModel(MimiConfig())
+    assert {k: v.shape for k, v in ours.state_dict().items()} == {k: v.shape for k, v in theirs.state_dict().items()}
+    for fact, value in _FACTS.items():
+        assert getattr(MimiConfig(), fact) == value
+
+
+def test_codebooks_it_does_not_have_are_refused():
+    for count in (0, 33):
+        with pytest.raises(UserError, match=r"mimi has no .* codebooks .*it has 1 to 32"):
+            load_codec("mimi-8cb", weights="random", codebooks=count)
+
+
+def test_the_random_network_is_the_same_every_time_and_its_codes_carry_what_they_are_given():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    again = load_codec("mimi-8cb", weights="random")
+    assert torch.equal(torch.rand(3), expected)
+    for name, tensor in built("mimi-8cb")._net.state_dict().items():
+        assert torch.equal(tensor, again._net.state_dict()[name]), name
+    first, second = again.encode([sound(96000, seed=1), sound(96000, seed=2)])
+    assert min(len(np.unique(row)) for row in first.streams[0].values) > 5
+    assert (first.streams[0].values != second.streams[0].values).mean() > 0.5
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The random network as a folder, with the tensor names of the published file."""
+    from safetensors import safe_open
+
+    folder = tmp_path_factory.mktemp("mimi")
+    built("mimi-8cb")._net.save_pretrained(folder)
+    with safe_open(folder / "model.safetensors", "pt") as file:
+        names = set(file.keys())
+    # The published file has these names, because the halves of its quantiser are not modules of their own.
+    assert {
+        "encoder.layers.0.conv.weight",
+        "encoder_transformer.layers.0.mlp.fc1.weight",
+        "downsample.conv.weight",
+    } < names
+    assert {"upsample.conv.weight", "decoder_transformer.layers.0.mlp.fc2.weight", "decoder.layers.0.conv.bias"} < names
+    return folder
+
+
+def test_weights_from_a_folder_are_those_in_it(saved, capfd):
+    codec = load_codec("mimi-32cb", weights=str(saved))
+    assert codec.info.weights == str(saved)
+    for name, tensor in built("mimi-8cb")._net.state_dict().items():
+        assert torch.equal(tensor, codec._net.state_dict()[name]), name
+    assert capfd.readouterr().err == ""
+
+
+def test_missing_weights_name_the_command_that_gets_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
+    with pytest.raises(WeightsError, match="hf download kyutai/mimi"):
+        load_codec("mimi-8cb")

@@ -1,0 +1,318 @@
+"""One of each kind of thing is added to a copy of the project, with the files that CONTRIBUTING names and no others."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv*", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache", ".cache", "*.pyc"
+)
+NEW_LINE = {
+    "codec_bench/codecs/__init__.py": (
+        "TABLE = {\n",
+        '    "wordwise": "codec_bench.codecs.classical.wordwise:Wordwise",\n',
+    ),
+    "codec_bench/metrics/__init__.py": ("TABLE = {\n", '    "loudest": "codec_bench.metrics.loudest:Loudest",\n'),
+    "codec_bench/features/__init__.py": ("TABLE = {\n", '    "peak": "codec_bench.features.peak:Peak",\n'),
+    "CHANGELOG.md": ("### Added\n", "- One more of everything.\n"),
+}
+ADDED = {
+    "A codec": {
+        "codec_bench/codecs/classical/wordwise.py": '''"""Every sample in 16 bits: a codec that shows what one needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.classical.bitstream import BitstreamCodec
+
+
+class Wordwise(BitstreamCodec):
+    """Samples of 16 bits, one packet each piece of sound."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            CodecInfo("wordwise", sample_rates_hz=(16000,), channels=(1,), nominal_bitrate_bps=256000.0, causal=True)
+        )
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """One packet of 16-bit samples."""
+        return [np.clip(np.rint(samples * 32768), -32768, 32767).astype("<i2").tobytes()]
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The samples of the packet."""
+        return np.frombuffer(packets[0], "<i2").astype(np.float32)[None] / 32768
+''',
+        "configs/codec/wordwise.yaml": """version: 1
+adapter: wordwise
+summary: Samples of 16 bits
+licence: {code: Apache-2.0, weights: null}
+paper: none
+variants:
+  wordwise: {}
+""",
+    },
+    "A metric": {
+        "codec_bench/metrics/loudest.py": '''"""How far the loudest sample of the estimate is from that of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.types import Score
+
+
+class Loudest(Metric):
+    """Difference of the loudest samples. Lower is better."""
+
+    name = "loudest"
+    kind = "pair"
+    rate_hz = 16000
+    higher_is_better = False
+    protocol = "loudest/1"
+    source = "NumPy"
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item."""
+        peaks = [(np.abs(item.reference).max(), np.abs(item.estimate).max()) for item in batch]
+        return [Score.ok(float(abs(a - b)), self.protocol) for a, b in peaks]
+''',
+        "tests/metrics/test_loudest.py": """from codec_bench import Audio, load_metric
+
+
+def test_the_difference_of_two_peaks():
+    (found,) = load_metric("loudest")(estimate=[Audio([0.5, 0.0], 16000)], reference=[Audio([0.0, -0.25], 16000)])
+    assert found["loudest"].value == 0.25
+""",
+    },
+    "A feature": {
+        "codec_bench/features/peak.py": '''"""The loudest sample of a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.features.base import Feature, Result, Unavailable
+
+
+class Peak(Feature):
+    """The loudest sample.
+
+    Result: `{"peak": float}`. Reference implementation: `numpy.abs(x).max()`.
+
+    Args:
+        device: always computed on the CPU.
+        weights: there are none.
+        point: there is none.
+    """
+
+    name = "peak"
+    protocol = "peak/1"
+    rate_hz = 16_000
+    where = "cpu"
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`."""
+        return [{"peak": float(np.abs(s).max())} if s.size else Unavailable("it holds no samples") for s in signals]
+''',
+        "tests/features/test_peak.py": """import numpy as np
+
+from codec_bench.features import load_feature
+
+
+def test_the_loudest_sample():
+    assert load_feature("peak").compute([np.array([0.1, -0.5], np.float32)]) == [{"peak": 0.5}]
+""",
+    },
+    "A benchmark": {
+        "benchmarks/qa/few-capitals/benchmark.yaml": """version: 1
+name: few-capitals
+title: A few capitals
+summary: Spoken questions about capitals.
+category: Speech QA
+kind: qa
+language: en
+licence: CC0-1.0
+paper: none
+data:
+  repository: somebody/few-capitals
+  split: test
+  columns: {audio: audio, reference: answer}
+prompt: spoken-question
+metrics: ["accuracy[answer-match]"]
+primary: "accuracy[answer-match]"
+""",
+        "benchmarks/qa/few-capitals/README.md": "# A few capitals\n\nSpoken questions about capitals. Licence: CC0-1.0.\n",
+    },
+    "A model": {
+        "configs/model/my-endpoint.yaml": """version: 1
+summary: A chat endpoint of the test
+kind: openai-chat
+inputs: [text, audio]
+outputs: [text]
+options: {base_url: 'http://localhost:8000/v1', model: mine}
+""",
+    },
+    "A kernel": {
+        "kernels/twice/__init__.py": '"""Every number twice."""\n',
+        "kernels/twice/ref.py": '''"""The specification."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def twice(numbers: np.ndarray) -> np.ndarray:
+    """Every number times two."""
+    return 2 * numbers
+''',
+        "kernels/twice/cpu.py": '''"""The same with numba."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit
+def twice(numbers: np.ndarray) -> np.ndarray:
+    """Every number times two."""
+    return numbers + numbers
+''',
+        "tests/kernels/test_twice.py": """import numpy as np
+
+from codec_bench.kernels.twice import cpu, ref
+
+
+def test_both_agree():
+    assert (cpu.twice(np.arange(5.0)) == ref.twice(np.arange(5.0))).all()
+""",
+        "bench/bench_twice.py": '"""Times `twice` against NumPy and checks that both agree."""\n',
+    },
+}
+TABLES = {"A codec": "codec_bench/codecs/__init__.py", "A metric": "codec_bench/metrics/__init__.py", "A feature": "codec_bench/features/__init__.py"}  # fmt: skip
+IN_CHANGELOG = ("A codec", "A metric", "A feature", "A kernel")
+
+
+def touched_by(kind: str) -> list[str]:
+    """Every file that adding one of a kind makes or changes."""
+    return [
+        *ADDED[kind],
+        *([TABLES[kind]] if kind in TABLES else []),
+        *(["CHANGELOG.md"] if kind in IN_CHANGELOG else []),
+    ]
+
+
+def pattern_of(file: str) -> str:
+    """How CONTRIBUTING names a file: the new thing's own name is a placeholder."""
+    file = re.sub(r"classical/wordwise|loudest|peak|twice", "<stem>", file)
+    return re.sub(r"few-capitals|my-endpoint|wordwise", "<name>", file).replace("qa/", "<kind>/")
+
+
+@pytest.mark.parametrize("kind", ADDED)
+def test_the_recipe_names_every_file(kind):
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    recipe = next(part for part in text.split("\n\n") if part.startswith(f"**{kind}** ("))
+    files = touched_by(kind)
+    assert recipe.startswith(f"**{kind}** ({len(files)} file{'s' * (len(files) > 1)})"), recipe[:40]
+    for file in files:
+        assert f"`{pattern_of(file)}`" in recipe, f"{kind}: {pattern_of(file)}"
+    assert ("`make docs`" in recipe) == (kind not in ("A feature", "A kernel"))
+
+
+def sums(folder: Path) -> dict[str, str]:
+    """A digest of every file, by its path."""
+    files = (f for f in folder.rglob("*") if f.is_file() and not f.is_symlink() and "__pycache__" not in f.parts)
+    return {f.relative_to(folder).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A copy of the project with one more of each kind, how it is run, and the files that changed."""
+    copy = tmp_path_factory.mktemp("grown") / "project"
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT)
+    place = copy.parent / "place"  # not the project's root: what lies there must not be importable by its bare name
+    place.mkdir()
+    (place / "codec_bench").symlink_to(copy / "codec_bench")
+    before = sums(copy)
+    for kind, files in ADDED.items():
+        for file, text in files.items():
+            (copy / file).parent.mkdir(parents=True, exist_ok=True)
+            (copy / file).write_text(text, "utf-8")
+        for file in touched_by(kind):
+            if file in NEW_LINE:
+                behind, line = NEW_LINE[file]
+                text = (copy / file).read_text("utf-8")
+                assert behind in text, file
+                (copy / file).write_text(text.replace(behind, behind + line, 1), "utf-8")
+    environment = {
+        **os.environ, "PYTHONPATH": str(place), "CODEC_BENCH_CACHE": str(copy.parent / "cache"), "NUMBA_CACHE_DIR": str(copy.parent / "numba"),
+    }  # fmt: skip
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-P", *command], cwd=copy, env=environment, capture_output=True, text=True, timeout=600
+        )
+
+    written = run("scripts/write_docs.py")
+    assert written.returncode == 0, written.stdout + written.stderr
+    after = sums(copy)
+    assert not before.keys() - after.keys()
+    return run, {file for file in after if after[file] != before.get(file)}
+
+
+def test_no_other_file_is_touched(grown):
+    _, changed = grown
+    named = {file for kind in ADDED for file in touched_by(kind)}
+    assert {file for file in changed if not file.startswith("docs/")} == named
+    pages = {file for file in changed if file.startswith("docs/")}
+    assert "docs/codecs/names.md" in pages, "the table of codecs"
+    assert any("wordwise" in file for file in pages), "a page for a codec that no page describes"
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        (
+            *(
+                "tests/codecs/test_contract.py",
+                "tests/features/test_contract.py",
+                "tests/features/test_peak.py",
+                "tests/metrics/test_loudest.py",
+                "tests/kernels/test_twice.py",
+                "tests/contract/test_benchmarks.py",
+            ),
+            *("-k", "wordwise or peak or loudest or twice or few-capitals or every_entry_of"),
+        ),
+        (
+            "tests/codecs/test_codecs.py",
+            "tests/models/test_models.py",
+            "tests/config/test_config.py",
+            "tests/test_layout.py",
+        ),
+        ("tests/test_docs.py", "-k", "written or family or links or exist"),
+    ],
+    ids=["named after it", "over all names", "the documentation"],
+)
+def test_what_was_added_passes(grown, tests):
+    run, _ = grown
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout

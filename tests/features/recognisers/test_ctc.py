@@ -1,0 +1,332 @@
+"""CTC recognisers against transformers' own classes and processors, one signal at a time, on small seeded networks."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from codec_bench.errors import UnknownName, UserError, WeightsError
+from codec_bench.features import Unavailable
+from codec_bench.features.recognisers import ctc
+from codec_bench.features.recognisers.pocketsphinx import windows
+
+RATE = ctc.RATE_HZ
+LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ETAONIHSRDLUMWCFGYPBVK'XJQZ"]
+FIELD = 400
+FLAVOURS = [
+    (kind, norm, stable) for kind in ("hubert", "wav2vec2") for norm, stable in (("group", False), ("layer", True))
+]
+
+
+def write_checkpoint(folder, kind, norm, stable, *, normalise=True, **changes):
+    """A small network with seeded weights, its letters and its front end, as transformers saves them."""
+    import torch
+    from transformers import (
+        HubertConfig,
+        HubertForCTC,
+        Wav2Vec2Config,
+        Wav2Vec2CTCTokenizer,
+        Wav2Vec2FeatureExtractor,
+        Wav2Vec2ForCTC,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    config_class, model_class = {
+        "hubert": (HubertConfig, HubertForCTC),
+        "wav2vec2": (Wav2Vec2Config, Wav2Vec2ForCTC),
+    }[kind]
+    config = config_class(
+        **{
+            "vocab_size": len(LETTERS),
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+            "conv_dim": (16,) * 7,
+            "num_conv_pos_embeddings": 16,
+            "num_conv_pos_embedding_groups": 4,
+            "feat_extract_norm": norm,
+            "conv_bias": norm == "layer",
+            "do_stable_layer_norm": stable,
+            "pad_token_id": 0,
+            **changes,
+        }
+    )
+    torch.manual_seed(len(kind) + stable)
+    model = model_class(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # the transcripts of a new network are empty, because its biases are zero
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        # Letters and the blank must both win often enough, so that different networks give different transcripts.
+        model.lm_head.weight.mul_(8)
+    model.save_pretrained(folder)
+    vocab = folder / "vocab.json"
+    vocab.write_text(json.dumps({letter: index for index, letter in enumerate(LETTERS)}), "utf-8")
+    Wav2Vec2CTCTokenizer(str(vocab)).save_pretrained(folder)
+    Wav2Vec2FeatureExtractor(do_normalize=normalise, return_attention_mask=norm == "layer").save_pretrained(folder)
+    return folder
+
+
+def reference(folder, kind, signals):
+    """Logits and transcripts by transformers alone, one signal at a time."""
+    import torch
+    from transformers import (
+        HubertForCTC,
+        Wav2Vec2CTCTokenizer,
+        Wav2Vec2FeatureExtractor,
+        Wav2Vec2ForCTC,
+        Wav2Vec2Processor,
+    )
+
+    processor = Wav2Vec2Processor(
+        Wav2Vec2FeatureExtractor.from_pretrained(folder), Wav2Vec2CTCTokenizer.from_pretrained(folder)
+    )
+    model = {"hubert": HubertForCTC, "wav2vec2": Wav2Vec2ForCTC}[kind].from_pretrained(folder).eval()
+    logits, texts = [], []
+    with torch.inference_mode():
+        for signal in signals:
+            values = processor(signal, sampling_rate=RATE, return_tensors="pt").input_values
+            logits.append(model(values).logits[0])
+            texts += processor.batch_decode(logits[-1].argmax(-1)[None])
+    return [values.numpy() for values in logits], texts
+
+
+def speech_like(rng, lengths):
+    """Noise whose level and colour change, with an offset, at levels far apart."""
+    signals = []
+    for length in lengths:
+        wave = rng.normal(0, 1, length + 40)
+        smooth = np.convolve(wave, np.hanning(40), "valid")[:length]
+        knots = rng.random(length // 800 + 2)
+        level = np.interp(np.arange(length) / 800, np.arange(knots.size), knots)
+        signals.append((10 ** rng.uniform(-3, 0) * (smooth * level + 0.05)).astype(np.float32))
+    return signals
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    root = tmp_path_factory.mktemp("ctc")
+    return {flavour: write_checkpoint(root / "-".join(map(str, flavour)), *flavour) for flavour in FLAVOURS}
+
+
+def load(folder, model="wav2vec2-base-960h", **options):
+    feature = ctc.Ctc(model=model, weights=str(folder), **options)
+    feature.load()
+    return feature
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: "-".join(map(str, flavour)))
+def test_a_batch_equals_transformers_one_by_one(folders, flavour):
+    rng = np.random.default_rng(7)
+    lengths = [FIELD, FIELD + 1, 719, 720, 16_000, *rng.integers(FIELD, 4 * RATE, 9)]
+    signals = speech_like(rng, lengths)
+    expected_logits, expected_texts = reference(folders[flavour], flavour[0], signals)
+    feature = load(folders[flavour])
+    logits, frames = feature.logits(signals)
+    assert frames == [len(values) for values in expected_logits]
+    scale = max(np.abs(values).max() for values in expected_logits)
+    for found, count, values in zip(logits.numpy(), frames, expected_logits):
+        np.testing.assert_allclose(found[:count], values, atol=1e-5 * scale)
+    texts = [result["transcript"] for result in feature.compute(signals)]
+    assert texts == expected_texts
+    assert len(set(texts)) > len(texts) // 2  # else the comparison would prove little
+
+
+def test_padding_would_leak_through_the_group_norm_unmasked(folders):
+    """This shows that the tests above can fail: transformers' own batches of such a network differ from one by one."""
+    import torch
+    from transformers import Wav2Vec2ForCTC
+
+    folder = folders["wav2vec2", "group", False]
+    signals = speech_like(np.random.default_rng(8), [4_000, 40_000])
+    (alone, _), _ = reference(folder, "wav2vec2", signals)
+    padded = np.stack([np.pad(ctc.normalised(x), (0, 40_000 - x.size)) for x in signals])
+    with torch.inference_mode():
+        model = Wav2Vec2ForCTC.from_pretrained(folder).eval()
+        mask = torch.tensor([[1] * 4_000 + [0] * 36_000, [1] * 40_000])
+        leaked = model(torch.from_numpy(padded), attention_mask=mask).logits[0].numpy()
+    assert np.abs(leaked[: len(alone)] - alone).max() > 1e-2 * np.abs(alone).max()
+
+
+@pytest.mark.parametrize("flavour", [("wav2vec2", "group", False), ("hubert", "layer", True)])
+def test_order_and_company_change_nothing(folders, flavour):
+    rng = np.random.default_rng(9)
+    signals = speech_like(rng, rng.integers(FIELD, 2 * RATE, 7))
+    feature = load(folders[flavour])
+    together = feature.compute(signals)
+    order = rng.permutation(len(signals))
+    assert [together[k] for k in order] == feature.compute([signals[k] for k in order])
+    assert together == [feature.compute([signal])[0] for signal in signals]
+
+
+def test_embedded_speech_equals_transformers(folders, embedded):
+    from codec_bench.audio.resample import prepare
+
+    signals = [prepare(audio, RATE) for _, audio in embedded[:4]]
+    for flavour in FLAVOURS[1:3]:
+        _, texts = reference(folders[flavour], flavour[0], signals)
+        found = load(folders[flavour]).compute(signals)
+        assert [result["transcript"] for result in found] == texts
+
+
+def test_a_signal_is_normalised_only_where_the_checkpoint_wants_it(tmp_path):
+    folder = write_checkpoint(tmp_path, "hubert", "layer", True, normalise=False)
+    signals = speech_like(np.random.default_rng(10), [9_000, 16_000])
+    expected, _ = reference(folder, "hubert", signals)
+    found, frames = load(folder).logits(signals)
+    for ours, count, theirs in zip(found.numpy(), frames, expected):
+        np.testing.assert_allclose(ours[:count], theirs, atol=1e-5 * np.abs(theirs).max())
+
+
+def test_normalisation_is_the_feature_extractors(rng):
+    from transformers import Wav2Vec2FeatureExtractor
+
+    for signal in (*speech_like(rng, [400, 16_000]), np.zeros(500, np.float32), np.full(500, 0.3, np.float32)):
+        expected = Wav2Vec2FeatureExtractor(do_normalize=True)(signal, sampling_rate=RATE).input_values[0]
+        np.testing.assert_array_equal(ctc.normalised(signal), expected)
+
+
+def test_too_short_is_unavailable_and_harms_nobody(folders):
+    feature = load(folders["hubert", "layer", True])
+    (fine,) = speech_like(np.random.default_rng(11), [8_000])
+    none, short, heard = feature.compute([np.zeros(0, np.float32), np.ones(FIELD - 1, np.float32), fine])
+    for result in (none, short):
+        assert isinstance(result, Unavailable)
+    assert str(short) == "the signal has 399 samples; the recogniser needs at least 400"
+    assert heard == feature.compute([fine])[0]
+    assert feature.compute([]) == []
+
+
+def test_silence_is_heard_as_the_network_hears_it(folders):
+    folder = folders["wav2vec2", "group", False]
+    silence = np.zeros(RATE, np.float32)
+    _, texts = reference(folder, "wav2vec2", [silence])
+    assert load(folder).compute([silence]) == [{"transcript": texts[0]}]
+
+
+def test_long_signals_are_cut_where_quietest_and_each_piece_heard_alone(folders, monkeypatch):
+    folder = folders["wav2vec2", "group", False]
+    monkeypatch.setattr(ctc, "WHOLE_S", 31.0)
+    rng = np.random.default_rng(12)
+    (long, whole, short) = speech_like(rng, [64 * RATE, 31 * RATE, 3 * RATE])
+    cuts = list(windows(long))
+    assert len(cuts) == 3
+    _, pieces = reference(folder, "wav2vec2", [long[start:end] for start, end in cuts])
+    _, others = reference(folder, "wav2vec2", [whole, short])
+    found = [result["transcript"] for result in load(folder).compute([long, whole, short])]
+    assert found == [" ".join(filter(None, pieces)), *others]
+
+
+def test_published_files_with_old_names_and_without_training_parts_load(folders, tmp_path):
+    """As on the hub: `pytorch_model.bin`, weight norms named `weight_g`, and no vector for masked frames."""
+    import shutil
+
+    import torch
+    from safetensors.torch import load_file
+
+    source = folders["wav2vec2", "group", False]
+    old = shutil.copytree(source, tmp_path / "old")
+    names = {"parametrizations.weight.original0": "weight_g", "parametrizations.weight.original1": "weight_v"}
+    state = {}
+    for name, value in load_file(old / "model.safetensors").items():
+        for new, before in names.items():
+            name = name.replace(new, before)
+        if "masked_spec_embed" not in name:
+            state[name] = value
+    assert any(name.endswith("weight_g") for name in state)
+    torch.save(state, old / "pytorch_model.bin")
+    (old / "model.safetensors").unlink()
+    signals = speech_like(np.random.default_rng(13), [5_000, 12_000])
+    assert load(old).compute(signals) == load(source).compute(signals)
+
+
+@pytest.mark.parametrize("model", ctc.WEIGHTS)
+def test_the_catalogue_says_where_the_weights_are_and_how_to_fetch_them(model, folders, tmp_path, monkeypatch):
+    import shutil
+
+    from codec_bench.weights import checkpoint
+
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    with pytest.raises(WeightsError, match=f"codec-bench weights fetch {ctc.WEIGHTS[model]}"):
+        ctc.Ctc(model=model)
+    entry = checkpoint(ctc.WEIGHTS[model])
+    kind = model.split("-")[0]
+    folder = tmp_path / entry.hub
+    shutil.copytree(folders[kind, "layer", True], folder)
+    assert entry.inside(folder) is not None
+    (signal,) = speech_like(np.random.default_rng(14), [8_000])
+    found = ctc.Ctc(model=model).compute([signal])
+    assert found == load(folders[kind, "layer", True], model=model).compute([signal])
+
+
+def test_protocols_name_recogniser_decoding_and_precision(folders):
+    assert ctc.Ctc.protocol_id("hubert-large-ls960") == "hubert-large-ls960/greedy/whole-to-60s"
+    assert ctc.Ctc.protocol_id("wav2vec2-base-960h", "bfloat16").endswith("/bfloat16")
+    folder = folders["hubert", "layer", True]
+    for point in (None, "tf32", "bfloat16"):
+        feature = ctc.Ctc(model="hubert-large-ls960", weights=str(folder), point=point)
+        assert feature.protocol == ctc.Ctc.protocol_id("hubert-large-ls960", point)
+        assert feature.name == "hubert-large-ls960"
+    with pytest.raises(UserError, match="float16"):
+        ctc.Ctc.protocol_id("hubert-large-ls960", "float16")
+    with pytest.raises(UnknownName, match="hubert-large-ls960"):
+        ctc.Ctc.protocol_id("hubert-large")
+    assert ctc.Ctc.languages == ("en",)
+
+
+@pytest.mark.parametrize("flavour", [("wav2vec2", "group", False), ("hubert", "layer", True)])
+def test_bfloat16_is_near_float32(folders, flavour):
+    signals = speech_like(np.random.default_rng(15), [9_000, 16_000])
+    exact, frames = load(folders[flavour]).logits(signals)
+    rough, _ = load(folders[flavour], point="bfloat16").logits(signals)
+    for values, rounded, count in zip(exact.numpy(), rough.numpy(), frames):
+        # Seeded noise as a network magnifies roundings as no trained one would: transformers' own bfloat16 is as far off.
+        assert 0.9 < np.corrcoef(values[:count].ravel(), rounded[:count].ravel())[0, 1] < 1 - 1e-7
+
+
+def test_folders_of_something_else_are_one_sentence(folders, tmp_path):
+    import shutil
+
+    source = folders["hubert", "layer", True]
+
+    def changed(name, file="config.json", **values):
+        folder = shutil.copytree(source, tmp_path / name)
+        settings = json.loads((folder / file).read_text("utf-8"))
+        (folder / file).write_text(json.dumps({**settings, **values}), "utf-8")
+        return folder
+
+    with pytest.raises(WeightsError, match="there are no weights"):
+        ctc.Ctc(model="hubert-large-ls960", weights=str(tmp_path / "nothing"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(WeightsError, match=r"has no pytorch_model\.bin.*no config\.json.*no vocab\.json"):
+        ctc.Ctc(model="hubert-large-ls960", weights=str(tmp_path / "empty"))
+    with pytest.raises(WeightsError, match="kind 'wavlm'"):
+        load(changed("kind", model_type="wavlm"))
+    with pytest.raises(WeightsError, match="conv_pos_batch_norm"):
+        load(changed("leak", conv_pos_batch_norm=True))
+    with pytest.raises(WeightsError, match="have another shape"):
+        load(changed("shape", intermediate_size=48))
+    with pytest.raises(WeightsError, match="lack"):
+        load(changed("deeper", num_hidden_layers=3))
+    with pytest.raises(WeightsError, match="8000 Hz"):
+        load(changed("rate", "preprocessor_config.json", sampling_rate=8000))
+    with pytest.raises(WeightsError, match="has 34 entries and the network 32"):
+        load(changed("letters", "vocab.json", **{"é": 32, "ü": 33}))
+    broken = shutil.copytree(source, tmp_path / "broken")
+    (broken / "config.json").write_text("{", "utf-8")
+    with pytest.raises(WeightsError, match=r"config\.json"):
+        load(broken)
+
+
+def test_importing_the_module_loads_no_torch():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, codec_bench.features.recognisers.ctc; sys.exit(bool({'torch', 'transformers'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-P", "-c", code], check=False).returncode == 0

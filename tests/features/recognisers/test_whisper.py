@@ -1,0 +1,577 @@
+"""Transcripts equal faster-whisper's token for token in any batch. The model is tiny and its words are made up."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_whisper
+
+from codec_bench.audio.resample import prepare
+from codec_bench.engine.cache import pack, unpack
+from codec_bench.engine.worker import out_of_memory
+from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.features import REGISTRY, Unavailable, load_feature
+from codec_bench.features.recognisers import speech_windows, whisper
+from codec_bench.features.recognisers.whisper import MODELS, Whisper, languages_of, protocol_id
+
+RATE = 16_000
+GREEDY = {
+    "beam_size": 1,
+    "best_of": 1,
+    "temperature": 0.0,
+    "without_timestamps": True,
+    "no_speech_threshold": None,
+    "log_prob_threshold": None,
+    "compression_ratio_threshold": None,
+}
+ALONE = {**GREEDY, "condition_on_previous_text": False, "vad_filter": False, "word_timestamps": False}
+KINDS = {
+    "whisper-tiny": {"kind": "multilingual", "n_mels": 80},
+    "whisper-large-v3": {"kind": "v3", "n_mels": 128},
+    "whisper-tiny.en": {"kind": "en", "n_mels": 80},
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A converted checkpoint of each kind. An end is so likely that most transcripts, but not all, reach one."""
+    root = tmp_path_factory.mktemp("whisper")
+    return {
+        name: tiny_whisper.write_converted(root / name, seed=seed, end=55.0, **options)
+        for seed, (name, options) in enumerate(KINDS.items())
+    }
+
+
+@pytest.fixture(scope="module")
+def features(folders):
+    return {name: Whisper(model=name, weights=str(folder)) for name, folder in folders.items()}
+
+
+@pytest.fixture(scope="module")
+def feature(features):
+    return features["whisper-tiny"]
+
+
+@pytest.fixture(scope="module")
+def oracles(folders):
+    from faster_whisper import WhisperModel
+
+    return {
+        name: WhisperModel(str(folder), device="cpu", compute_type="float32", cpu_threads=1)
+        for name, folder in folders.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def oracle(oracles):
+    return oracles["whisper-tiny"]
+
+
+@pytest.fixture(scope="module")
+def speech(embedded):
+    return [prepare(audio, RATE) for _, audio in embedded[:10]]
+
+
+@pytest.fixture(scope="module")
+def clips(speech):
+    """Speech, noise and silence of 0.01 to 70 s, some at the edges of frames and of windows."""
+    rng = np.random.default_rng(3)
+    lengths = [160, 161, 319, 1_600, 7_777, 30 * RATE - 1, 30 * RATE, 30 * RATE + 159, 30 * RATE + 160]
+    noises = [rng.normal(0, 10.0 ** rng.uniform(-3, -0.5), n).astype(np.float32) for n in lengths]
+    long = np.concatenate([*speech, *speech[::-1], *speech])
+    assert long.size > 70 * RATE
+    return [*speech, *noises, np.zeros(RATE, np.float32), long[: 70 * RATE], long[5 * RATE : 42 * RATE]]
+
+
+LANGUAGES = ["en", "zh", "de", "fr", "ja"]
+
+
+def spoken(clips):
+    return [LANGUAGES[k % len(LANGUAGES)] for k in range(len(clips))]
+
+
+def said(oracle, clip, language, **options):
+    """faster-whisper's segments and what it says of the file."""
+    segments, info = oracle.transcribe(clip, language=language, **{**ALONE, **options})
+    return list(segments), info
+
+
+def check(result, segments):
+    """A result against faster-whisper's segments, one a window that has text."""
+    assert result["tokens"].dtype == np.int32
+    assert result["tokens"].tolist() == [token for segment in segments for token in segment.tokens]
+    assert result["transcript"] == "".join(segment.text for segment in segments).strip()
+
+
+@pytest.fixture(scope="module")
+def heard(feature, clips):
+    """Our results for every clip, all in one batch."""
+    return feature.compute(clips, spoken(clips))
+
+
+@pytest.fixture(scope="module")
+def detected(feature, clips):
+    """The same without languages."""
+    return feature.compute(clips)
+
+
+@pytest.fixture(scope="module")
+def expected(oracle, clips):
+    """faster-whisper's segments of every clip."""
+    return [said(oracle, clip, language)[0] for clip, language in zip(clips, spoken(clips))]
+
+
+def test_equals_faster_whisper_token_for_token(heard, clips, expected):
+    for result, segments, clip, language in zip(heard, expected, clips, spoken(clips), strict=True):
+        check(result, segments)
+        assert (result["language"], result["language_detected"]) == (language, False)
+        assert result["windows"] == max(1, -(-(clip.size // 160) // 3000))
+        steps = [len(segment.tokens) + 1 for segment in segments]
+        if len(segments) == result["windows"]:
+            assert result["no_speech_prob"] == pytest.approx(
+                max(s.no_speech_prob for s in segments), rel=1e-4, abs=1e-9
+            )
+            mean = np.average([segment.avg_logprob for segment in segments], weights=steps)
+            assert result["avg_logprob"] == pytest.approx(mean, abs=1e-4)
+
+
+def test_the_stand_in_is_worth_testing_on(heard):
+    lengths = {len(result["tokens"]) for result in heard}
+    assert len(lengths) > 5
+    assert any("fault" in result for result in heard)
+    assert any("fault" not in result and result["windows"] > 1 for result in heard)
+    assert len({result["transcript"] for result in heard}) > len(heard) // 2
+    silences = [result["no_speech_prob"] for result in heard]
+    assert min(silences) < 0.1 and max(silences) > 0.2
+
+
+@pytest.mark.parametrize("name", ["whisper-large-v3", "whisper-tiny.en"])
+def test_other_kinds_equal_faster_whisper(features, oracles, clips, name):
+    some = clips[::4]
+    languages = (
+        ["yue" if k % 2 else "en" for k in range(len(some))] if name == "whisper-large-v3" else [None] * len(some)
+    )
+    for result, clip, language in zip(features[name].compute(some, languages), some, languages, strict=True):
+        check(result, said(oracles[name], clip, language)[0])
+        assert result["language"] == (language or "en")
+        assert not result["language_detected"]
+
+
+def test_equals_faster_whisper_on_speech(feature, oracle, spoken):
+    signals = [prepare(audio, RATE) for _, audio in spoken][:12]
+    for result, signal in zip(feature.compute(signals, ["en"] * len(signals)), signals, strict=True):
+        check(result, said(oracle, signal, "en")[0])
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 64])
+def test_does_not_depend_on_the_batch(feature, clips, heard, expected, rng, monkeypatch, at_once):
+    monkeypatch.setattr(feature, "_at_once", at_once)
+    order = rng.permutation(len(clips))[:7]
+    languages = spoken(clips)
+    results = feature.compute([clips[k] for k in order], [languages[k] for k in order])
+    for result, k in zip(results, order, strict=True):
+        check(result, expected[k])
+        for key in ("avg_logprob", "no_speech_prob"):
+            assert result[key] == pytest.approx(heard[k][key], rel=1e-4, abs=1e-6)
+
+
+def test_languages_are_detected_as_by_faster_whisper(oracle, clips, detected):
+    assert len({result["language"] for result in detected}) > 2
+    for result, clip in list(zip(detected, clips, strict=True))[::2]:
+        # faster-whisper's detection also sees the frame that lies half beyond the signal; ours and its decoding do not.
+        heard = oracle.feature_extractor(clip)[:, : min(clip.size // 160, 3000)]
+        assert result["language"] == oracle.detect_language(features=heard)[0]
+        assert result["language_detected"]
+        segments, info = said(oracle, clip, None if clip.size >= 30 * RATE else result["language"])
+        assert info.language == result["language"]
+        check(result, segments)
+
+
+def test_detected_and_given_languages_share_a_batch(feature, clips, detected):
+    clips, detected = clips[-12:], [result["language"] for result in detected[-12:]]
+    given = [None if k % 2 else "fr" for k in range(len(clips))]
+    results = feature.compute(clips, given)
+    assert [result["language"] for result in results] == [asked or found for asked, found in zip(given, detected)]
+    assert [result["language_detected"] for result in results] == [asked is None for asked in given]
+
+
+def test_every_window_is_encoded_once(feature, clips, monkeypatch):
+    encoded, clips = [], clips[-8:]
+
+    class Counting:
+        def __getattr__(self, name):
+            return getattr(net, name)
+
+        def encode(self, view):
+            encoded.append(view.shape)
+            return net.encode(view)
+
+    net = feature._net
+    monkeypatch.setattr(feature, "_net", Counting())
+    results = feature.compute(clips)
+    assert sum(shape[0] for shape in encoded) == sum(result["windows"] for result in results)
+    assert {tuple(shape[1:]) for shape in encoded} == {(80, 3000)}
+
+
+def test_vad_equals_faster_whispers_batched_transcription(folders, oracle, speech):
+    from faster_whisper import BatchedInferencePipeline
+
+    rng = np.random.default_rng(8)
+    pauses = [rng.normal(0, 1e-4, int(RATE * rng.uniform(0.2, 3))).astype(np.float32) for _ in speech]
+    long = np.concatenate([piece for pair in zip(speech, pauses) for piece in pair] * 2)
+    vad = Whisper(model="whisper-tiny", point="vad", weights=str(folders["whisper-tiny"]))
+    pipeline = BatchedInferencePipeline(oracle)
+    signals = [long, speech[0], np.concatenate([pauses[0], speech[1], pauses[1]])]
+    results = vad.compute(signals, ["en"] * 3)
+    assert results[0]["windows"] > 1
+    for result, signal in zip(results, signals, strict=True):
+        segments, _ = pipeline.transcribe(signal, language="en", batch_size=4, **GREEDY)
+        check(result, list(segments))
+
+
+def test_vad_hears_nothing_in_silence(folders):
+    vad = Whisper(model="whisper-tiny", point="vad", weights=str(folders["whisper-tiny"]))
+    given, detected = vad.compute([np.zeros(2 * RATE, np.float32)] * 2, ["en", None])
+    assert given["transcript"] == "" and given["tokens"].size == 0 and given["windows"] == 0
+    assert given["no_speech_prob"] == 1.0
+    assert (given["language"], detected["language"], detected["language_detected"]) == ("en", "", False)
+
+
+def test_28s_transcribes_every_part_by_itself(folders, oracle, clips):
+    fixed = Whisper(model="whisper-tiny", point="28s", weights=str(folders["whisper-tiny"]))
+    long = clips[-2]
+    for language, space in (("en", " "), ("zh", "")):
+        (result,) = fixed.compute([long], [language])
+        parts = [said(oracle, long[start : start + 28 * RATE], language)[0] for start in range(0, long.size, 28 * RATE)]
+        assert result["windows"] == len(parts) == 3
+        texts = ["".join(segment.text for segment in segments).strip() for segments in parts]
+        assert result["transcript"] == space.join(text for text in texts if text)
+        assert result["tokens"].tolist() == [t for segments in parts for segment in segments for t in segment.tokens]
+
+
+def test_a_loop_is_bounded_and_told(tmp_path, speech):
+    endless = tiny_whisper.write_converted(tmp_path / "endless", end=-100.0)
+    looping, short = Whisper(model="whisper-tiny", weights=str(endless)).compute([speech[0], speech[1]], ["en", "en"])
+    for result in (looping, short):
+        assert len(result["tokens"]) == 224
+        assert "224 tokens" in result["fault"]
+
+
+def test_a_fault_is_told_only_at_the_bound(heard):
+    for result in heard:
+        if result["windows"] == 1:
+            assert ("fault" in result) == (len(result["tokens"]) == 224)
+
+
+def test_silence_keeps_what_whisper_invents(feature, oracle):
+    silence = np.zeros(3 * RATE, np.float32)
+    (result,) = feature.compute([silence], ["en"])
+    segments, _ = said(oracle, silence, "en")
+    check(result, segments)
+    assert result["no_speech_prob"] == pytest.approx(segments[0].no_speech_prob, rel=1e-4)
+
+
+def test_results_survive_the_cache(feature, speech):
+    (result,) = feature.compute(speech[:1])
+    read = unpack(pack(result))
+    np.testing.assert_array_equal(read.pop("tokens"), result.pop("tokens"))
+    assert read == result
+
+
+def test_what_cannot_be_heard_harms_nobody(feature, speech):
+    broken = speech[0].copy()
+    broken[100] = np.nan
+    signals = [np.zeros(0, np.float32), speech[0], np.ones(159, np.float32), broken, speech[1], speech[2]]
+    results = feature.compute(signals, ["en", "en", "en", "en", "xx", "yue"])
+    reasons = [str(result) if isinstance(result, Unavailable) else None for result in results]
+    assert reasons == [
+        "the signal has 0 samples; one frame is 160 (10 ms)",
+        None,
+        "the signal has 159 samples; one frame is 160 (10 ms)",
+        "the signal has samples that are not numbers",
+        "whisper-tiny has no token for the language 'xx'",
+        "whisper-tiny has no token for the language 'yue'",
+    ]
+    (alone,) = feature.compute([speech[0]], ["en"])
+    assert results[1]["tokens"].tolist() == alone["tokens"].tolist()
+
+
+def test_english_models_hear_english_only(features, folders, speech):
+    result, refused = features["whisper-tiny.en"].compute(speech[:2], [None, "de"])
+    assert (result["language"], result["language_detected"]) == ("en", False)
+    assert str(refused) == "whisper-tiny.en knows English only, not 'de'"
+    distil = Whisper(model="whisper-distil-large-v3", weights=str(folders["whisper-large-v3"]))
+    result, refused = distil.compute(speech[:2], [None, "de"])
+    assert (result["language"], result["language_detected"]) == ("en", False)
+    assert str(refused) == "whisper-distil-large-v3 knows English only, not 'de'"
+
+
+def test_other_codes_of_a_language_are_known(feature, speech):
+    results = feature.compute([speech[0]] * 4, ["tl", "fil", "jw", "jv"])
+    assert [result["language"] for result in results] == ["tl", "tl", "jw", "jw"]
+
+
+def test_too_little_memory_halves_the_windows_decoded_at_once(feature, clips, expected, monkeypatch):
+    asked = []
+
+    def tight(windows):
+        asked.append(len(windows))
+        if len(windows) > 3:
+            raise RuntimeError("CUDA failed with error out of memory")
+        return encode(windows)
+
+    encode = feature._encode
+    monkeypatch.setattr(feature, "_at_once", 16)
+    monkeypatch.setattr(feature, "_encode", tight)
+    for result, segments in zip(feature.compute(clips[:8], spoken(clips)[:8]), expected[:8], strict=True):
+        check(result, segments)
+    assert asked == [8, 4, 2, 2, 2, 2]
+
+
+def test_a_window_that_does_not_fit_is_out_of_memory_for_the_engine(feature, speech, monkeypatch):
+    def never(_):
+        raise RuntimeError("CUDA failed with error out of memory")
+
+    monkeypatch.setattr(feature, "_at_once", 8)
+    monkeypatch.setattr(feature, "_encode", never)
+    with pytest.raises(MemoryError) as caught:
+        feature.compute(speech[:3], ["en"] * 3)
+    assert out_of_memory(caught.value)
+
+
+def test_other_errors_are_not_taken_for_lack_of_memory(feature, speech, monkeypatch):
+    def broken(_):
+        raise RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
+
+    monkeypatch.setattr(feature, "_encode", broken)
+    with pytest.raises(RuntimeError, match="libcublas"):
+        feature.compute(speech[:1], ["en"])
+
+
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [
+        (None, "30s"),
+        ("30s", "30s"),
+        ("28s", "28s"),
+        ("vad", "vad-silero-v6"),
+        ("float16", "30s/float16"),
+        ("28s+int8_float16", "28s/int8_float16"),
+        ("bfloat16+vad", "vad-silero-v6/bfloat16"),
+        ("30s+float32", "30s"),
+    ],
+)
+def test_protocols_name_windows_and_compute_type(point, expected):
+    assert protocol_id("whisper-large-v3", point) == f"whisper-large-v3/ct2/greedy/{expected}"
+    assert Whisper.protocol_id("whisper-tiny.en", point) == f"whisper-tiny.en/ct2/greedy/{expected}"
+
+
+@pytest.mark.parametrize("point", ["", "29s", "28s+30s", "float16+int8", "28s,float16", "28s+", "float64"])
+def test_unknown_points_are_refused_with_those_there_are(point):
+    with pytest.raises(UserError) as caught:
+        protocol_id("whisper-tiny", point)
+    for known in (*speech_windows.WINDOWS, *whisper.COMPUTE_TYPES):
+        assert known in str(caught.value)
+
+
+def test_a_feature_has_the_protocol_of_its_name(folders):
+    folder = str(folders["whisper-tiny"])
+    feature = load_feature("whisper-tiny@28s+int8", weights=folder)
+    assert (feature.name, feature.protocol) == ("whisper-tiny", "whisper-tiny/ct2/greedy/28s/int8")
+
+
+def test_a_compute_type_that_the_device_lacks_is_refused_with_those_it_has(folders):
+    import ctranslate2
+
+    able = ctranslate2.get_supported_compute_types("cpu")
+    unable = next(kind for kind in whisper.COMPUTE_TYPES if kind not in able)
+    feature = Whisper(model="whisper-tiny", weights=str(folders["whisper-tiny"]), point=unable)
+    with pytest.raises(UserError, match=f"'cpu' cannot compute in {unable}") as caught:
+        feature.load()
+    assert "float32" in str(caught.value)
+
+
+def test_int8_is_another_computation(folders, feature, speech):
+    coarse = Whisper(model="whisper-tiny", weights=str(folders["whisper-tiny"]), point="int8_float32")
+    languages = ["en"] * 3
+    rough, exact = coarse.compute(speech[:3], languages), feature.compute(speech[:3], languages)
+    assert any(r["avg_logprob"] != e["avg_logprob"] for r, e in zip(rough, exact))
+
+
+def test_languages_of_the_models():
+    assert languages_of("whisper-tiny.en") == languages_of("whisper-distil-large-v3") == ("en",)
+    first, last = set(languages_of("whisper-large-v2")), set(languages_of("whisper-large-v3"))
+    assert last - first == {"yue"}
+    assert len(first - set(whisper.ALIASES)) == 99
+
+
+def test_language_codes_are_faster_whispers():
+    from faster_whisper.tokenizer import _LANGUAGE_CODES
+
+    assert sorted([*whisper.LANGUAGES, "yue"]) == sorted(_LANGUAGE_CODES)
+
+
+def test_every_model_is_registered():
+    assert {model: REGISTRY.resolve(model) for model in MODELS} == dict.fromkeys(MODELS, Whisper)
+
+
+def test_every_model_is_in_the_catalogue_under_faster_whispers_repository():
+    from faster_whisper.utils import _MODELS
+
+    from codec_bench.weights import checkpoint
+
+    for model in MODELS:
+        assert checkpoint(model).hub == _MODELS[model.removeprefix("whisper-")]
+        assert {file.path for file in checkpoint(model).files} >= {"model.bin", "config.json", "tokenizer.json"}
+
+
+def test_published_weights_are_found_where_they_lie(folders, tmp_path, monkeypatch, speech):
+    from codec_bench.weights import checkpoint
+
+    where = tmp_path / checkpoint("whisper-tiny").hub
+    where.parent.mkdir(parents=True)
+    shutil.copytree(folders["whisper-tiny"], where)
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
+    (result,) = Whisper(model="whisper-tiny").compute(speech[:1], ["en"])
+    assert result["windows"] == 1
+
+
+def test_missing_weights_are_named_with_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(WeightsError, match=r"codec-bench weights fetch whisper-small\.en"):
+        Whisper(model="whisper-small.en")
+
+
+def test_a_checkpoint_of_transformers_is_refused_with_the_command(folders):
+    source = Path(f"{folders['whisper-tiny']}-transformers")
+    assert (source / "model.safetensors").is_file()
+    with pytest.raises(WeightsError, match="not converted to CTranslate2") as caught:
+        Whisper(model="whisper-tiny", weights=str(source))
+    assert f"ct2-transformers-converter --model {source}" in str(caught.value)
+    with pytest.raises(WeightsError, match="single file"):
+        Whisper(model="whisper-tiny", weights=str(source / "model.safetensors"))
+
+
+def test_a_converted_file_stands_for_its_folder(folders, speech):
+    folder = folders["whisper-tiny"]
+    assert Whisper(model="whisper-tiny", weights=str(folder / "model.bin"))._folder == folder
+
+
+def change(folders, tmp_path, name="whisper-tiny"):
+    return Path(shutil.copytree(folders[name], tmp_path / "changed"))
+
+
+def cut_short(folder):
+    whole = (folder / "model.bin").read_bytes()
+    (folder / "model.bin").write_bytes(whole[: len(whole) // 2])
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda f: (f / "tokenizer.json").unlink(), "has no tokenizer.json"),
+        (lambda f: (f / "vocabulary.json").unlink(), "has no vocabulary"),
+        (lambda f: (f / "config.json").unlink(), "has no config.json"),
+    ],
+)
+def test_a_missing_file_is_named(folders, tmp_path, edit, says):
+    folder = change(folders, tmp_path)
+    edit(folder)
+    with pytest.raises(WeightsError, match=says):
+        Whisper(model="whisper-tiny", weights=str(folder))
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (cut_short, "cannot be loaded"),
+        (lambda f: (f / "model.bin").write_bytes(b"nothing of the kind"), "cannot be loaded"),
+        (lambda f: (f / "tokenizer.json").write_text("{"), "is not a Whisper's tokeniser"),
+        (lambda f: (f / "tokenizer.json").write_text(json.dumps({"version": "1.0"})), "is not a Whisper's tokeniser"),
+        (lambda f: (f / "preprocessor_config.json").write_text('{"feature_size": 128}'), "says 128 mel bands"),
+        (lambda f: (f / "preprocessor_config.json").write_text("["), "cannot be read"),
+    ],
+)
+def test_a_broken_checkpoint_is_one_sentence(folders, tmp_path, edit, says):
+    folder = change(folders, tmp_path)
+    edit(folder)
+    with pytest.raises(WeightsError, match=says) as caught:
+        Whisper(model="whisper-tiny", weights=str(folder)).load()
+    assert str(folder) in str(caught.value)
+
+
+def test_a_model_that_does_not_fit_into_memory_is_no_broken_checkpoint(folders, monkeypatch):
+    import ctranslate2
+
+    def full(*_, **__):
+        raise RuntimeError("CUDA failed with error out of memory")
+
+    monkeypatch.setattr(ctranslate2.models, "Whisper", full)
+    with pytest.raises(MemoryError, match="whisper-tiny does not fit into the memory of 'cpu'"):
+        Whisper(model="whisper-tiny", weights=str(folders["whisper-tiny"])).load()
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("whisper-tiny", "whisper-large-v3", "take 128 mel bands"),
+        ("whisper-large-v3", "whisper-tiny", "take 80 mel bands"),
+        ("whisper-tiny", "whisper-tiny.en", "know English only"),
+        ("whisper-tiny.en", "whisper-tiny", "know several languages"),
+    ],
+)
+def test_a_checkpoint_of_another_kind_is_refused(folders, name, given, says):
+    with pytest.raises(WeightsError, match=says):
+        Whisper(model=name, weights=str(folders[given])).load()
+
+
+def test_a_checkpoint_without_preprocessor_config_is_whole(folders, tmp_path, speech):
+    folder = change(folders, tmp_path)
+    (folder / "preprocessor_config.json").unlink()
+    Whisper(model="whisper-tiny", weights=str(folder)).load()
+
+
+@pytest.mark.parametrize("package", ["ctranslate2", "faster_whisper"])
+def test_a_missing_package_is_one_sentence(monkeypatch, package):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == package else found(name))
+    with pytest.raises(
+        MissingExtra, match="the recogniser 'whisper-tiny' needs the package 'faster-whisper'"
+    ) as caught:
+        Whisper(model="whisper-tiny")
+    assert "codec-bench[asr]" in str(caught.value)
+
+
+def test_unknown_models_are_refused_with_those_there_are():
+    with pytest.raises(UserError, match="whisper-huge") as caught:
+        Whisper(model="whisper-huge")
+    assert "whisper-large-v3-turbo" in str(caught.value)
+
+
+def test_importing_it_loads_nothing_heavy():
+    heavy = "torch", "ctranslate2", "faster_whisper", "onnxruntime", "tokenizers"
+    code = f"import sys, codec_bench.features.recognisers.whisper; print([n for n in {heavy} if n in sys.modules])"
+    run = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+@pytest.mark.gpu
+def test_equals_the_cpu_on_a_gpu(folders, feature, clips):
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("no NVIDIA GPU")
+    device = Whisper("cuda:0", str(folders["whisper-tiny"]), model="whisper-tiny")
+    languages = spoken(clips)
+    there, here = device.compute(clips, languages), feature.compute(clips, languages)
+    same = [t["tokens"].tolist() == h["tokens"].tolist() for t, h in zip(there, here, strict=True)]
+    assert np.mean(same) > 0.9

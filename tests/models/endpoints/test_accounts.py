@@ -1,0 +1,53 @@
+import pytest
+
+from codec_bench.errors import UserError
+from codec_bench.models.endpoints.accounts import Account, Prices, gemini_usage, openai_usage
+from codec_bench.types import Response
+
+
+def test_cost_by_hand():
+    prices = Prices.parse({"input": 2.5, "output": 10.0, "audio_input": 40.0, "audio_output": 80.0})
+    usage = {"input_tokens": 1000, "audio_input_tokens": 600, "output_tokens": 500, "audio_output_tokens": 100}
+    # 400 x 2.5 + 600 x 40 + 400 x 10 + 100 x 80 = 37,000 millionths.
+    assert prices.cost(usage) == pytest.approx(0.037)
+
+
+@pytest.mark.parametrize(
+    "prices, usage, cost",
+    [
+        ({}, {"input_tokens": 1, "output_tokens": 1}, None),
+        ({"input": 1.0}, {"input_tokens": 1, "output_tokens": 1}, None),
+        ({"input": 1.0}, {"input_tokens": 1, "output_tokens": 0}, 1e-6),
+        ({"input": 1.0, "output": 1.0}, {}, None),
+        ({"input": 1.0, "output": 1.0}, {"input_tokens": 1}, None),
+        ({"input": 1.0, "output": 2.0}, {"input_tokens": 10, "audio_input_tokens": 10, "output_tokens": 1}, 12e-6),
+        ({"audio_input": 1.0, "output": 2.0}, {"input_tokens": 10, "audio_input_tokens": 9, "output_tokens": 0}, None),
+        ({"input": 0, "output": 0}, {"input_tokens": 10, "output_tokens": 1}, 0.0),
+    ],
+)
+def test_what_is_not_known_is_none_and_not_0(prices, usage, cost):
+    assert Prices.parse(prices).cost(usage) == (None if cost is None else pytest.approx(cost))
+
+
+@pytest.mark.parametrize("prices", [{"inputs": 1}, {"input": -1}, {"input": "1"}, {"input": True}])
+def test_prices_that_are_none(prices):
+    with pytest.raises(UserError, match="price"):
+        Prices.parse(prices)
+
+
+def test_an_account():
+    account = Account()
+    assert account.cost_usd == 0.0
+    account.add(Response(text="a", usage={"input_tokens": 5.0, "cost_usd": 0.25}))
+    account.add(Response(text="a", usage={"input_tokens": 7.0, "cost_usd": 0.5}))
+    account.add(Response(text="a", usage={"input_tokens": 9.0, "cost_usd": 9.0}, cached=True))
+    assert (account.answers, account.cached, account.tokens, account.cost_usd) == (3, 1, {"input_tokens": 12.0}, 0.75)
+    account.add(Response(text="a", usage={"input_tokens": 1.0}))
+    assert account.cost_usd is None and account.unpriced == 1
+
+
+@pytest.mark.parametrize(
+    "reported", [None, 3, [], {}, {"prompt_tokens": None}, {"prompt_tokens": "4"}, {"promptTokenCount": True}]
+)
+def test_counts_that_are_none(reported):
+    assert openai_usage(reported) == {} and gemini_usage(reported) == {}

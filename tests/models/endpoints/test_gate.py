@@ -1,0 +1,81 @@
+import asyncio
+
+import pytest
+
+from codec_bench.models.endpoints.gate import Gate
+
+
+def run_gate(slots, ceiling, requests=4000, start=64):
+    """A service with so many slots, in rounds: everything sent in one round is answered before the next."""
+
+    async def main():
+        gate = Gate(ceiling, start=start)
+        served = rounds = 0
+        while served < requests:
+            tickets = []
+            while gate.busy < int(gate.limit):
+                tickets.append(await gate.enter())
+            for at, ticket in reversed(list(enumerate(tickets))):  # requests that are turned away are answered first
+                gate.leave(ticket, "good" if at < slots else "crowded")
+            served += min(slots, len(tickets))
+            rounds += 1
+        return gate, rounds
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("slots", [4, 16, 64])
+def test_the_gate_finds_how_many_fit(slots):
+    gate, rounds = run_gate(slots, ceiling=256)
+    assert rounds <= 4000 / slots * 1.15 + 10
+    assert 0.7 * slots <= gate.limit <= 1.3 * slots + 2
+
+
+def test_the_limit_becomes_what_the_service_took():
+    async def main():
+        gate = Gate(128, start=128)
+        tickets = [await gate.enter() for _ in range(100)]
+        for ticket in tickets[:60]:
+            gate.leave(ticket, "crowded")
+        return gate.limit
+
+    assert asyncio.run(main()) == 40
+
+
+def test_many_that_are_too_slow_halve_it_once():
+    async def main():
+        gate = Gate(64, start=64)
+        tickets = [await gate.enter() for _ in range(64)]
+        for ticket in tickets:
+            gate.leave(ticket, "slow")
+        gate.leave(await gate.enter(), "slow")
+        return gate.limit
+
+    assert asyncio.run(main()) == 16
+
+
+def test_it_never_closes_altogether_and_never_passes_its_ceiling():
+    async def main():
+        gate, limits = Gate(8, start=8), []
+        for outcome in ["crowded"] * 20 + ["good"] * 200:
+            tickets = [await gate.enter() for _ in range(int(gate.limit))]
+            for ticket in tickets:
+                gate.leave(ticket, outcome)
+            limits.append(gate.limit)
+        return min(limits), max(limits), limits[-1]
+
+    assert asyncio.run(main()) == (1, 8, 8)
+
+
+def test_a_cancelled_wait_loses_no_place():
+    async def main():
+        gate = Gate(1)
+        ticket = await gate.enter()
+        first, second = asyncio.create_task(gate.enter()), asyncio.create_task(gate.enter())
+        await asyncio.sleep(0)
+        gate.leave(ticket, "good")
+        first.cancel()
+        await asyncio.wait_for(second, 1)
+        return first.cancelled(), gate.busy
+
+    assert asyncio.run(main()) == (True, 1)

@@ -1,0 +1,211 @@
+"""Torch, the project's kernels and ONNX Runtime agree, and each published protocol gives its project's numbers."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.features import Unavailable, dnsmos, load_feature
+
+RATE = 16_000
+TOLERANCE = 1e-4
+SCORES = ("sig", "bak", "ovrl", "p808")
+POLYNOMIALS = {
+    "sig": [-0.08397278, 1.22083953, 0.0052439],
+    "bak": [-0.13166888, 1.60915514, -0.39604546],
+    "ovrl": [-0.06766283, 1.11546468, 0.04602535],
+}
+
+
+@pytest.fixture(scope="module")
+def package():
+    return pytest.importorskip("speechmos.dnsmos", reason="the oracle; it needs librosa, onnxruntime and requests")
+
+
+@pytest.fixture(scope="module")
+def sessions(package):
+    import onnxruntime
+
+    folder = Path(package.__file__).parent / "dnsmos_models"
+    return [onnxruntime.InferenceSession(folder / name) for name in ("sig_bak_ovr.onnx", "model_v8.onnx")]
+
+
+@pytest.fixture(scope="module")
+def speechmos(package):
+    folder = Path(package.__file__).parent / "dnsmos_models"
+    model = package.DNSMOS(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
+
+    def score(signal):
+        found = model(signal, RATE, False)
+        return {name: float(found[f"{name}_mos"]) for name in SCORES}
+
+    return score
+
+
+@pytest.fixture(scope="module")
+def torch_feature():
+    return load_feature("dnsmos@torch")
+
+
+@pytest.fixture(scope="module")
+def speech(embedded):
+    return np.concatenate([prepare(audio, RATE) for _, audio in embedded][::7])
+
+
+def assert_scores(found, expected, tolerance=TOLERANCE):
+    for name in SCORES:
+        assert found[name] == pytest.approx(expected[name], abs=tolerance), name
+
+
+def test_torch_is_speechmos(torch_feature, speechmos, speech, rng):
+    clips = [
+        speech[: round(0.7 * RATE)],  # four windows of one repeated signal
+        speech[: round(12.2 * RATE)],  # windows that share a picture
+        np.zeros(10 * RATE, np.float32),
+        rng.uniform(-1, 1, 10 * RATE).astype(np.float32),
+    ]
+    for clip, found in zip(clips, torch_feature.compute(clips), strict=True):
+        assert_scores(found, speechmos(clip))
+
+
+def test_the_three_ways_agree_over_every_window(speech):
+    clips = [speech[: round(seconds * RATE)] for seconds in (2.5, 11.01)]
+    ways = [load_feature(f"dnsmos[all-windows]@{way}") for way in dnsmos.BACKENDS]
+    results = [way.compute(clips) for way in ways]
+    assert {way.protocol for way in ways} == {"dnsmos/all-windows"}
+    for numba, torch, onnxruntime in zip(*results, strict=True):
+        assert numba["windows"] == torch["windows"] == onnxruntime["windows"]
+        assert_scores(torch, onnxruntime, 2e-5)
+        assert_scores(numba, onnxruntime, 2e-5)
+
+
+def test_what_shares_the_batch_and_how_it_is_cut_changes_nothing(torch_feature, speech, monkeypatch):
+    from codec_bench.networks import dnsmos as dnsmos_torch
+
+    clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([4_000, 176_200, 144_160])]
+    alone = [torch_feature.compute([clip])[0] for clip in clips]
+    monkeypatch.setitem(dnsmos_torch._FRAMES_AT_ONCE, "cpu", 4_000)
+    monkeypatch.setitem(dnsmos_torch._WINDOWS_AT_ONCE, "cpu", 3)
+    wide = load_feature("dnsmos@torch")
+    together = wide.compute([*clips, np.zeros(0, np.float32)])
+    assert isinstance(together[-1], Unavailable)
+    for one, found, turned in zip(alone, together, wide.compute(clips[::-1])[::-1], strict=False):
+        assert found["windows"] == one["windows"]
+        assert_scores(found, one, 1e-5)
+        assert_scores(turned, one, 1e-5)
+    assert wide.compute([]) == []
+
+
+def test_a_long_run_in_parts_is_the_run_whole(speech, monkeypatch):
+    feature = load_feature("dnsmos[all-windows]@torch")
+    clip = speech[: round(11.5 * RATE)]
+    whole = feature.compute([clip])[0]
+    monkeypatch.setattr(dnsmos, "WINDOWS_AT_ONCE", 2)
+    assert whole["windows"] == 3
+    assert_scores(feature.compute([clip])[0], whole, 1e-5)
+
+
+@pytest.mark.parametrize("way", ["numba", "torch", "onnxruntime"])
+@pytest.mark.parametrize("seconds", [2.2, 13.0])
+def test_ultraeval_audio_hears_the_first_window_of_a_signal_followed_by_zeros(sessions, speech, way, seconds):
+    librosa = pytest.importorskip("librosa")
+    clip = speech[: round(seconds * RATE)]
+    window = np.zeros(int(9.01 * RATE), np.float32)
+    heard = clip[: window.size]
+    window[: heard.size] = heard
+    # Before 0.10, librosa continued a signal by its mirror image; UltraEval-Audio pins 0.8.1.
+    mel = librosa.feature.melspectrogram(
+        y=window[:-160], sr=RATE, n_fft=321, hop_length=160, n_mels=120, pad_mode="reflect"
+    )
+    levels = ((librosa.power_to_db(mel, ref=np.max) + 40) / 40).T.astype(np.float32)
+    raw = sessions[0].run(None, {"input_1": window[None]})[0][0]
+    expected = {
+        name: np.polyval(polynomial, value) for (name, polynomial), value in zip(POLYNOMIALS.items(), raw, strict=True)
+    }
+    expected["p808"] = sessions[1].run(None, {"input_1": levels[None]})[0][0, 0]
+    feature = load_feature(f"dnsmos[ultraeval-audio]@{way}")
+    found = feature.compute([clip])[0]
+    assert feature.protocol == "dnsmos/ultraeval-audio" and found["windows"] == 1
+    assert_scores(found, expected)
+
+
+def test_the_mirror_image_matters_where_a_signal_begins_loud(speech):
+    clip = speech[: 10 * RATE].copy()
+    clip[:160] += np.float32(0.9) * np.hanning(320).astype(np.float32)[160:]
+    clip = np.clip(clip, -1, 1)
+    mirrored, plain = (
+        load_feature(f"dnsmos{which}@numba").compute([clip])[0]["p808"] for which in ("[ultraeval-audio]", "")
+    )
+    assert mirrored != plain
+
+
+@pytest.mark.parametrize("way", ["numba", "torch"])
+def test_versa_divides_by_the_peak(speechmos, speech, way):
+    clip = speech[: 10 * RATE] * np.float32(0.3)
+    feature = load_feature(f"dnsmos[versa]@{way}")
+    found, silent = feature.compute([clip, np.zeros(RATE, np.float32)])
+    assert feature.protocol == "dnsmos/versa"
+    assert_scores(found, speechmos(clip / np.max(np.abs(clip))))
+    assert abs(found["bak"] - speechmos(clip)["bak"]) > 10 * TOLERANCE
+    assert isinstance(silent, Unavailable) and "silent" in str(silent)
+
+
+def test_the_device_chooses_the_way():
+    assert load_feature("dnsmos").backend == "numba"
+    assert load_feature("dnsmos", device="cuda:0").backend == "torch"
+    assert load_feature("dnsmos@onnxruntime", device="cuda:0").backend == "onnxruntime"
+    assert load_feature("dnsmos").where == load_feature("dnsmos@torch").where == "device"
+    assert load_feature("dnsmos@numba").where == "cpu"
+
+
+@pytest.mark.parametrize(("package", "where"), [("onnxruntime", "cpu"), ("onnxruntime-gpu", "device")])
+def test_onnxruntime_goes_to_the_gpu_where_it_can_use_one(monkeypatch, package, where):
+    def installed(name):
+        if name == package:
+            return "1.30"
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(dnsmos, "version", installed)
+    assert load_feature("dnsmos@onnxruntime").where == where
+
+
+def test_a_gpu_that_onnxruntime_does_not_use_is_an_error(monkeypatch):
+    # Only the CPU build is installed here. It uses the CPU without a warning, as a broken GPU build would.
+    monkeypatch.setattr(dnsmos, "_onnxruntime_has_cuda", lambda: True)
+    onnxruntime = pytest.importorskip("onnxruntime")
+    if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+        pytest.skip("this onnxruntime knows CUDA")
+    with (
+        pytest.warns(UserWarning, match="CUDAExecutionProvider"),
+        pytest.raises(UserError, match="cannot use this GPU"),
+    ):
+        load_feature("dnsmos@onnxruntime", device="cuda:0").load()
+
+
+def test_without_onnxruntime_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtra, match="onnxruntime"):
+        load_feature("dnsmos@onnxruntime").load()
+
+
+def test_another_way_is_refused():
+    with pytest.raises(UserError, match="no '@tf32'") as caught:
+        load_feature("dnsmos@tf32")
+    assert "torch" in caught.value.hint
+
+
+@pytest.mark.gpu
+def test_on_a_gpu(speechmos, speech):
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("there is no GPU")
+    clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([4_000, 176_200, 144_160])]
+    for clip, found in zip(clips, load_feature("dnsmos", device="cuda:0").compute(clips), strict=True):
+        assert_scores(found, speechmos(clip))

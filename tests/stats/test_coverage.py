@@ -1,0 +1,39 @@
+"""Intervals hold the truth and tests do not cry wolf, as often as they promise: a small part of the study in bench/."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[2] / "bench"
+
+
+@pytest.fixture(scope="module")
+def study():
+    sys.path.insert(0, str(BENCH))  # the bench imports what all benches share
+    try:
+        spec = importlib.util.spec_from_file_location("bench_intervals", BENCH / "bench_intervals.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(BENCH))
+    return module.study
+
+
+@pytest.mark.parametrize("design", [(3, 20), (5, 10), (8, 8), (10, 10), (20, 5), (6, 1), (12, 1), (30, 1)])
+def test_the_promise_is_kept(study, design):
+    for row in study(400, (design,), others=False):
+        if row["kind"] == "error rate":
+            continue  # no method holds here; the interval says so
+        # The bounds of the study itself, 0.92 and 0.08, less what 400 repetitions scatter.
+        assert row["coverage"] >= 0.90, row
+        assert row["alarms"] is None or row["alarms"] <= 0.09, row
+
+
+def test_the_study_can_fail(study):
+    """The percentile bootstrap of three speakers is known to be far too short, and the study sees it."""
+    rows = {(r["kind"], r["method"]): r["coverage"] for r in study(100, ((3, 20),))}
+    assert rows["mean", "percentile bootstrap"] < 0.85 < 0.9 <= rows["mean", "codec-bench"]

@@ -1,0 +1,82 @@
+"""Records that an earlier version began: today's version reads them, continues them, and comes to the same numbers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from codec_bench import evaluate, open_run, run_benchmark
+from codec_bench.data import REGISTERED
+from codec_bench.errors import RunMismatch
+
+OLD = Path(__file__).parents[1] / "golden" / "record_0_1"
+
+
+def rebuild(name: str, folder: Path) -> Path:
+    """The run folder that a killed run of version 0.1 left."""
+    folder.mkdir(parents=True)
+    text = (OLD / name).read_text("utf-8").replace("{embedded}", str(REGISTERED["embedded"]))
+    with sqlite3.connect(folder / "run.sqlite") as record:
+        record.executescript(text)
+    record.close()
+    return folder
+
+
+def same_numbers(folder: Path, expected: str) -> None:
+    """Every value of `summary.json` equals what version 0.1 gave for the same run uninterrupted. Intervals are newer."""
+    ours = json.loads((folder / "summary.json").read_text("utf-8"))["systems"]
+    theirs = json.loads((OLD / expected).read_text("utf-8"))["systems"]
+    assert ours.keys() == theirs.keys()
+    for system, metrics in theirs.items():
+        assert ours[system]["metrics"].keys() == metrics.keys()
+        for metric, entry in metrics.items():
+            mine = ours[system]["metrics"][metric]
+            assert (mine["n"], mine["failed"], mine["protocol"]) == (entry["n"], entry["failed"], entry["protocol"])
+            # Vector instructions differ between machines in the last digits.
+            assert mine["value"] == pytest.approx(entry["value"], rel=1e-6), (system, metric)
+
+
+def test_a_killed_evaluation_is_read_and_continued(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    folder = rebuild("evaluate.sql", tmp_path / "run")
+    begun = open_run(folder).scores()
+    assert {(row.system, row.id) for row in begun} == {("g722", "awb_05")}
+    run = evaluate(
+        codec="g722,opus-12k", data="embedded", metrics="stoi,bitrate,si_sdr", out=folder, limit=6, workers=1,
+        save_audio="none", page=False,
+    )  # fmt: skip
+    assert run.meta["timings"]["continued_after_items"] == 1
+    same_numbers(folder, "evaluate.json")
+
+
+def test_a_killed_benchmark_is_read_and_continued(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    for name in ("model.py", "capitals"):
+        whole = OLD / name
+        (shutil.copytree if whole.is_dir() else shutil.copy)(whole, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    folder = rebuild("capitals.sql", tmp_path / "out" / "capitals" / "echo")
+    monkeypatch.setenv(
+        "ECHO_ANSWERS", "3"
+    )  # it is killed at a fourth question: what was answered must not be asked again
+    run_benchmark(benchmark="./capitals", model="./model.py:Echo", out=tmp_path / "out", cache=False, page=False)
+    same_numbers(folder, "capitals.json")
+
+
+def test_another_question_is_another_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    folder = rebuild("evaluate.sql", tmp_path / "run")
+    with pytest.raises(RunMismatch, match="seed"):
+        evaluate(
+            codec="g722,opus-12k",
+            data="embedded",
+            metrics="stoi,bitrate,si_sdr",
+            out=folder,
+            limit=6,
+            seed=1,
+            page=False,
+        )

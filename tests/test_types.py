@@ -1,0 +1,132 @@
+"""A script that calls the public API as the documentation shows passes a strict type checker."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import codec_bench
+
+ROOT = Path(__file__).resolve().parent.parent
+SCRIPT = """
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench import (
+    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, compare, error_rate, evaluate, interval,
+    leaderboard, load_codec, load_metric, open_run, paired_test, profile, run_benchmark, sample_size, score, verify_batching,
+)
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Request, Response
+
+run = evaluate(codec="opus-12k,g722", data="embedded", metrics=["stoi", "bitrate"], out="runs/a", limit=4, workers=2)
+folder: Path = run.folder
+again = score(generated="tts", data=[Sample("a", "a.wav", text="hello")], metrics="dnsmos", device="cpu")
+for row in open_run(folder).scores():
+    value: float | None = row.value
+clip = Audio.read("a.flac")
+tone = Audio(np.zeros(16000, np.float32), 16000)
+codec = load_codec("encodec-24khz@6", device="cpu", weights=None)
+codes: list[Codes] = codec.encode([clip, tone])
+scores = load_metric("dnsmos")(estimate=codec.decode(codes))
+first: Score = scores[0]["dnsmos_sig"]
+rate: float | None = error_rate(reference=["the cat sat"], estimate=["a cat sat"]).rate
+pairs = compare(runs=[folder], systems="opus-12k,g722")
+difference: float | None = pairs[0].comparisons[0].test.difference
+low: float | None = interval([1.0, 2.0, 4.0], denominators=[2.0, 3.0, 5.0], clusters=["a", "b", None]).low
+p: float | None = paired_test(np.ones(8), np.zeros(8), clusters=list("aabbccdd")).p
+speakers: int = sample_size(run=folder, metric="stoi", difference=0.01).plans[0].speakers
+exact: bool = verify_batching(name="opus-12k", data="embedded", limit=4, device="cpu").exact
+found = profile(codec="opus-12k", data="embedded")
+asked = run_benchmark(benchmark="aishell-1", model="gpt-4o-audio", limit=3)
+board = leaderboard("ultraeval-understanding", [folder])
+
+
+class Mine(Codec):
+    def __init__(self) -> None:
+        self.info = CodecInfo("mine", sample_rates_hz=(16000,), channels=(1,))
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        values = [np.zeros((1, 50), np.int64) for _ in batch]
+        return [
+            Codes((CodeStream(v, 1024, 50.0),), a.num_samples, a.sample_rate_hz) for v, a in zip(values, batch)
+        ]
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        return [Audio(np.zeros((1, c.num_samples), np.float32), c.sample_rate_hz) for c in codes]
+
+
+class MyModel(Model):
+    info = ModelInfo("mine")
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return {"checkpoint": "mine-3"}
+
+    async def ask(self, request: Request) -> Response:
+        return Response(text=str(request.messages[-1].content[-1]))
+
+
+class Peak(Metric):
+    name = "peak"
+    kind = "single"
+    protocol = "peak/1"
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        return [Score.ok(float(np.abs(item.estimate).max()), self.protocol) for item in batch if item.estimate is not None]
+"""
+WRONG = "from codec_bench import evaluate\nevaluate(codec=3, data='embedded', metrics='stoi')\n"
+
+
+def checked(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """What mypy says of a user's script, in the words of its strict mode."""
+    script = folder / "script.py"
+    script.write_text(text, "utf-8")
+    cache = ROOT / ".mypy_cache"  # of `make check`, which makes this quick
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--config-file",
+        "",
+        "--strict",
+        "--follow-imports=silent",
+        "--ignore-missing-imports",
+    ]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    return subprocess.run(
+        [*command, "--cache-dir", str(cache), str(script)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+
+
+def test_the_wheel_says_that_it_has_types():
+    assert (Path(codec_bench.__file__).parent / "py.typed").is_file()
+
+
+def test_a_script_as_the_documentation_shows_has_no_type_error(tmp_path):
+    pytest.importorskip("mypy", reason="types are checked with mypy")
+    done = checked(SCRIPT, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_wrong_call_is_found(tmp_path):
+    pytest.importorskip("mypy", reason="types are checked with mypy")
+    done = checked(WRONG, tmp_path)
+    assert done.returncode == 1 and 'Argument "codec"' in done.stdout, done.stdout + done.stderr
+
+
+def test_the_script_uses_every_public_name():
+    used = set(re.findall(r"\w+", SCRIPT))
+    assert not set(codec_bench.__all__) - used
