@@ -211,7 +211,8 @@ def _zh_digits(text: str) -> str:
     return re.sub(r"\d+", lambda match: cardinal(match[0]), text)
 
 
-# Steps of seed-tts-eval, and of UltraEval-Audio's copies of it.
+# Steps of seed-tts-eval (752f429 `run_wer.py`), and of UltraEval-Audio's copies of it (9b69da6 `evaluator/wer.py`,
+# `seed_tts_eval_asr_wer.py`). All of them delete zhon's punctuation and Python's `string.punctuation`.
 
 
 def _delete_punctuation(text: str) -> str:
@@ -234,7 +235,7 @@ def _space_black_characters(text: str) -> str:
     return " ".join("".join(text.split()))
 
 
-# Steps of UltraEval-Audio.
+# Steps of UltraEval-Audio (9b69da6 `lib/wer.py`, `lib/text_normalization`, `evaluator/long_tts_eval_asr_wer.py`).
 
 
 def _ultraeval_en() -> Step:
@@ -246,10 +247,10 @@ def _ultraeval_en() -> Step:
 
 
 def _cn_tn(text: str) -> str:
-    """Chinese numbers written out in the published way (see `chinese_numbers`); punctuation becomes spaces."""
-    from codec_bench.text.chinese_numbers import spoken
+    """Chinese numbers written out in the published way, and punctuation as spaces (see `chinese_numbers`)."""
+    from codec_bench.text.chinese_numbers import normalised
 
-    return spoken(text).translate(_BLANKED)
+    return normalised(text)
 
 
 def _sacrebleu(module: str, name: str) -> Step:
@@ -286,7 +287,8 @@ def _space_around_cjk(text: str) -> str:
     return _squeeze(re.sub(f"([{_CJK}])", r" \1 ", text))
 
 
-# Steps of AudioBench.
+# Steps of AudioBench (e991641 `src/dataset_src/text_normalizer/preprocess_text.py`), whose lists of numbers and fillers these
+# are. Its list of contractions is left out: Whisper's rule, which comes first, has written all of them out.
 
 _SMALL_NUMBERS = dict(
     zip(

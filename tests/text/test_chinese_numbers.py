@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codec_bench.text.chinese_numbers import DIGITS, cardinal, one_by_one, spoken
+from codec_bench.text.chinese_numbers import DIGITS, UNITS, cardinal, normalised, one_by_one, spoken
 
 VALUES = {word: value for value, word in enumerate(DIGITS)} | {"两": 2}
 SMALL = {"十": 10, "百": 100, "千": 1000}
@@ -100,6 +102,10 @@ def test_readings_are_the_published_ones(text):
         ("12345678元", "一千两百三十四万五千六百七十八元"),
         ("3000个", "三千个"),
         ("2024/01/02", "零一分之两千零二十四/零二"),
+        ("00.2", "零点二"),
+        ("100000000和1000家", "一千零零零零零和一零零零家"),
+        ("^B2B和a二b$", "B2B和a2b"),
+        ("约25％", "约百分之二十五"),
         ("没有数字", "没有数字"),
     ],
 )
@@ -108,8 +114,22 @@ def test_readings(text, said):
 
 
 @given(st.text(max_size=20))
-def test_no_digit_is_left(text):
-    assert not [letter for letter in spoken(text) if letter.isdecimal()]
+def test_no_digit_is_left_but_between_letters(text):
+    assert not re.search(r"(?<![a-zA-Z])\d|\d(?![a-zA-Z])", spoken(text))
+
+
+def test_the_published_units_are_those_of_the_cases():
+    """Each unit makes a number of four digits a quantity, and the words that nobody published do not."""
+    assert len(UNITS) == len(set(UNITS)) == 160
+    assert all(spoken(f"第9800{unit}") == f"第九千八百{unit}" for unit in UNITS)
+    for word in (*"台号部项届套艘株遍幅批班", "人民币", "芬兰马克"):
+        assert spoken(f"第9800{word}") == f"第九八零零{word}"
+
+
+@pytest.mark.parametrize("piece", ["1", "a", "1.1", "你", "5元", "B二"])
+def test_long_texts_take_linear_time(piece):
+    # Quadratic time would be minutes here.
+    assert normalised(piece * 20_000) is not None
 
 
 def test_digits_one_by_one_leave_out_the_rest():

@@ -50,6 +50,7 @@ NORMALISERS = {
     "ultraeval_normalizer_basic": "basic",
     "ultraeval_normalizer_en": "ultraeval-en",
     "ultraeval_normalizer_zh": "cn-tn",
+    "ultraeval_normalizer_zh_units": "cn-tn",
 }
 
 

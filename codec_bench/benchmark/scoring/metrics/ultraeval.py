@@ -18,6 +18,7 @@ from codec_bench.benchmark.reading.words import contains
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 VOCALSOUND = ("Laughter", "Sigh", "Cough", "Throat clearing", "Sneeze", "Sniff")
+"""The choices of `kimi-vocalsound-choices` in that repository's `registry/evaluator/kimi.yaml`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 decides.
 
 github.com/MatthewCYM/VoiceBench `src/evaluator/mcq.py`, github.com/OpenBMB/UltraEval-Audio 9b69da6
-`evaluator/mcq.py`. The wordings are those of the published rule, in its order, with `@` for the letter. Some of them
-read
-`is a.` and `vitamin c.` as options.
+`audio_evals/evaluator/mcq.py`. The wordings are the list `templates` of the second file, all of it and in its order, with
+`@` for the letter. Some of them read `is a.` and `vitamin c.` as options.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from codec_bench.benchmark.scoring.metrics.ultraeval import Match
 
 # Bars separate the wordings; \n is a line break.
 _WORDINGS = r"""
-答案是@|答案是 @|答案是选项@|答案应该是@|答案应该是 @|答案就是选项@|答案是'@|是@：|答案选@|@是正确|选项@是最合适的
+答案是@|答案是:@|答案是：@|答案是 @|答案是选项@|答案应该是@|答案应该是 @|答案就是选项@|答案是'@|是@：|答案选@|@是正确|选项@是最合适的
 answer is: **@|answer is **@|the answer to the question is: **@|the answer to the multiple-choice question is **@
 the answer is '@'|@ is the best answer|the answer is @|the correct answer is @|would select @|would choose @
 would select option @|would choose option @|is "@"|is "@.|is: **@)|is **@,|is **@:|is **@)|is: **@.|is: **@:|is **@.|be **@,
@@ -36,7 +35,6 @@ is often **@:|is:  \n@)| @.| @,| @:| @)|**@.|**@)|"@.|"@,|"@:|(@)|"@"
 """
 WORDINGS = tuple(w.replace("\\n", "\n") for line in _WORDINGS.strip("\n").split("\n") for w in line.split("|"))
 _FILLED = tuple((wording.replace("@", letter), letter.upper()) for wording in WORDINGS for letter in "abcd")
-_LATER = (("would be a.", "A"), ('would be "a.', "A"))
 _TAG = re.compile(r"<[123]>")
 
 
@@ -62,4 +60,5 @@ def read_option(answer: str) -> str | None:
             return letter
     if text[:1] in tuple("abcd") and (len(text) == 1 or text[1] in ".,:)"):
         return text[0].upper()
-    return next((letter for wording, letter in _LATER if wording in text), None)
+    # What the published rule still tries after this contains one of its wordings, so it is never reached.
+    return None

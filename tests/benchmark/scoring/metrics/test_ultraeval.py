@@ -38,6 +38,7 @@ FILES = {
         "kimi-vocalsound-choices",
     ),
     "ultraeval_mcq_abcd": (lambda i: mcq_abcd(i["prediction"], i["reference"]), "mcq-abcd"),
+    "ultraeval_mcq_abcd_templates": (lambda i: mcq_abcd(i["prediction"], i["reference"]), "mcq-abcd"),
     "ultraeval_mmsu_choices": (
         lambda i: rules.mmsu_choices(i["prediction"], i["reference"], four(i)),
         "mmsu-choices",
