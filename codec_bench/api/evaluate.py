@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codec_bench.data import data_name, open_source
+from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Running
 from codec_bench.registry import names
@@ -23,6 +23,7 @@ def evaluate(
     seed: int = 0,
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | Sequence[str] | None = None,
     running: Running | None = None,
     **how: Any,
 ) -> Run:
@@ -38,18 +39,21 @@ def evaluate(
         seed: decides which samples `limit` takes.
         limit: how many samples to take; None for all.
         options: further arguments of codecs and features, such as {"dnsmos": {"weights": "folder"}}.
+        by: columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest.
+            They change no score, and a run that is continued without them keeps those that it has.
         running: how to run it. Its fields may also be given as keyword arguments (`device="cpu"`, `workers=2`, ...).
 
     Returns:
         The finished run, opened for reading; `run.folder` holds the record, `summary.json` and `report.html`.
 
     Raises:
-        UserError: a name, the data or an option is wrong, or the folder cannot be written. A failure of a single item
+        UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a single item
             is not raised; it is in the run.
     """
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
     running = running or Running(**how)
-    run = execute(Evaluation(names(codec), names(metrics), source, request, dict(options or {})), out, running)
+    asked = Evaluation(names(codec), names(metrics), source, request, dict(options or {}), broken_down(by, source))
+    run = execute(asked, out, running)
     write_results(run, page=running.page)
     return run

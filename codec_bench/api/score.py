@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codec_bench.data import data_name, match_estimates, open_source
+from codec_bench.data import broken_down, data_name, match_estimates, open_source
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.plan import GENERATED
 from codec_bench.engine.running import Running
@@ -24,6 +24,7 @@ def score(
     seed: int = 0,
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | Sequence[str] | None = None,
     running: Running | None = None,
     **how: Any,
 ) -> Run:
@@ -33,7 +34,7 @@ def score(
         generated: a folder or a manifest. A file belongs to the sample of `data` whose id is the file's stem.
         data: what the audio is compared with: transcripts, reference audio, speakers. A sample without a generated file
             fails, with that as the reason.
-        metrics, out, seed, limit, options, running: as for `evaluate`. Pair metrics need reference audio in `data`.
+        metrics, out, seed, limit, options, by, running: as for `evaluate`. Pair metrics need reference audio in `data`.
 
     Returns:
         The finished run with one system, `generated`.
@@ -45,6 +46,7 @@ def score(
     source = match_estimates(source, generated)
     request = {"command": "score", "data": data_name(data), "generated": str(generated), "seed": seed, "limit": limit}
     running = running or Running(**how)
-    run = execute(Evaluation([GENERATED], names(metrics), source, request, dict(options or {})), out, running)
+    asked = Evaluation([GENERATED], names(metrics), source, request, dict(options or {}), broken_down(by, source))
+    run = execute(asked, out, running)
     write_results(run, page=running.page)
     return run

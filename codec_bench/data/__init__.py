@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from codec_bench.data.columns import broken_down
 from codec_bench.data.pairing import match_estimates
 from codec_bench.data.source import REGISTERED, Source, data_name, open_source, problem_of
 
-__all__ = ["REGISTERED", "Source", "data_name", "match_estimates", "open_source", "problem_of"]
+__all__ = ["REGISTERED", "Source", "broken_down", "data_name", "match_estimates", "open_source", "problem_of"]

@@ -16,9 +16,15 @@ import numpy as np
 
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
+from codec_bench.store.answers import has_answers
+from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
 
+_FINISHED = "SELECT i.sample FROM items i JOIN systems s ON s.number = i.system WHERE s.name = ?"
 MAX_SUBSETS = 500
+
+Subsets = Mapping[str, Mapping[str, Sequence[int]]]
+"""Sample numbers by column and value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,11 +78,11 @@ class Parts:
             "value": folded(self.fold, both), "n": len(both), "uncounted": max(0, failures - len(wrong)),
         }  # fmt: skip
 
-    def by_subset(self, subsets: Mapping[str, Mapping[str, Sequence[int]]]) -> dict[str, dict[str, Any]]:
+    def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Any]]:
         """The results by subset: `{column: {value: {"value", "ci95", "note", "n", "failed"}}}`.
 
         Args:
-            subsets: sample numbers by column and value.
+            subsets: numbers of finished samples by column and value.
         """
         at = {number: place for place, number in enumerate(self.numbers)}
         out: dict[str, dict[str, Any]] = {}
@@ -118,10 +124,32 @@ def _interval(fold: Fold, sums: np.ndarray, speakers: Sequence[str], share: bool
     return interval_of(fold, sums, unit_codes([speaker or None for speaker in speakers], len(sums)), share=share)
 
 
-def subsets_of(run: Run) -> dict[str, dict[str, list[int]]]:
-    """Sample numbers by column and value: the benchmark's subsets, and the language if there are several."""
-    from codec_bench.store.answers import has_answers
+def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dict[str, list[int]]]:
+    """Sample numbers by column and value.
 
+    Args:
+        run: the run. A benchmark's has the subsets of its questions, and the language if there are several.
+        by: further columns (see `data.columns`); None takes those that the run was asked for.
+
+    Raises:
+        UserError: the record holds no such column, or one with too many values.
+    """
+    if by is None:
+        by = run.meta.get("by") or ()
+    return {**_own_subsets(run), **grouped(run, by)}
+
+
+def finished_only(run: Run, system: str, subsets: Subsets) -> Subsets:
+    """The subsets without the samples that a system has not finished, which count nowhere yet."""
+    finished = {n for (n,) in run.query(_FINISHED, (system,))}
+    return {
+        column: {value: [n for n in numbers if n in finished] for value, numbers in values.items()}
+        for column, values in subsets.items()
+    }
+
+
+def _own_subsets(run: Run) -> dict[str, dict[str, list[int]]]:
+    """The subsets of a benchmark's questions, and the language if there are several."""
     if not has_answers(run):
         return {}
     columns: dict[str, dict[str, list[int]]] = {}
@@ -146,8 +174,6 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         not cached; None if the price of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the
         answers that were not cached).
     """
-    from codec_bench.store.answers import has_answers
-
     if not has_answers(run):
         return None
     status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))

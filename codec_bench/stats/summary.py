@@ -11,13 +11,13 @@ Conventions
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.breakdown import Parts, answers_of, parts_of, subsets_of
+from codec_bench.stats.breakdown import Parts, answers_of, finished_only, parts_of, subsets_of
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import SILENT, Run
 
@@ -29,11 +29,13 @@ _BROKEN = ("failed", "unparsed", "not_scored")
 _ORDER = {"failed": 0, "unparsed": 1, "no_estimate": 2, "not_scored": 3, "undefined": 4, "refused": 5, "flagged": 6}
 
 
-def summarise(run: Run) -> dict[str, Any]:
+def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]:
     """Turns a run's scores into one number per system and metric.
 
     Args:
         run: a finished run, or one in progress. A run in progress is summarised from its finished items.
+        by: columns to break the results down by (see `data.columns`), or one string with commas; None takes those that
+            the run was asked for.
 
     Returns:
         `{"schema", "systems", "failures"}`, and `answers` for a benchmark's run (see `stats.breakdown.answers_of`).
@@ -48,7 +50,8 @@ def summarise(run: Run) -> dict[str, Any]:
         Systems may be compared over common samples only. `silent` of a system counts its estimates that are digital
         silence.
 
-        In a benchmark's run a metric also holds `subsets`. It holds by column and value: `value`, `ci95`, `note`, `n`, `failed`.
+        Where results are broken down, and in every benchmark's run, a metric also holds `subsets`. It holds by column and
+        value: `value`, `ci95`, `note`, `n`, `failed`. The value of the samples that have none in that column is empty.
 
         `missing` may hold, beside the statuses of scores, `no_estimate` (the system gave nothing to score) and
         `not_scored` (the record holds no score).
@@ -58,18 +61,22 @@ def summarise(run: Run) -> dict[str, Any]:
         `system`, `metric` (None for a whole item), `status`, `reason`, `count` and an `example` sample. Reasons that
         differ only in numbers and quoted words are one reason, with `…` in the place of these. The status `flagged`
         marks scores that have a value and should be looked at.
+
+    Raises:
+        UserError: the record holds no column of that name, or it has too many values.
     """
     meta, metrics = run.meta, run.metrics
     timings = (meta.get("timings") or {}).get("systems") or {}
     reasons = _Reasons()
     systems: dict[str, Any] = {}
     failed_items = failed_scores = 0
-    subsets = subsets_of(run) if has_answers(run) else None
+    subsets = subsets_of(run, by)
     common = {metric: _common(run, metric) for metric in metrics}
     for system in run.systems:
         items = _items_of(run, system, reasons)
         failed_items += len(items.without_estimate)
         entry: dict[str, Any] = {"metrics": {}, "silent": items.silent}
+        finished = finished_only(run, system, subsets)
         for metric, facts in metrics.items():
             share = facts.get("kind") in ("answer", "rating")
             parts = parts_of(run, system, metric, facts.get("aggregate", "mean"), share=share)
@@ -78,8 +85,8 @@ def summarise(run: Run) -> dict[str, Any]:
             folded["counting_failures"] = parts.counting_failures()
             shared = common[metric]
             folded["common"] = parts.among(shared) if len(shared) < len(parts.numbers) else None
-            if subsets is not None:
-                folded["subsets"] = parts.by_subset(subsets)
+            if subsets or has_answers(run):
+                folded["subsets"] = parts.by_subset(finished)
             entry["metrics"][metric] = folded
             failed_scores += sum(folded["missing"].get(status, 0) for status in _BROKEN)
             if metric == "bitrate":

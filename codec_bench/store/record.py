@@ -296,10 +296,18 @@ class Run:
         kinds = {name: polars.Float64 if name in NUMBERS else polars.String for name in TableRow._fields}
         return polars.DataFrame(list(self.rows()), schema=kinds, orient="row")
 
-    def summary(self) -> dict[str, Any]:
-        """One number per system and metric with its interval: what `summary.json` holds, made from the record."""
+    def summary(self, by: str | Sequence[str] | None = None) -> dict[str, Any]:
+        """One number per system and metric with its interval: what `summary.json` holds, made from the record.
+
+        Args:
+            by: columns to break the results down by, such as `speaker`, `duration` or one of the manifest, as names or one
+                string with commas. None takes those that the run was asked for.
+
+        Raises:
+            UserError: the record holds no such column, or one with too many values.
+        """
         # The package's face knows the rooms above this one, and imports them when it is asked.
-        found: dict[str, Any] = sys.modules["codec_bench"].summarise(self)
+        found: dict[str, Any] = sys.modules["codec_bench"].summarise(self, by)
         return found
 
     def _repr_html_(self) -> str:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from codec_bench.data.columns import Value, kept_columns, kept_values
 from codec_bench.errors import RunLocked, RunMismatch, UserError
 from codec_bench.store.record import DATABASE, SCHEMA, ItemRecord
 from codec_bench.types import Sample, Score
@@ -23,6 +24,7 @@ CREATE TABLE IF NOT EXISTS metrics (number INTEGER PRIMARY KEY, name TEXT NOT NU
 CREATE TABLE IF NOT EXISTS samples (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, audio TEXT, text TEXT, speaker TEXT, language TEXT,
     duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, notes TEXT);
+CREATE TABLE IF NOT EXISTS extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS items (
     system INTEGER NOT NULL, sample INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT, bits REAL, notes TEXT,
     audio TEXT, PRIMARY KEY (system, sample)) WITHOUT ROWID;
@@ -91,9 +93,18 @@ class RunWriter:
     ) -> set[tuple[int, int]]:
         """Writes the systems, metrics and samples of the run, if they are not in the record yet.
 
+        The further columns of the samples are added to those in the record: they change no score, and a manifest may have
+        got more of them since.
+
         Returns:
             (system number, sample number) of the items that are finished; numbers are positions in the arguments.
+
+        Raises:
+            RunMismatch: the record holds other samples, or the same in another order, so that their numbers differ.
+            UserError: the record cannot be written.
         """
+        samples = list(samples)
+        kept = kept_columns(samples)
         try:
             self._db.execute("BEGIN IMMEDIATE")
             insert = "INSERT INTO {} VALUES (?, ?, ?) ON CONFLICT (number) DO UPDATE SET facts = excluded.facts"
@@ -105,12 +116,31 @@ class RunWriter:
                 "INSERT OR IGNORE INTO samples (number, id, audio, text, speaker, language) VALUES (?, ?, ?, ?, ?, ?)",
                 ((n, s.id, s.audio, s.text, s.speaker, s.language) for n, s in enumerate(samples)),
             )
+            self._check_order(samples)
+            self._db.executemany(
+                "INSERT INTO extras SELECT number, ? FROM samples WHERE id = ? "
+                "ON CONFLICT (number) DO UPDATE SET columns = json_patch(columns, excluded.columns)",
+                ((_columns(held), s.id) for s in samples if (held := kept_values(s, kept))),
+            )
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
             raise self._trouble(error) from error
+        except RunMismatch:
+            self._db.execute("ROLLBACK")
+            raise
         self._systems = {name: n for n, name in enumerate(systems)}
         self._metrics = {name: n for n, name in enumerate(metrics)}
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
+
+    def _check_order(self, samples: Sequence[Sample]) -> None:
+        """Refuses samples that are not in the record under their numbers, since items are known by number."""
+        held = self._db.execute("SELECT id FROM samples ORDER BY number LIMIT ?", (len(samples),))
+        for number, ((id,), sample) in enumerate(zip(held, samples), 1):
+            if id != sample.id:
+                raise RunMismatch(
+                    f"'{self.folder}' was begun with its samples in another order: sample {number} was '{id}', now '{sample.id}'",
+                    hint="give another --out, or the data in the order that it was begun with",
+                )
 
     def forget_failures(self) -> int:
         """Deletes the items that failed or hold a failed score, so that they run again; returns how many."""
@@ -195,6 +225,10 @@ class RunWriter:
 def storable(text: str | None) -> str | None:
     """A text as the record can hold it: halves of surrogate pairs, as in an answer that was cut, become U+FFFD."""
     return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
+
+
+def _columns(held: Mapping[str, Value]) -> str:
+    return storable(json.dumps(held, ensure_ascii=False)) or ""
 
 
 def _lock(folder: Path) -> int:

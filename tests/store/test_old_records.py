@@ -47,10 +47,16 @@ def test_a_killed_evaluation_is_read_and_continued(tmp_path, monkeypatch):
     assert {(row.system, row.id) for row in begun} == {("g722", "awb_05")}
     run = evaluate(
         codec="g722,opus-12k", data="embedded", metrics="stoi,bitrate,si_sdr", out=folder, limit=6, workers=1,
-        save_audio="none", page=False,
+        save_audio="none", page=False, by="speaker,duration",
     )  # fmt: skip
     assert run.meta["timings"]["continued_after_items"] == 1
     same_numbers(folder, "evaluate.json")
+    # Version 0.1 knew no breakdown; its record gives one all the same.
+    stoi = json.loads((folder / "summary.json").read_text("utf-8"))["systems"]["g722"]["metrics"]["stoi"]
+    speakers, durations = stoi["subsets"]["speaker"], stoi["subsets"]["duration"]
+    assert set(speakers) == {sample.speaker for sample in run.samples()}
+    assert sum(row["value"] * row["n"] for row in speakers.values()) / 6 == pytest.approx(stoi["value"], rel=1e-12)
+    assert sum(row["n"] for row in durations.values()) == 6
 
 
 def test_a_killed_benchmark_is_read_and_continued(tmp_path, monkeypatch):

@@ -97,6 +97,16 @@ def test_a_continued_run_knows_what_is_finished(tmp_path):
         RunWriter(tmp_path / "run", {"seed": 1, "extra": 2})
 
 
+def test_samples_in_another_order_are_refused(tmp_path):
+    # The fingerprint of the data does not depend on their order, and items are known by their numbers.
+    fill(tmp_path / "run").close()
+    writer = RunWriter(tmp_path / "run", {"seed": 0})
+    with pytest.raises(RunMismatch, match="another order: sample 1 was 'b', now 'a'"):
+        writer.begin({"x": {}, "y": {}}, {"m": FACTS}, [Sample(id, None) for id in ("a", "b", "c ü")])
+    writer.close()
+    assert [s.id for s in open_run(tmp_path / "run").samples()] == ["b", "a", "c ü"]
+
+
 def test_readers_need_no_lock_and_no_room_to_write(tmp_path):
     writer = fill(tmp_path / "run")
     reader = open_run(tmp_path / "run")

@@ -1,0 +1,221 @@
+"""Columns of samples by whose values results are broken down: speaker, language, duration, or a column of the manifest.
+
+Conventions
+    A value is a text or a number. An empty text, a list and a number that is not finite are no values. A column is one of
+    numbers if each of its values is a number, also one that is written as text, as all are in a CSV.
+
+How a column forms groups
+    `duration` is the measured one, in five groups with edges at 2, 5, 10 and 20 s.
+    A column of numbers with more than `MOST_NUMBERS` different ones is cut at its quartiles; the names of the groups say
+    where. The edges are rounded first, so that the names are exact. A group includes its lower edge.
+    In any other column, each value is a group.
+    The samples without a value are a group too, whose name is empty. So every sample is in one group of each column, and
+    the sums over the groups are the sums over all samples.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.data.rows import ALIASES, PROBLEM
+from codec_bench.errors import UserError
+from codec_bench.registry import names
+from codec_bench.types import Sample
+
+if TYPE_CHECKING:
+    from codec_bench.data.source import Source
+
+FACTS = ("speaker", "language", "duration", "sample_rate")
+"""The columns that every run has, whatever the manifest holds; `duration` is in seconds, `sample_rate` in Hz."""
+MOST_VALUES = 500
+"""The most different texts of a column by which results are broken down."""
+LONGEST = 200
+"""The most characters of a text in such a column."""
+MOST_NUMBERS = 12
+"""The most different numbers of a column that are groups of their own."""
+DURATIONS_S = (2.0, 5.0, 10.0, 20.0)
+_FEW_SAMPLES = 20
+_MOST_NAMED = 30
+_MEASURED = ("duration", "sample_rate")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
+Value = str | int | float | None
+Rows = Sequence[tuple[int, Mapping[str, Value]]]
+"""The numbers of samples with their values by column."""
+
+
+def value_of(cell: Any) -> Value:
+    """The value in a cell of a manifest."""
+    if isinstance(cell, bool):
+        return json.dumps(cell)
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    if isinstance(cell, int):
+        return cell if abs(cell) < 1 << 53 else str(cell)
+    return cell if isinstance(cell, str) and cell.strip() else None
+
+
+def number_of(value: Value) -> float | None:
+    """The number that a value is or is written as, or None."""
+    if isinstance(value, str):
+        value = value.strip()
+        return float(value) if _NUMBER.fullmatch(value) and math.isfinite(float(value)) else None
+    return None if value is None else float(value)
+
+
+def label_of(value: str | int | float) -> str:
+    """How a value is written: `3`, `0.5`, `calm`."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def kept_columns(samples: Iterable[Sample]) -> list[str]:
+    """The further columns of the samples that a run's record keeps, in order.
+
+    Those are the columns of numbers, and those with at most `MOST_VALUES` different texts of at most `LONGEST` characters. The
+    others do not form groups, and would make the record of a large run much larger.
+    """
+    texts: dict[str, set[str]] = {}
+    fit: dict[str, bool] = {}
+    for sample in samples:
+        for name, cell in sample.extra.items():
+            value = value_of(cell)
+            if value is None or name == PROBLEM or not fit.setdefault(name, True):
+                continue
+            if isinstance(value, str) and number_of(value) is None:
+                held = texts.setdefault(name, set())
+                held.add(value)
+                fit[name] = len(held) <= MOST_VALUES and len(value) <= LONGEST
+    return [name for name, fits in fit.items() if fits]
+
+
+def kept_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:
+    """The values of a sample in these columns, without those that it lacks."""
+    return {name: value for name in columns if (value := value_of(sample.extra.get(name))) is not None}
+
+
+def broken_down(by: str | Sequence[str] | None, source: Source) -> dict[str, list[str]]:
+    """What a run's record says of the columns that its results are to be broken down by: `{"by": names}`, or nothing.
+
+    Args:
+        by: what the caller asked for: names, or one string with commas; None for none.
+        source: the data of the run.
+
+    Raises:
+        UserError: the data have no such column, or one with too many values.
+    """
+    if not (wanted := names(by or "")):
+        return {}
+    further = list(dict.fromkeys(name for sample in source for name in sample.extra if name != PROBLEM))
+    rows = [
+        (number, {**kept_values(s, further), **{f: v for f in FACTS[:2] if (v := value_of(getattr(s, f))) is not None}})
+        for number, s in enumerate(source)
+    ]
+    found = _resolve(wanted, rows, f"the data '{source.name}'", "add the column to the manifest")
+    kept = (*FACTS, *kept_columns(source))
+    for name in found:
+        if name not in _MEASURED:  # these are not known before the samples are read
+            _groups_of(name, rows)
+        if name not in kept:
+            raise UserError(
+                f"the column '{name}' has a text of more than {LONGEST} characters; expected short texts or numbers",
+                hint="name a column that forms groups, such as speaker",
+            )
+    return {"by": found}
+
+
+def groups(rows: Rows, by: Sequence[str], place: str, hint: str) -> dict[str, dict[str, list[int]]]:
+    """The numbers of samples by column and by the name of the group, in the order in which groups are shown.
+
+    Args:
+        rows: the samples.
+        by: the columns that are asked for. place: what has these samples, for messages. hint: what to do about a column
+            that is not there.
+
+    Raises:
+        UserError: there is no such column, or it has too many values.
+    """
+    return {name: _groups_of(name, rows) for name in _resolve(by, rows, place, hint)}
+
+
+def _resolve(wanted: Sequence[str], rows: Rows, place: str, hint: str) -> list[str]:
+    """The names of columns as the samples have them: in any case, and by the other names of the known ones."""
+    there = dict.fromkeys([*(name for _, held in rows for name in held), *_MEASURED])
+    also = {name.lower(): name for name in reversed(there)}
+    for field in FACTS[:2]:
+        if field in there:
+            also.update({alias: field for alias in ALIASES[field] if alias not in also})
+    also.update({name: name.rpartition("_")[0] for name in ("duration_s", "sample_rate_hz") if name not in also})
+    found = []
+    for name in wanted:
+        at = name if name in there else also.get(name.lower())
+        if at is None:
+            known = [*(fact for fact in FACTS if fact in there), *sorted(there.keys() - set(FACTS))]
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+            raise UserError(
+                f"{place} has no column '{name}' to break results down by; its columns are "
+                + ", ".join(known[:_MOST_NAMED])
+                + (f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""),
+                hint=f"did you mean {near[0]}?" if near else hint,
+            )
+        found.append(at)
+    return list(dict.fromkeys(found))
+
+
+def _groups_of(name: str, rows: Rows) -> dict[str, list[int]]:
+    """The numbers of the samples by group, for one column."""
+    values = [held.get(name) for _, held in rows]
+    known = {value for value in values if value is not None}
+    numbers = {value: number for value in known if (number := number_of(value)) is not None}
+    if name == "duration":
+        of = _binned(numbers, DURATIONS_S, " s")
+    elif name == "sample_rate":
+        of = {value: f"{number / 1000:g} kHz" for value, number in numbers.items()}
+    elif len(numbers) == len(known) and len(set(numbers.values())) > MOST_NUMBERS and name not in FACTS:
+        of = _binned(numbers, _quartiles([numbers[value] for value in values if value is not None]))
+    else:
+        of = {value: label_of(value) for value in known}
+        _check_count(name, len(set(of.values())), sum(value is not None for value in values))
+    first = dict.fromkeys(sorted(known, key=lambda value: (numbers.get(value, math.inf), label_of(value).casefold())))
+    out: dict[str, list[int]] = {of[value]: [] for value in first}
+    for (number, _), value in zip(rows, values):
+        out.setdefault("" if value is None else of[value], []).append(number)
+    return out
+
+
+def _check_count(name: str, groups: int, samples: int) -> None:
+    """Refuses a column that tells samples apart in place of forming groups."""
+    if groups > MOST_VALUES:
+        what = f"{groups:,} different values; expected at most {MOST_VALUES}"
+    elif groups == samples > _FEW_SAMPLES:
+        what = f"another value for each of {samples:,} samples; expected values that several samples share"
+    else:
+        return
+    raise UserError(f"the column '{name}' has {what}", hint="name a column that forms groups, such as speaker")
+
+
+def _quartiles(values: Iterable[float]) -> list[float]:
+    """The three quartiles, rounded to where their spread has three digits."""
+    exact = np.quantile(list(values), (0.25, 0.5, 0.75)).tolist()
+    spread = exact[2] - exact[0]
+    places = 2 - math.floor(math.log10(spread)) if spread > 0 else 12
+    rounded = sorted({round(edge, places) for edge in exact})
+    return [edge + 0.0 for edge in rounded]  # no negative zero
+
+
+def _binned(numbers: Mapping[str | int | float, float], edges: Sequence[float], unit: str = "") -> dict[Value, str]:
+    """The name of the group between two edges that each value lies in."""
+    written = [label_of(edge) for edge in edges]
+    between = [f"{low} to {high}{unit}" for low, high in pairwise(written)]
+    labels = [f"under {written[0]}{unit}", *between, f"{written[-1]}{unit} and more"]
+    return {value: labels[bisect_right(edges, number)] for value, number in numbers.items()}

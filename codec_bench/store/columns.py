@@ -1,0 +1,53 @@
+"""The columns of a run's samples: what the record knows of each sample, by which results can be broken down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from codec_bench.data.columns import FACTS, Value, groups, value_of
+from codec_bench.registry import names
+from codec_bench.store.answers import has_answers
+from codec_bench.store.record import Run
+
+
+def grouped(run: Run, by: str | Sequence[str]) -> dict[str, dict[str, list[int]]]:
+    """The numbers of a run's samples by column and by the name of the group (see `data.columns`).
+
+    Args:
+        run: the run.
+        by: the names of columns, or one string with commas.
+
+    Raises:
+        UserError: the record holds no such column, or one with too many values.
+    """
+    if not names(by):
+        return {}
+    hint = "a column that was added to the manifest is taken up when the run's command is run again; nothing is computed again"
+    return groups(list(sample_columns(run)), names(by), f"the run '{run.folder}'", hint)
+
+
+def sample_columns(run: Run) -> Iterator[tuple[int, dict[str, Value]]]:
+    """Each sample of a run: its number, and its values by column, without those that are not known.
+
+    The columns are `FACTS`, the further columns of the manifest, and for a benchmark the fields and subsets of its
+    questions. A column of the data that has the name of a fact is not among them.
+    """
+    held = _read(run, "extras", "columns") if _has_extras(run) else {}
+    fields, subsets = ({}, {}) if not has_answers(run) else (_read(run, "questions", c) for c in ("fields", "subsets"))
+    for number, *facts in run.query_lazily(
+        "SELECT number, speaker, language, duration_s, sample_rate_hz FROM samples ORDER BY number"
+    ):
+        further = {**fields.get(number, {}), **held.get(number, {}), **subsets.get(number, {})}
+        cells = {**further, **dict(zip(FACTS, facts))}
+        yield number, {name: value for name, cell in cells.items() if (value := value_of(cell)) is not None}
+
+
+def _has_extras(run: Run) -> bool:
+    """Whether the record holds further columns; version 0.1 kept none."""
+    return run.query("SELECT COUNT(*) FROM sqlite_master WHERE name = 'extras'")[0][0] > 0
+
+
+def _read(run: Run, table: str, column: str) -> dict[int, Mapping[str, Any]]:
+    return {number: json.loads(text) for number, text in run.query(f"SELECT number, {column} FROM {table}")}
