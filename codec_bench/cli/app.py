@@ -12,6 +12,7 @@ import typer
 
 from codec_bench.cli.options import (
     BatchS,
+    By,
     Cache,
     Device,
     Json,
@@ -26,6 +27,7 @@ from codec_bench.cli.options import (
     TimeLimit,
     Timings,
     Workers,
+    columns,
     parse_settings,
 )
 from codec_bench.cli.output import talk
@@ -109,7 +111,7 @@ def evaluate(
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
+    settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
@@ -125,6 +127,7 @@ def evaluate(
         running,
         as_json,
         timings,
+        columns(by),
     )
 
 
@@ -134,7 +137,7 @@ def score(
     data: Annotated[str, typer.Option("--data", help="What the audio is compared with: transcripts, reference audio, speakers.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
+    settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
@@ -145,7 +148,7 @@ def score(
     with _progress() as tell:
         run = score_generated(
             generated=generated, data=data, metrics=_metrics(metrics, preset), out=out, seed=seed, limit=limit, options=options,
-            running=_telling(running, tell),
+            by=columns(by), running=_telling(running, tell),
         )  # fmt: skip
     _finish(run, as_json, timings)
 
@@ -161,6 +164,7 @@ def _evaluate(
     running: Any,
     as_json: bool,
     timings: bool,
+    by: list[str] | None = None,
 ) -> None:
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
 
@@ -173,6 +177,7 @@ def _evaluate(
             seed=seed,
             limit=limit,
             options=options,
+            by=by,
             running=_telling(running, tell),
         )
     _finish(run, as_json, timings)
@@ -282,14 +287,35 @@ def report(
         Path | None, typer.Option("--out", help="The page. Default: report.html in the first run folder.")
     ] = None,
     audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
+    by: By = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the summary as JSON, of several runs a list of them, in place of tables."),
+    ] = False,
 ) -> None:
     """Write the page of a run again, or one page for several runs."""
+    from codec_bench.cli.breakdown import print_breakdowns
     from codec_bench.report.page import write_page
+    from codec_bench.stats.summary import summarise
+    from codec_bench.store.files import write_json
     from codec_bench.store.record import open_run, run_folders
 
     opened = [open_run(found) for folder in runs for found in run_folders(folder)]
+    summaries = [summarise(run, columns(by)) for run in opened]
     target = out or runs[0] / "report.html"
-    write_page(opened, target, audio_mb=audio_mb)
+    try:
+        write_page(opened, target, audio_mb=audio_mb, summaries=summaries)
+    except OSError as error:
+        raise UserError(f"'{target}' cannot be written: {error.strerror}", hint="give another --out") from error
+    if out is None and len(opened) == 1:
+        write_json(opened[0].folder / "summary.json", summaries[0])
+    if as_json:
+        sys.stdout.write(json.dumps(summaries if len(opened) > 1 else summaries[0], ensure_ascii=False) + "\n")
+        return
+    for one, summary in zip(opened, summaries if by else []):
+        if len(opened) > 1:
+            sys.stdout.write(f"{one.folder}\n")
+        print_breakdowns(summary)
     sys.stdout.write(f"{target}\n")
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from codec_bench.errors import UserError
+from codec_bench.registry import names
 
 Out = Annotated[
     Path | None, typer.Option("--out", help="Run folder; the same folder continues the run. Default: runs/...")
@@ -38,9 +39,30 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR."),
 ]
+By = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--by",
+        help="Break the results down by columns, with commas: speaker, language, duration, sample_rate, or one of the manifest.",
+    ),
+]
 Retry = Annotated[bool, typer.Option("--retry-failed", help="Run items again that failed before.")]
 Timings = Annotated[bool, typer.Option("--timings", help="Also print where the time went.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
+
+
+def columns(by: list[str] | None) -> list[str] | None:
+    """The names of columns that `--by` was given, each time one or several with commas; None without the option.
+
+    Raises:
+        UserError: the option was given without a name.
+    """
+    if by is None:
+        return None
+    found = [name for text in by for name in names(text)]
+    if not found:
+        raise UserError("--by got no column", hint="for example --by speaker or --by speaker,duration")
+    return found
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:

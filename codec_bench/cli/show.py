@@ -23,6 +23,7 @@ def print_run(run: Run, summary: Mapping[str, Any], *, timings: bool = False) ->
     """Prints a run: its summary with notes, its failures, where the time went if asked, and where its folder and page are."""
     from rich.text import Text
 
+    from codec_bench.cli.breakdown import print_breakdowns
     from codec_bench.report.numbers import common_notes, interval_notes
     from codec_bench.report.table import failures_table, summary_table
 
@@ -35,6 +36,7 @@ def print_run(run: Run, summary: Mapping[str, Any], *, timings: bool = False) ->
     ]
     for note in (*common_notes(entries), *interval_notes(entries)):
         out.print(Text(note))
+    print_breakdowns(summary)
     counts = run.counts()
     if summary["failures"]["reasons"]:
         out.print(failures_table(summary))
