@@ -1,4 +1,4 @@
-"""Batches of items of unequal lengths: writing zeros beyond each item's end."""
+"""Batches of items of unequal lengths: which have an end to mask, and writing zeros beyond it."""
 
 from __future__ import annotations
 
@@ -21,3 +21,10 @@ def zero_beyond(x: Any, lengths: Sequence[int]) -> Any:
 
     beyond = torch.arange(x.shape[-1])[None] >= torch.tensor(lengths)[:, None]
     return x.masked_fill_(beyond[:, None].to(x.device), 0)
+
+
+def ragged_lengths(lengths: Sequence[int], device: str) -> Any:
+    """Each item's length as a tensor, or None where all are equal and nothing is to be masked."""
+    import torch
+
+    return None if len(set(lengths)) == 1 else torch.tensor(lengths).to(device)

@@ -24,6 +24,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+# Of every published model: the taps of the first and the last convolution and of those in the residual blocks, and the
+# layers of the LSTM.
+_KERNEL_SIZE, _RESIDUAL_KERNEL_SIZE, _LSTM_LAYERS = 7, 3, 2
+
 
 class ReflectedConv(nn.Module):
     """A convolution whose input is reflected at both ends, so that it gives ceil(length / stride) frames.
@@ -138,35 +142,22 @@ class SeanetEncoder(nn.Module):
         ratios: strides as published, in the decoder's order.
         filters: channels after the first convolution; each stride doubles them.
         dimension: channels of the latents.
-        lstm_layers, bidirectional: settings of the LSTM.
-        kernel_size, residual_kernel_size, last_kernel_size: kernels of the first convolution, of those in the residual
-            blocks, and of the last one.
+        bidirectional: whether the LSTM also runs backwards.
     """
 
-    def __init__(
-        self,
-        ratios: Sequence[int],
-        filters: int,
-        dimension: int,
-        *,
-        lstm_layers: int = 2,
-        bidirectional: bool = False,
-        kernel_size: int = 7,
-        residual_kernel_size: int = 3,
-        last_kernel_size: int = 7,
-    ) -> None:
+    def __init__(self, ratios: Sequence[int], filters: int, dimension: int, *, bidirectional: bool = False) -> None:
         super().__init__()
-        layers: list[nn.Module] = [ReflectedConv(1, filters, kernel_size)]
+        layers: list[nn.Module] = [ReflectedConv(1, filters, _KERNEL_SIZE)]
         for ratio in reversed(ratios):
             layers += [
-                ResidualBlock(filters, residual_kernel_size),
+                ResidualBlock(filters, _RESIDUAL_KERNEL_SIZE),
                 nn.ELU(),
                 ReflectedConv(filters, 2 * filters, 2 * ratio, ratio),
             ]
             filters *= 2
-        layers.append(SkippedLSTM(filters, lstm_layers, bidirectional))
+        layers.append(SkippedLSTM(filters, _LSTM_LAYERS, bidirectional))
         width = 2 * filters if bidirectional else filters
-        self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, dimension, last_kernel_size)])
+        self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, dimension, _KERNEL_SIZE)])
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """Latents `(items, dimension, frames)` of waves `(items, 1, samples)`."""
@@ -180,37 +171,21 @@ class SeanetDecoder(nn.Module):
         ratios: strides in order.
         filters: channels before the last convolution.
         dimension: channels of the latents.
-        lstm_layers, bidirectional: settings of the LSTM.
-        kernel_size, residual_kernel_size, last_kernel_size: kernels of the first convolution, of those in the residual
-            blocks, and of the last one.
     """
 
-    def __init__(
-        self,
-        ratios: Sequence[int],
-        filters: int,
-        dimension: int,
-        *,
-        lstm_layers: int = 2,
-        bidirectional: bool = False,
-        kernel_size: int = 7,
-        residual_kernel_size: int = 3,
-        last_kernel_size: int = 7,
-    ) -> None:
+    def __init__(self, ratios: Sequence[int], filters: int, dimension: int) -> None:
         super().__init__()
         width = filters * 2 ** len(ratios)
-        layers: list[nn.Module] = [ReflectedConv(dimension, width, kernel_size)]
-        layers.append(SkippedLSTM(width, lstm_layers, bidirectional))
-        inputs = 2 * width if bidirectional else width
+        layers: list[nn.Module] = [ReflectedConv(dimension, width, _KERNEL_SIZE)]
+        layers.append(SkippedLSTM(width, _LSTM_LAYERS, bidirectional=False))
         for ratio in ratios:
-            width //= 2
             layers += [
                 nn.ELU(),
-                TrimmedTransposedConv(inputs, width, ratio),
-                ResidualBlock(width, residual_kernel_size),
+                TrimmedTransposedConv(width, width // 2, ratio),
+                ResidualBlock(width // 2, _RESIDUAL_KERNEL_SIZE),
             ]
-            inputs = width
-        self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, 1, last_kernel_size)])
+            width //= 2
+        self.model = nn.ModuleList([*layers, nn.ELU(), ReflectedConv(width, 1, _KERNEL_SIZE)])
 
     def forward(self, latents: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """Waves `(items, 1, samples)` of latents `(items, dimension, frames)`."""

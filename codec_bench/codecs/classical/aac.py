@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, decode_packets, packets_for
 from codec_bench.errors import UserError
 
 # In the order of the format's sampling frequency index.
@@ -24,7 +23,7 @@ _TOLERANCE = 0.03
 _TRIES = 5
 
 
-class Aac(BitstreamCodec):
+class Aac(RatedCodec):
     """AAC-LC at an average bitrate, at the sample rates at which the encoder reaches it.
 
     The encoder has no constant bitrate. Its `fast` coder is used, since on speech it comes within 2 % of most targets.
@@ -43,15 +42,12 @@ class Aac(BitstreamCodec):
             raise UserError(f"AAC does not run at {bitrate_bps / 1000:g} kbps", hint=f"it runs at {reachable} kbps")
         low, high = _BITS_PER_SAMPLE
         super().__init__(
-            CodecInfo(
-                name=f"aac@{bitrate_bps / 1000:g}",
-                sample_rates_hz=tuple(rate for rate in sorted(_RATES_HZ) if low <= bitrate_bps / rate <= high),
-                channels=(1, 2),
-                nominal_bitrate_bps=float(bitrate_bps),
-                causal=False,
-            )
+            "aac",
+            bitrate_bps,
+            sample_rates_hz=tuple(rate for rate in sorted(_RATES_HZ) if low <= bitrate_bps / rate <= high),
+            channels=(1, 2),
+            causal=False,
         )
-        self.bitrate_bps = int(bitrate_bps)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Raw access units of one item."""

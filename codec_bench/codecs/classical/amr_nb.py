@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import (
-    BitstreamCodec,
     Encoder,
+    RatedCodec,
     check_bitrate,
     check_packet_sizes,
     decode_packets,
@@ -25,7 +24,7 @@ _FRAME = 160
 DELAY_SAMPLES = 40
 
 
-class AmrNb(BitstreamCodec):
+class AmrNb(RatedCodec):
     """AMR-NB in one mode, without discontinuous transmission.
 
     A packet holds the speech bits of one frame, padded to whole bytes: 0.6 to 2.7 % above the declared rate. The
@@ -38,16 +37,13 @@ class AmrNb(BitstreamCodec):
     def __init__(self, bitrate_bps: int) -> None:
         check_bitrate("AMR-NB", bitrate_bps, MODES_BPS)
         super().__init__(
-            CodecInfo(
-                name=f"amr-nb@{bitrate_bps / 1000:g}",
-                sample_rates_hz=(_RATE_HZ,),
-                frame_rate_hz=_RATE_HZ / _FRAME,
-                nominal_bitrate_bps=float(bitrate_bps),
-                causal=True,
-                lookahead_s=0.005,
-            )
+            "amr-nb",
+            bitrate_bps,
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=_RATE_HZ / _FRAME,
+            causal=True,
+            lookahead_s=0.005,
         )
-        self.bitrate_bps = int(bitrate_bps)
         # Frame type in bits 3 to 6, and the bit that marks the frame as undamaged.
         self._header = bytes([MODES_BPS.index(bitrate_bps) << 3 | 0b100])
         self._frame_bytes = -(-bitrate_bps * _FRAME // _RATE_HZ // 8)

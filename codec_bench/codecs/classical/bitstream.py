@@ -182,6 +182,21 @@ class BitstreamCodec(Codec):
         return out
 
 
+class RatedCodec(BitstreamCodec):
+    """A bitstream codec that runs at several bitrates; an instance runs at one of them.
+
+    Args:
+        family: the codec's name, which comes before the `@`.
+        bitrate_bps: of the instance.
+        facts: the other facts of `CodecInfo`.
+    """
+
+    def __init__(self, family: str, bitrate_bps: int, **facts: Any) -> None:
+        self.bitrate_bps = int(bitrate_bps)
+        name = f"{family}@{bitrate_bps / 1000:g}"
+        super().__init__(CodecInfo(name, nominal_bitrate_bps=float(bitrate_bps), **facts))
+
+
 def check_bitrate(codec: str, bitrate_bps: int, known_bps: Sequence[int]) -> None:
     """Checks that a codec has a bitrate.
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, check_bitrate, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, check_bitrate, decode_packets, packets_for
 
 _RATE_HZ = 8000
 _PACKET = 160  # 20 ms: a whole number of bytes at every bitrate
@@ -16,7 +15,7 @@ BITRATES_BPS = (16000, 24000, 32000, 40000)
 _FRAME = {16000: 4096, 24000: 2736, 32000: 2048, 40000: 1640}
 
 
-class G726(BitstreamCodec):
+class G726(RatedCodec):
     """G.726 in packets of 20 ms, without delay. As in ITU-T I.366.2, the first code is in the highest bits.
 
     Args:
@@ -26,16 +25,13 @@ class G726(BitstreamCodec):
     def __init__(self, bitrate_bps: int) -> None:
         check_bitrate("G.726", bitrate_bps, BITRATES_BPS)
         super().__init__(
-            CodecInfo(
-                name=f"g726@{bitrate_bps / 1000:g}",
-                sample_rates_hz=(_RATE_HZ,),
-                frame_rate_hz=_RATE_HZ / _PACKET,
-                nominal_bitrate_bps=float(bitrate_bps),
-                causal=True,
-                lookahead_s=0.0,
-            )
+            "g726",
+            bitrate_bps,
+            sample_rates_hz=(_RATE_HZ,),
+            frame_rate_hz=_RATE_HZ / _PACKET,
+            causal=True,
+            lookahead_s=0.0,
         )
-        self.bitrate_bps = int(bitrate_bps)
         self._bits = bitrate_bps // _RATE_HZ
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, check_bitrate, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, check_bitrate, decode_packets, packets_for
 
 # The bitrates in kbps that each version of the format has a code for (LAME stops at 64 in MPEG-2.5).
 _MPEG_1 = (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
@@ -22,7 +21,7 @@ _KBPS = {
 DELAY_SAMPLES = 576 + 528 + 1
 
 
-class Mp3(BitstreamCodec):
+class Mp3(RatedCodec):
     """MP3 at a constant bitrate, with the bit reservoir, at the sample rates whose MPEG version has that bitrate.
 
     Args:
@@ -33,15 +32,12 @@ class Mp3(BitstreamCodec):
         rates = tuple(rate for rate, kbps in _KBPS.items() if bitrate_bps / 1000 in kbps)
         check_bitrate("MP3", bitrate_bps, [1000 * kbps for kbps in sorted({*_MPEG_1, *_MPEG_2})])
         super().__init__(
-            CodecInfo(
-                name=f"mp3@{bitrate_bps / 1000:g}",
-                sample_rates_hz=rates,
-                channels=(1, 2),
-                nominal_bitrate_bps=float(bitrate_bps),
-                causal=False,
-            )
+            "mp3",
+            bitrate_bps,
+            sample_rates_hz=rates,
+            channels=(1, 2),
+            causal=False,
         )
-        self.bitrate_bps = int(bitrate_bps)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Frames of one item with header and side information: a decoder needs both in every frame."""

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.audio.resample import resample
-from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, decode_packets, packets_for
 from codec_bench.errors import UserError
 
 RATES_HZ = (8000, 12000, 16000, 24000, 48000)
@@ -31,7 +30,7 @@ _SILK_DELAY = {
 _LONGEST_DELAY = 315
 
 
-class Opus(BitstreamCodec):
+class Opus(RatedCodec):
     """Opus at a constant bitrate, 20 ms frames, tuned for any sound (`application=audio`).
 
     `voip` is not used: its adaptive high-pass filter delays low frequencies differently from high ones, so that no
@@ -45,17 +44,14 @@ class Opus(BitstreamCodec):
         if not 6000 <= bitrate_bps <= _MAX_BPS:
             raise UserError(f"Opus does not run at {bitrate_bps / 1000:g} kbps", hint="it runs at 6 to 510 kbps")
         super().__init__(
-            CodecInfo(
-                name=f"opus@{bitrate_bps / 1000:g}",
-                sample_rates_hz=RATES_HZ,
-                channels=(1, 2) if bitrate_bps <= _BPS_PER_CHANNEL else (2,),
-                frame_rate_hz=1 / _FRAME_S,
-                nominal_bitrate_bps=float(bitrate_bps),
-                causal=True,
-                lookahead_s=0.0065,
-            )
+            "opus",
+            bitrate_bps,
+            sample_rates_hz=RATES_HZ,
+            channels=(1, 2) if bitrate_bps <= _BPS_PER_CHANNEL else (2,),
+            frame_rate_hz=1 / _FRAME_S,
+            causal=True,
+            lookahead_s=0.0065,
         )
-        self.bitrate_bps = int(bitrate_bps)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Packets of one item, each of the same size."""

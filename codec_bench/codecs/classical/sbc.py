@@ -11,6 +11,7 @@ from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import (
     BitstreamCodec,
     Encoder,
+    RatedCodec,
     check_packet_sizes,
     decode_packets,
     packets_for,
@@ -70,7 +71,7 @@ def frame_of(bitrate_bps: int, rate_hz: int, channels: int) -> Frame | None:
     return Frame(subbands, bitpool, -(-(fixed + _BLOCKS * bitpool) // 8))
 
 
-class Sbc(BitstreamCodec):
+class Sbc(RatedCodec):
     """SBC at a constant bitrate: 16 blocks, loudness allocation, at the sample rates whose frames come within 5 % of
     it.
 
@@ -90,16 +91,13 @@ class Sbc(BitstreamCodec):
                 hint="it runs at 24 to 512 kbps",
             )
         super().__init__(
-            CodecInfo(
-                name=f"sbc@{bitrate_bps / 1000:g}",
-                sample_rates_hz=rates,
-                channels=(1, 2),
-                nominal_bitrate_bps=float(bitrate_bps),
-                causal=True,
-                lookahead_s=delay_samples(8) / rates[0],
-            )
+            "sbc",
+            bitrate_bps,
+            sample_rates_hz=rates,
+            channels=(1, 2),
+            causal=True,
+            lookahead_s=delay_samples(8) / rates[0],
         )
-        self.bitrate_bps = int(bitrate_bps)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Frames with their header of four bytes: a decoder needs it in every frame."""

@@ -1,12 +1,12 @@
-"""What adapters of neural codecs share: the loops of encoding and decoding, full float32, and noise in place of weights."""
+"""What adapters of neural codecs share: the loops of encoding and decoding, checks of codes, and full float32."""
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +15,6 @@ from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream
-
-RANDOM = "random"
-RANDOM_FULL = "random-full"
 
 
 class NeuralCodec(Codec):
@@ -29,14 +26,18 @@ class NeuralCodec(Codec):
     Class attributes
         cardinality: entries of each codebook.
 
-    Attributes that an adapter sets
+    Attributes that an adapter sets, all but `_codebooks` with `_install` where it has one network
         info: the codec's facts.
         _device: `cpu` or `cuda:N`.
+        _net: the network, in eval mode.
+        _quantiser: its codebooks, as `_nearest` and `_lookup` take them.
         _codebooks: how many codebooks are sent.
     """
 
     cardinality: ClassVar[int]
     _device: str
+    _net: Any
+    _quantiser: Any
     _codebooks: int = 1
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
@@ -111,6 +112,36 @@ class NeuralCodec(Codec):
         """Which items share a pass of the decoder, given their lengths in frames."""
         return passes(frames, self._device)
 
+    def _install(self, info: CodecInfo, device: str, net: Any, used: str) -> None:
+        """Takes a network with its quantiser to the device.
+
+        Args:
+            info: the facts of the operating point.
+            used: which weights the network has.
+        """
+        self._device = device
+        self._net = net.eval().to(device)
+        self._quantiser = self._read_quantiser(self._net)
+        self.info = replace(info, weights=used)
+
+    def _read_quantiser(self, net: Any) -> Any:
+        """The codebooks of a network: here those of a model of transformers."""
+        from codec_bench.kernels.rvq.dispatch import adopt
+
+        return adopt(net.quantizer)
+
+    def _nearest(self, latents: Any) -> Any:
+        """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`, with the codebooks that are sent."""
+        from codec_bench.kernels.rvq.dispatch import search
+
+        return search(latents, self._quantiser, self._codebooks).value
+
+    def _lookup(self, values: Any) -> Any:
+        """Latents `(items, channels, frames)` of codes `(items, codebooks, frames)`."""
+        from codec_bench.kernels.rvq.dispatch import lookup
+
+        return lookup(values, self._quantiser).value
+
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         """What an item gets of its row of the decoder's result, `(1, item.num_samples)`."""
         return wave[:, : item.num_samples]
@@ -125,12 +156,15 @@ class NeuralCodec(Codec):
         return torch.from_numpy(values).to(self._device)
 
 
-def weights_folder(name: str) -> str | None:
-    """The folder on this machine that holds a checkpoint of the catalogue; None if it is not there."""
+def weights_folder(*names: str) -> str | None:
+    """The folder on this machine that holds a codec's checkpoint of the catalogue; None if it is not there.
+
+    Of a codec with several checkpoints it is the folder of the first; None if any of them is not there.
+    """
     from codec_bench.weights import lookup
 
-    found = lookup(name)
-    return str(found.folder) if found else None
+    found = [lookup(name) for name in names]
+    return str(found[0].folder) if found[0] and all(found) else None
 
 
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
@@ -196,43 +230,3 @@ def full_float32(device: str) -> Iterator[None]:
             torch.backends.cuda.matmul.allow_tf32 = False
             stack.callback(setattr, torch.backends.cuda.matmul, "allow_tf32", before)
         yield
-
-
-@contextmanager
-def seeded(seed: int = 0) -> Iterator[None]:
-    """Seeds torch's random numbers, and restores the caller's generator afterwards."""
-    import torch
-
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(seed)
-        yield
-
-
-def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
-    """Fills codebooks with noise that is spread about as widely as what each of them codes.
-
-    Args:
-        codebooks: tensors `(entries, dims)`, filled here.
-        latents: `(frames, dims)`.
-    """
-    import torch
-
-    residual = latents
-    for embed in codebooks:
-        embed.copy_(residual.mean(0) + 0.7 * residual.std(0) * torch.randn_like(embed))
-        residual = residual - embed[torch.cdist(residual, embed).argmin(1)]
-
-
-def fill_with_noise(net: Any) -> None:
-    """Fills every convolution and linear layer with noise that keeps the power of a signal, and with small biases."""
-    import torch
-    from torch import nn
-
-    for module in net.modules():
-        if isinstance(module, (nn.Conv1d, nn.ConvTranspose1d, nn.Linear)):
-            taps: float = math.prod(module.weight.shape[1:])
-            if isinstance(module, nn.ConvTranspose1d):
-                taps = module.weight.shape[0] // module.groups * module.weight.shape[2] / module.stride[0]
-            module.weight.copy_(torch.randn_like(module.weight) / math.sqrt(taps))
-            if module.bias is not None:
-                module.bias.normal_(0, 0.05)

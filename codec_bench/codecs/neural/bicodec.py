@@ -21,7 +21,8 @@ import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.codecs.neural.base import RANDOM, fill_with_noise, full_float32, seeded, stack
+from codec_bench.codecs.neural.base import full_float32, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 
@@ -72,10 +73,7 @@ class BiCodec(Codec):
     @classmethod
     def find_weights(cls) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
-
-        codec, speech = lookup("spark-bicodec"), lookup("spark-wav2vec2-xlsr-53")
-        return str(codec.folder) if codec and speech else None
+        return weights_folder("spark-bicodec", "spark-wav2vec2-xlsr-53")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone.
@@ -84,6 +82,7 @@ class BiCodec(Codec):
             UserError: a rate or channel count that the codec does not take, or no samples.
         """
         from codec_bench.networks.bicodec import speech_features
+        from codec_bench.networks.ragged import ragged_lengths
         from codec_bench.networks.speech_encoder import padded
 
         for audio in batch:
@@ -96,7 +95,7 @@ class BiCodec(Codec):
                 features = speech_features(self._speech, stacked, lengths)
                 clips, _ = padded([reference_clip(waves[k]) for k in group], self._device)
                 frames = [_frames(length) for length in lengths]
-                said, speaker = self._net.encode(features, clips, self._lengths(frames))
+                said, speaker = self._net.encode(features, clips, ragged_lengths(frames, self._device))
                 for k, count, own, who in zip(group, frames, said.cpu().numpy(), speaker.cpu().numpy()):
                     out[k] = _codes(own[None, :count], who[None], batch[k])
         return out
@@ -107,6 +106,8 @@ class BiCodec(Codec):
         Raises:
             UserError: codes whose shape does not fit the item's length, or out of range.
         """
+        from codec_bench.networks.ragged import ragged_lengths
+
         for item in codes:
             _check(item, self.info.name)
         waves: list[Any] = [None] * len(codes)
@@ -114,7 +115,7 @@ class BiCodec(Codec):
             for group in passes([item.num_samples for item in codes], self._device):
                 frames = [codes[k].streams[0].values.shape[1] for k in group]
                 said, speaker = (self._tensor([codes[k].streams[place].values for k in group]) for place in (0, 1))
-                decoded = self._net.decode(said, speaker, self._lengths(frames))
+                decoded = self._net.decode(said, speaker, ragged_lengths(frames, self._device))
                 for k, count, wave in zip(group, frames, decoded.cpu().numpy()):
                     waves[k] = _fitted(wave[: count * _HOP], codes[k].num_samples)
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
@@ -125,12 +126,6 @@ class BiCodec(Codec):
 
         longest = max(item.shape[1] for item in items)
         return torch.from_numpy(stack(items, longest)[:, 0].astype(np.int64)).to(self._device)
-
-    def _lengths(self, frames: Sequence[int]) -> Any:
-        """Each item's frames as a tensor, or None where all are equal and nothing is to be masked."""
-        import torch
-
-        return None if len(set(frames)) == 1 else torch.tensor(frames).to(self._device)
 
 
 def prepared(wave: np.ndarray) -> np.ndarray:

@@ -16,15 +16,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    NeuralCodec,
-    fill_with_noise,
-    seeded,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 
 _RATE_HZ = 16000
 _HOP = 200
@@ -78,15 +71,11 @@ class BigCodec(NeuralCodec):
         return num_samples // _HOP + 1
 
     def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq import dispatch
-
-        latents = self._encoder(self._tensor(stack(samples, _HOP * max(frames))), [_HOP * count for count in frames])
-        return dispatch.search(latents, self._quantiser).value
+        waves = self._tensor(stack(samples, _HOP * max(frames)))
+        return self._nearest(self._encoder(waves, [_HOP * count for count in frames]))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq import dispatch
-
-        return self._decoder(dispatch.lookup(values, self._quantiser).value, frames)
+        return self._decoder(self._lookup(values), frames)
 
 
 def _quantiser(decoder: Any) -> Any:

@@ -22,25 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.passes import passes
-from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    check_stream,
-    fill_with_noise,
-    full_float32,
-    one_stream,
-    seeded,
-    stack,
-)
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import NeuralCodec, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import WeightsError
-from codec_bench.types import Audio, Codes, CodeStream
+from codec_bench.types import Codes, CodeStream
 
 _RATE_HZ, _HOP, _SHORTEST = 24_000, 256, 513
 _CODEBOOKS, _ENTRIES = 4, 625
 
 
-class ChatTtsDvae(Codec):
+class ChatTtsDvae(NeuralCodec):
     """The DVAE of ChatTTS with its Vocos, for mono speech at 24 kHz.
 
     Codes: one stream of four codebooks with 625 entries at 46.875 frames a second: two halves of the channels, each
@@ -56,6 +48,9 @@ class ChatTtsDvae(Codec):
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
     """
+
+    cardinality = _ENTRIES
+    _codebooks = _CODEBOOKS
 
     def __init__(self, device: str = "cpu", weights: str | None = None, bound_first: bool = True) -> None:
         self._device = device
@@ -77,70 +72,33 @@ class ChatTtsDvae(Codec):
     @classmethod
     def find_weights(cls) -> str | None:
         """The folder that holds the published weights on this machine, or None."""
-        from codec_bench.weights import lookup
+        return weights_folder("chattts-dvae", "chattts-vocos")
 
-        dvae, vocos = lookup("chattts-dvae"), lookup("chattts-vocos")
-        return str(dvae.folder) if dvae and vocos else None
+    def _frames(self, num_samples: int) -> int:
+        return (1 + max(num_samples, _SHORTEST) // _HOP) // 2
 
-    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the original gives them for that item alone.
-
-        Raises:
-            UserError: a rate or channel count that the codec does not take, or no samples.
-        """
+    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
         import torch
 
-        for audio in batch:
-            check_input(audio, self.info)
-        out: list[Any] = [None] * len(batch)
-        with full_float32(self._device):
-            for group in passes([audio.num_samples for audio in batch], self._device):
-                mels = [self._log_mel(batch[k].samples[0]) for k in group]
-                frames = [mel.shape[1] for mel in mels]
-                stacked = torch.nn.utils.rnn.pad_sequence([mel.T for mel in mels], batch_first=True).transpose(1, 2)
-                codes = self._net.encode(stacked, self._lengths(frames)).cpu().numpy()
-                for k, count, own in zip(group, frames, codes):
-                    out[k] = one_stream(own[:, : count // 2], batch[k], self.info, _ENTRIES)
-        return out
+        from codec_bench.networks.ragged import ragged_lengths
 
-    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item: what the original decodes, then silence up to the item's length.
+        mels = [self._log_mel(item[0]) for item in samples]
+        lengths = ragged_lengths([mel.shape[1] for mel in mels], self._device)
+        stacked = torch.nn.utils.rnn.pad_sequence([mel.T for mel in mels], batch_first=True).transpose(1, 2)
+        return self._net.encode(stacked, lengths)
 
-        Raises:
-            UserError: codes whose shape does not fit the item's length, or out of range.
-        """
-        import torch
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        from codec_bench.networks.ragged import ragged_lengths
 
-        for item in codes:
-            check_stream(item, self.info, (_CODEBOOKS, _frames(item.num_samples)), _ENTRIES)
-        waves: list[Any] = [None] * len(codes)
-        with full_float32(self._device):
-            for group in passes([item.num_samples for item in codes], self._device):
-                values = [codes[k].streams[0].values for k in group]
-                frames = [value.shape[1] for value in values]
-                stacked = torch.from_numpy(stack(values, max(frames)).astype(np.int64)).to(self._device)
-                mels = self._net.decode(stacked, self._lengths(frames))
-                mel_frames = [2 * count for count in frames]
-                decoded = self._vocos(mels, self._lengths(mel_frames)).cpu().numpy()
-                for k, count, wave in zip(group, mel_frames, decoded):
-                    own = wave[: min((count - 1) * _HOP, codes[k].num_samples)]
-                    waves[k] = np.pad(own, (0, codes[k].num_samples - own.size))
-        return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+        mels = self._net.decode(values, ragged_lengths(frames, self._device))
+        return self._vocos(mels, ragged_lengths([2 * count for count in frames], self._device))[:, None]
+
+    def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
+        own = super()._cut(wave, item)[:, : (2 * self._frames(item.num_samples) - 1) * _HOP]
+        return np.pad(own, ((0, 0), (0, item.num_samples - own.shape[1])))
 
     def _log_mel(self, wave: np.ndarray) -> Any:
-        import torch
-
-        return self._net.log_mel(torch.from_numpy(np.pad(wave, (0, max(0, _SHORTEST - wave.size)))).to(self._device))
-
-    def _lengths(self, frames: Sequence[int]) -> Any:
-        """Each item's frames as a tensor, or None where all are equal and nothing is to be masked."""
-        import torch
-
-        return None if len(set(frames)) == 1 else torch.tensor(frames).to(self._device)
-
-
-def _frames(num_samples: int) -> int:
-    return (1 + max(num_samples, _SHORTEST) // _HOP) // 2
+        return self._net.log_mel(self._tensor(np.pad(wave, (0, max(0, _SHORTEST - wave.size)))))
 
 
 def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any, str]:

@@ -14,22 +14,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    NeuralCodec,
-    check_codebooks,
-    fill_with_noise,
-    seeded,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.types import Codes
 
@@ -100,13 +92,7 @@ class Dac(NeuralCodec):
         info = self.describe(model, codebooks)  # before the weights are loaded: a wrong number is found at once
         self._facts = _MODELS[model]
         self._codebooks = check_codebooks(info.name, codebooks, self._facts.codebooks)
-        self._device = device
-        net, used = _load(model, weights)
-        self._net = net.eval().to(device)
-        from codec_bench.kernels.rvq.dispatch import adopt
-
-        self._quantiser = adopt(self._net.quantizer)
-        self.info = replace(info, weights=used)
+        self._install(info, device, *_load(model, weights))
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
@@ -140,20 +126,16 @@ class Dac(NeuralCodec):
         return super()._encoder_passes([self._frames(count) for count in lengths])
 
     def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq.dispatch import search
         from codec_bench.networks.dac import encode_waves
 
         lengths = np.asarray(frames) * self._facts.hop
         waves = self._tensor(stack(samples, lengths.max()))
-        latents = encode_waves(self._net.encoder, waves, self._tensor(lengths))
-        return search(latents, self._quantiser, self._codebooks).value
+        return self._nearest(encode_waves(self._net.encoder, waves, self._tensor(lengths)))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq.dispatch import lookup
         from codec_bench.networks.dac import decode_latents
 
-        latents = lookup(values, self._quantiser).value
-        return decode_latents(self._net.decoder, latents, self._tensor(np.asarray(frames)))
+        return decode_latents(self._net.decoder, self._lookup(values), self._tensor(np.asarray(frames)))
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         from codec_bench.networks.dac import decoded_samples

@@ -23,16 +23,8 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, check_input
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    check_stream,
-    equal_lengths,
-    full_float32,
-    one_stream,
-    seeded,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import check_stream, equal_lengths, full_float32, one_stream, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
 from codec_bench.types import Audio, Codes

@@ -25,16 +25,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    NeuralCodec,
-    fill_with_noise,
-    seeded,
-    spread_codewords,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes
 
@@ -137,11 +129,7 @@ class FunCodec(NeuralCodec):
         info = self.describe(model, bitrate_bps)
         self._hop = _hop(model)
         self._codebooks = round(bitrate_bps * self._hop / (_RATE_HZ * _BITS_PER_CODE))
-        self._device = device
-        self._net, used = _load(model, weights)
-        self._net.to(device)
-        self._quantiser = _quantiser(self._net)
-        self.info = replace(info, weights=used)
+        self._install(info, device, *_load(model, weights))
 
     @classmethod
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
@@ -183,20 +171,21 @@ class FunCodec(NeuralCodec):
             for item, audio in zip(super().encode(batch), batch)
         ]
 
+    def _read_quantiser(self, net: Any) -> Any:
+        from codec_bench.kernels.rvq.dispatch import Euclidean
+
+        return Euclidean(net.codebooks)
+
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // self._hop)
 
     def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq import dispatch
-
         lengths = [item.shape[1] for item in samples]
         waves = self._tensor(stack([item / _scale(item) for item in samples], max(lengths)))
-        return dispatch.search(self._net.encoder(waves, lengths), self._quantiser, self._codebooks).value
+        return self._nearest(self._net.encoder(waves, lengths))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq import dispatch
-
-        return self._net.decoder(dispatch.lookup(values, self._quantiser).value, frames)
+        return self._net.decoder(self._lookup(values), frames)
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         return super()._cut(wave, item) * np.float32(item.side["scale"])
@@ -213,12 +202,6 @@ def _hop(model: str) -> int:
 
 def _scale(samples: np.ndarray) -> np.float32:
     return np.float32(np.sqrt(np.mean(np.square(samples, dtype=np.float64))) + _SILENCE)
-
-
-def _quantiser(net: Any) -> Any:
-    from codec_bench.kernels.rvq import dispatch
-
-    return dispatch.Euclidean(net.codebooks)
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:

@@ -13,25 +13,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
 from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
     NeuralCodec,
     check_codebooks,
     check_stream,
-    fill_with_noise,
     full_float32,
     one_stream,
-    seeded,
     stack,
     weights_folder,
 )
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
 
@@ -89,13 +85,7 @@ class Mimi(NeuralCodec):
         info = self.describe(codebooks, stream)  # before the weights are loaded: a wrong number is found at once
         self._codebooks = check_codebooks("mimi", codebooks, _CODEBOOKS)
         self._stream = stream
-        self._device = device
-        net, used = _load(weights)
-        self._net = net.eval().to(device)
-        from codec_bench.kernels.rvq.dispatch import adopt
-
-        self._quantiser = adopt(self._net.quantizer)
-        self.info = replace(info, weights=used)
+        self._install(info, device, *_load(weights))
 
     @classmethod
     def describe(cls, codebooks: int | None = None, stream: bool = False) -> CodecInfo:
@@ -127,7 +117,7 @@ class Mimi(NeuralCodec):
         return super()._encoder_passes([_frames(count) for count in lengths])
 
     def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        return self._codes_of(self._latents(self._tensor(stack(samples, max(frames) * _FRAME))))
+        return self._nearest(self._latents(self._tensor(stack(samples, max(frames) * _FRAME))))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         import torch
@@ -150,16 +140,6 @@ class Mimi(NeuralCodec):
             return self._net.encoder(waves, use_streaming=False).latents
         state = self._state()
         return torch.cat([state.latents(piece) for piece in waves.split(_FRAME, dim=-1)], dim=-1)
-
-    def _codes_of(self, latents: Any) -> Any:
-        from codec_bench.kernels.rvq.dispatch import search
-
-        return search(latents, self._quantiser, self._codebooks).value
-
-    def _lookup(self, values: Any) -> Any:
-        from codec_bench.kernels.rvq.dispatch import lookup
-
-        return lookup(values, self._quantiser).value
 
     def _state(self) -> Any:
         from codec_bench.networks.mimi import MimiState
@@ -192,7 +172,7 @@ class _MimiStream(CodecStream):
         self._ended = piece.num_samples % _FRAME > 0
         with full_float32(codec._device):
             wave = codec._tensor(stack([piece.samples], _frames(piece.num_samples) * _FRAME))
-            values = codec._codes_of(self._encoder.latents(wave))[0].cpu().numpy()
+            values = codec._nearest(self._encoder.latents(wave))[0].cpu().numpy()
         return one_stream(values, piece, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:

@@ -22,15 +22,8 @@ import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    fill_with_noise,
-    full_float32,
-    seeded,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import full_float32, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 

@@ -14,22 +14,13 @@ Where padding could change a result, and what prevents it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    NeuralCodec,
-    fill_with_noise,
-    seeded,
-    spread_codewords,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
 from codec_bench.errors import UserError
 
 _RATE_HZ = 16000
@@ -66,11 +57,7 @@ class SpeechTokenizer(NeuralCodec):
     def __init__(self, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:
         info = self.describe(bitrate_bps)
         self._codebooks = bitrate_bps // _BPS_PER_CODEBOOK
-        self._device = device
-        self._net, used = _load(weights)
-        self._net.to(device)
-        self._quantiser = _quantiser(self._net)
-        self.info = replace(info, weights=used)
+        self._install(info, device, *_load(weights))
 
     @classmethod
     def describe(cls, bitrate_bps: int) -> CodecInfo:
@@ -98,28 +85,22 @@ class SpeechTokenizer(NeuralCodec):
         """The folder that holds the published weights on this machine, or None."""
         return weights_folder("speechtokenizer")
 
+    def _read_quantiser(self, net: Any) -> Any:
+        import torch
+
+        from codec_bench.kernels.rvq.dispatch import Euclidean
+
+        return Euclidean(torch.stack(net.codebooks))
+
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // _HOP)
 
     def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq import dispatch
-
         lengths = [item.shape[1] for item in samples]
-        latents = self._net.encoder(self._tensor(stack(samples, max(lengths))), lengths)
-        return dispatch.search(latents, self._quantiser, self._codebooks).value
+        return self._nearest(self._net.encoder(self._tensor(stack(samples, max(lengths))), lengths))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq import dispatch
-
-        return self._net.decoder(dispatch.lookup(values, self._quantiser).value, frames)
-
-
-def _quantiser(net: Any) -> Any:
-    import torch
-
-    from codec_bench.kernels.rvq import dispatch
-
-    return dispatch.Euclidean(torch.stack(net.codebooks))
+        return self._net.decoder(self._lookup(values), frames)
 
 
 def _load(weights: str | None) -> tuple[Any, str]:

@@ -12,21 +12,13 @@ Where padding could change a result, and what prevents it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    NeuralCodec,
-    fill_with_noise,
-    seeded,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 
 _RATE_HZ = 24000
@@ -66,12 +58,8 @@ class WavTokenizer(NeuralCodec):
         self, frame_rate_hz: Literal[75, 40], checkpoint: str, device: str = "cpu", weights: str | None = None
     ) -> None:
         info = self.describe(frame_rate_hz, checkpoint)
-        self._device = device
-        self._net, used = _load(frame_rate_hz, checkpoint, weights)
-        self._net.to(device)
-        self._quantiser = _quantiser(self._net)
+        self._install(info, device, *_load(frame_rate_hz, checkpoint, weights))
         self._hop = self._net.head.istft.hop_length
-        self.info = replace(info, weights=used)
 
     @classmethod
     def describe(cls, frame_rate_hz: int, checkpoint: str) -> CodecInfo:
@@ -97,24 +85,20 @@ class WavTokenizer(NeuralCodec):
         """The folder that holds the published weights on this machine, or None."""
         return weights_folder(checkpoint)
 
+    def _read_quantiser(self, net: Any) -> Any:
+        from codec_bench.kernels.rvq.dispatch import Euclidean
+
+        return Euclidean(net.embed[None])
+
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // self._hop)
 
     def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq import dispatch
-
         lengths = [item.shape[1] for item in samples]
-        latents = self._net.latents(self._tensor(stack(samples, max(lengths))), lengths)
-        return dispatch.search(latents, self._quantiser).value
+        return self._nearest(self._net.latents(self._tensor(stack(samples, max(lengths))), lengths))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.waves(values[:, 0], frames)[:, None]
-
-
-def _quantiser(net: Any) -> Any:
-    from codec_bench.kernels.rvq import dispatch
-
-    return dispatch.Euclidean(net.embed[None])
 
 
 def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any, str]:

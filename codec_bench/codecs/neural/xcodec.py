@@ -12,22 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    NeuralCodec,
-    equal_lengths,
-    fill_with_noise,
-    seeded,
-    stack,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, stack, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 
 _RATE_HZ = 16000
@@ -91,13 +82,7 @@ class Xcodec(NeuralCodec):
     ) -> None:
         info = self.describe(model, codebooks)  # before the weights are loaded: a wrong number is found at once
         self._codebooks = codebooks or _CODEBOOKS[-1]
-        self._device = device
-        net, used = _load(model, weights)
-        self._net = net.eval().to(device)
-        from codec_bench.kernels.rvq.dispatch import adopt
-
-        self._quantiser = adopt(self._net.quantizer)
-        self.info = replace(info, weights=used)
+        self._install(info, device, *_load(model, weights))
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
@@ -133,16 +118,12 @@ class Xcodec(NeuralCodec):
         return equal_lengths([self._frames(count) for count in lengths])
 
     def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq.dispatch import search
-
-        waves = self._tensor(stack(samples, frames[0] * _HOP))
-        return search(_latents(self._net, waves), self._quantiser, self._codebooks).value
+        return self._nearest(_latents(self._net, self._tensor(stack(samples, frames[0] * _HOP))))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        from codec_bench.kernels.rvq.dispatch import lookup
         from codec_bench.networks.dac import decode_latents
 
-        latents = self._net.fc2(lookup(values, self._quantiser).value.transpose(1, 2)).transpose(1, 2)
+        latents = self._net.fc2(self._lookup(values).transpose(1, 2)).transpose(1, 2)
         return decode_latents(self._net.acoustic_decoder, latents, self._tensor(np.asarray(frames)))
 
 

@@ -23,15 +23,8 @@ import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import (
-    RANDOM,
-    RANDOM_FULL,
-    NeuralCodec,
-    equal_lengths,
-    fill_with_noise,
-    seeded,
-    weights_folder,
-)
+from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, weights_folder
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 
 _ENCODER_HZ = 16000

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import deterministic_weights
 import numpy as np
 import pytest
 import torch
+from glides import glide
+from random_codecs import built
 from safetensors.torch import save_file
 
 from codec_bench.codecs import load_codec
@@ -26,32 +27,10 @@ EXPECTED, TOLERANCE = FACTS["expected"], FACTS["tolerance"]
 EMBEDDED = json.loads((GOLDEN / "embedded_speech.json").read_text("utf-8"))["spark_bicodec"]
 SMALL = json.loads((GOLDEN / "spark_bicodec_small.json").read_text("utf-8"))
 CODEC_FILE, SPEECH_FILE = "BiCodec/model.safetensors", "wav2vec2-large-xlsr-53/pytorch_model.bin"
-# Around the receptive field of 400 samples and the hop of 320.
-LENGTHS = (1, 100, 399, 400, 401, 719, 720, 1040, 2500, 6000, 16001)
-
-
-@pytest.fixture
-def one_pass(monkeypatch):
-    """Puts all items into one padded pass, as on a GPU, however different their lengths are."""
-    monkeypatch.setattr(
-        "codec_bench.codecs.neural.bicodec.passes", lambda lengths, device, **_: [list(range(len(lengths)))]
-    )
-
-
-@cache
-def built():
-    return load_codec("spark-bicodec", weights="random")
 
 
 def keys(name):
     return json.loads((GOLDEN / name).read_text("utf-8"))
-
-
-def sound(length, seed=0, level=0.2):
-    rng = np.random.default_rng([seed, length])
-    time = np.arange(length) / 16000
-    wave = level * np.sin(2 * np.pi * (200 * time + 150 * time**2)) + 0.05 * rng.standard_normal(length)
-    return Audio(wave, 16000)
 
 
 def not_a_number(shape):
@@ -94,7 +73,7 @@ def full(tmp_path_factory):
 
 def test_the_reference_s_codes_decode_to_its_wave(full):
     streams = [np.array([EXPECTED[f"{kind}_tokens"]["all"]]) for kind in ("semantic", "global")]
-    blank = built().encode([Audio(np.zeros(FACTS["input"]["samples"]), 16000)])[0]
+    blank = built("spark-bicodec").encode([Audio(np.zeros(FACTS["input"]["samples"]), 16000)])[0]
     codes = replace(blank, streams=tuple(replace(s, values=v) for s, v in zip(blank.streams, streams)))
     (audio,) = full.decode([codes])
     decoded, wave = EXPECTED["decoded"], audio.samples[0].astype(np.float64)
@@ -197,7 +176,7 @@ def speech_of(theirs):
 
 def test_the_speech_encoder_is_that_of_transformers():
     theirs = transformers_speech()
-    wave = torch.from_numpy(sound(9000).samples)
+    wave = torch.from_numpy(glide(9000).samples)
     with torch.inference_mode():
         normalised = (wave - wave.mean()) / (wave.var(correction=0) + 1e-7).sqrt()
         hidden = theirs(normalised, output_hidden_states=True).hidden_states
@@ -207,7 +186,7 @@ def test_the_speech_encoder_is_that_of_transformers():
     torch.testing.assert_close(got, expected, rtol=1e-4, atol=1e-4 * expected.abs().max().item())
 
 
-def test_codes_and_waves_of_any_length_are_the_reference_s(one_pass):
+def test_codes_and_waves_of_any_length_are_the_reference_s(all_together):
     config = replace(bicodec_net.SMALL, speaker_channels=512, speaker_context=1536, heads=8, head_dim=64)
     net = bicodec_net.BiCodecNet(config).eval()
     state = deterministic_weights.stand_in(net)
@@ -233,25 +212,12 @@ def test_codes_and_waves_of_any_length_are_the_reference_s(one_pass):
         assert np.sqrt(np.mean(wave**2)) == pytest.approx(item["decoded_rms"], rel=1e-4)
 
 
-def test_a_padded_pass_equals_one_item_at_a_time(one_pass):
-    codec = built()
-    batch = [sound(length, seed) for seed, length in enumerate(LENGTHS)]
-    alone = [codec.encode([audio])[0] for audio in batch]
-    together = codec.encode(batch)
-    for one, other, audio in zip(alone, together, batch):
-        for mine, theirs in zip(one.streams, other.streams):
-            assert np.array_equal(mine.values, theirs.values), f"{mine.name} of {audio.num_samples} samples"
-    for one, wave in zip(alone, codec.decode(alone)):
-        (single,) = codec.decode([one])
-        np.testing.assert_allclose(wave.samples, single.samples, rtol=0, atol=1e-4)
-
-
-def test_a_padded_pass_equals_one_item_at_a_time_to_float32_before_it_is_rounded(one_pass):
-    codec = built()
+def test_a_padded_pass_equals_one_item_at_a_time_to_float32_before_it_is_rounded(all_together):
+    codec = built("spark-bicodec")
     lengths = [6000, 16001, 2500]
     waves = torch.zeros(3, 16001)
     for row, length in zip(waves, lengths):
-        row[:length] = torch.from_numpy(sound(length).samples[0])
+        row[:length] = torch.from_numpy(glide(length).samples[0])
     frames = torch.tensor([(length - 400) // 320 + 1 for length in lengths])
     with torch.inference_mode():
         features = bicodec_net.speech_features(codec._speech, waves, lengths)
@@ -265,42 +231,43 @@ def test_a_padded_pass_equals_one_item_at_a_time_to_float32_before_it_is_rounded
 
 
 def test_random_codes_carry_what_they_are_given():
-    first, second = built().encode([sound(32000, seed=1), sound(32000, seed=2, level=0.02)])
+    noise = Audio(0.1 * np.random.default_rng(0).standard_normal(32000), 16000)
+    first, second = built("spark-bicodec").encode([glide(32000), noise])
     assert len(np.unique(first.streams[0].values)) > 25
     assert np.mean(first.streams[0].values != second.streams[0].values) > 0.5
     assert not np.array_equal(first.streams[1].values, second.streams[1].values)
-    (wave,) = built().decode([first])
-    (other,) = built().decode([replace(first, streams=(first.streams[0], second.streams[1]))])
+    (wave,) = built("spark-bicodec").decode([first])
+    (other,) = built("spark-bicodec").decode([replace(first, streams=(first.streams[0], second.streams[1]))])
     assert np.abs(wave.samples - other.samples).max() > 1e-3  # a different speaker can be heard
     assert np.abs(wave.samples).max() < 0.99  # not clipped, so that differences show
 
 
 def test_a_short_item_is_coded_as_if_silence_followed_it():
-    audio = sound(150)
+    audio = glide(150)
     longer = Audio(np.pad(audio.samples, ((0, 0), (0, 250))), 16000)
-    short, long = built().encode([audio, longer])
+    short, long = built("spark-bicodec").encode([audio, longer])
     for mine, theirs in zip(short.streams, long.streams):
         assert np.array_equal(mine.values, theirs.values)
-    wave, longer_wave = built().decode([short, long])
+    wave, longer_wave = built("spark-bicodec").decode([short, long])
     assert np.array_equal(wave.samples, longer_wave.samples[:, :150])
 
 
 def test_the_speaker_s_codes_are_paid_once():
     for seconds in (1, 3):
-        (codes,) = built().encode([sound(16000 * seconds)])
+        (codes,) = built("spark-bicodec").encode([glide(16000 * seconds)])
         frames = codes.streams[0].values.shape[1]
         assert codes.bits == 13 * frames + 12 * 32
-        assert codes.nominal_bitrate_bps == built().info.nominal_bitrate_bps == 650
+        assert codes.nominal_bitrate_bps == built("spark-bicodec").info.nominal_bitrate_bps == 650
         assert abs(frames - 50 * seconds) <= 1
 
 
 def test_codes_that_do_not_fit_are_refused():
-    (codes,) = built().encode([sound(5000)])
+    (codes,) = built("spark-bicodec").encode([glide(5000)])
     said, speaker = codes.streams
     with pytest.raises(UserError, match="5000 samples have"):
-        built().decode([replace(codes, streams=(said,))])
+        built("spark-bicodec").decode([replace(codes, streams=(said,))])
     with pytest.raises(UserError, match="expected 0 to 4095"):
-        built().decode([replace(codes, streams=(said, CodeStream(speaker.values + 4096, 8192, 0.0)))])
+        built("spark-bicodec").decode([replace(codes, streams=(said, CodeStream(speaker.values + 4096, 8192, 0.0)))])
 
 
 def test_weights_of_another_model_are_refused(tmp_path):

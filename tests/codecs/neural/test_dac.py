@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 import torch
+from glides import glide
+from random_codecs import built
 
-from codec_bench.audio.resample import resample
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.dac import Dac
 from codec_bench.codecs.neural.dac_original import load_original
 from codec_bench.errors import UserError, WeightsError
-from codec_bench.types import Audio
 
 # From the original repository's configurations: rate, hop, codebooks, bits a second.
 PUBLISHED = {
@@ -25,19 +24,6 @@ PUBLISHED = {
 }
 # Around the hops of 320 and 512 and the 8 samples that an odd stride loses.
 LENGTHS = (1, 7, 312, 313, 319, 320, 321, 511, 512, 513, 1000, 3200, 5003, 9000)
-
-
-@cache
-def built(name):
-    return load_codec(name, weights="random")
-
-
-def sound(rate_hz, length, seed=0):
-    """A tone that glides, with noise."""
-    rng = np.random.default_rng([seed, length])
-    time = np.arange(length) / rate_hz
-    wave = 0.2 * np.sin(2 * np.pi * (200 * time + 150 * time**2)) + 0.05 * rng.standard_normal(length)
-    return Audio(wave, rate_hz)
 
 
 def their_codes(codec, audio):
@@ -61,7 +47,7 @@ def frames_that_differ(a, b):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_padded_batch_gives_what_transformers_gives_one_by_one(name, all_together):
     codec = built(name)
-    batch = [sound(codec.info.sample_rates_hz[0], length) for length in LENGTHS]
+    batch = [glide(length, rate_hz=codec.info.sample_rates_hz[0]) for length in LENGTHS]
     codes = codec.encode(batch)
     wrong = sum(
         frames_that_differ(ours.streams[0].values, their_codes(codec, audio))
@@ -78,7 +64,7 @@ def test_a_padded_batch_gives_what_transformers_gives_one_by_one(name, all_toget
 def test_without_the_zeroing_the_padding_would_reach_the_codes():
     # This shows that the test above can fail: transformers' own batch of the same two items differs.
     codec = built("dac-16khz")
-    short, long = sound(16000, 3200), sound(16000, 9600)
+    short, long = glide(3200), glide(9600)
     padded = np.zeros((2, 1, 9600), np.float32)
     padded[0, :, :3200], padded[1] = short.samples, long.samples
     with torch.inference_mode():
@@ -90,7 +76,7 @@ def test_without_the_zeroing_the_padding_would_reach_the_codes():
 def test_groups_of_similar_lengths_change_nothing(name):
     codec = built(name)
     rate_hz = codec.info.sample_rates_hz[0]
-    batch = [sound(rate_hz, length, seed) for seed, length in enumerate((9000, 500, 9100, 8800, 501, 499, 1))]
+    batch = [glide(length, seed, rate_hz) for seed, length in enumerate((9000, 500, 9100, 8800, 501, 499, 1))]
     codes = codec.encode(batch)
     waves = codec.decode(codes)
     for audio, item, wave in zip(batch, codes, waves, strict=True):
@@ -99,12 +85,9 @@ def test_groups_of_similar_lengths_change_nothing(name):
         np.testing.assert_allclose(wave.samples, codec.decode([item])[0].samples, rtol=0, atol=1e-5)
 
 
-def test_a_batch_of_speech_equals_one_by_one(spoken, all_together):
+def test_a_batch_of_speech_equals_one_by_one(ragged_speech, all_together):
     codec = built("dac-24khz-8cb")
-    batch = []
-    for k, (_, audio) in enumerate(spoken[::3]):
-        length = int(audio.sample_rate_hz * (0.3 + 0.07 * ((k * 7) % 11)))  # ragged
-        batch.append(Audio(resample(audio.samples[:1, :length], audio.sample_rate_hz, 24000), 24000))
+    batch = ragged_speech(24000, every=3, shortest_s=0.3, step_s=0.07)
     together = codec.encode(batch)
     wrong = sum(
         frames_that_differ(item.streams[0].values, their_codes(codec, audio)[:8])
@@ -118,7 +101,7 @@ def test_a_batch_of_speech_equals_one_by_one(spoken, all_together):
 @pytest.mark.parametrize(("name", "lost"), [("dac-16khz", 8), ("dac-24khz", 8), ("dac-44khz", 0)])
 def test_what_the_decoder_does_not_make_is_silent(name, lost):
     codec = built(name)
-    audio = sound(codec.info.sample_rates_hz[0], 10 * codec._net.config.hop_length)
+    audio = glide(10 * codec._net.config.hop_length, rate_hz=codec.info.sample_rates_hz[0])
     (codes,) = codec.encode([audio])
     assert their_wave(codec, codes.streams[0].values).shape[1] == audio.num_samples - lost
     (out,) = codec.decode([codes])
@@ -133,7 +116,7 @@ def test_facts_are_those_of_the_published_configurations(name):
     codec = built(name)
     assert codec.info.sample_rates_hz == (rate_hz,)
     assert codec.info.frame_rate_hz == rate_hz / hop
-    (codes,) = codec.encode([sound(rate_hz, 100 * hop - 5)])
+    (codes,) = codec.encode([glide(100 * hop - 5, rate_hz=rate_hz)])
     (stream,) = codes.streams
     assert stream.values.shape == (codebooks, 100) and stream.cardinality == 1024
     assert stream.nominal_bitrate_bps == pytest.approx(bits, rel=1e-12) == codec.info.nominal_bitrate_bps
@@ -156,7 +139,7 @@ def test_the_published_size_has_the_published_shapes():
 
 
 def test_fewer_codebooks_are_the_first_ones():
-    audio = sound(24000, 9000)
+    audio = glide(9000, rate_hz=24000)
     (some,) = built("dac-24khz-8cb").encode([audio])
     (every,) = built("dac-24khz").encode([audio])
     assert np.array_equal(some.streams[0].values, every.streams[0].values[:8])
@@ -174,7 +157,7 @@ def test_codebooks_and_models_it_does_not_have_are_refused():
 
 def test_codes_that_do_not_fit_are_refused():
     codec = built("dac-16khz")
-    (codes,) = codec.encode([sound(16000, 5000)])
+    (codes,) = codec.encode([glide(5000)])
     (stream,) = codes.streams
     for broken, says in (
         (replace(codes, num_samples=9999), r"codes are \(12, 16\); 9999 samples have \(12, 32\)"),
@@ -184,50 +167,6 @@ def test_codes_that_do_not_fit_are_refused():
     ):
         with pytest.raises(UserError, match=says):
             codec.decode([broken])
-
-
-def test_the_random_network_is_the_same_every_time_and_its_codes_carry_what_they_are_given():
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    again = load_codec("dac-16khz", weights="random")
-    assert torch.equal(torch.rand(3), expected)
-    for name, tensor in built("dac-16khz")._net.state_dict().items():
-        assert torch.equal(tensor, again._net.state_dict()[name]), name
-    assert again.info.weights == "random" and again.info.weights_licence is None
-    first, second = again.encode([sound(16000, 32000, seed=1), sound(16000, 32000, seed=2)])
-    assert min(len(np.unique(row)) for row in first.streams[0].values) > 20
-    assert (first.streams[0].values != second.streams[0].values).mean() > 0.5
-
-
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """The random 16 kHz network as a folder in transformers' layout."""
-    folder = tmp_path_factory.mktemp("dac_16khz")
-    built("dac-16khz")._net.save_pretrained(folder)
-    return folder
-
-
-def test_weights_from_a_folder_are_those_in_it(saved, capfd):
-    codec = load_codec("dac-16khz", weights=str(saved))
-    assert codec.info.weights == str(saved)
-    for name, tensor in built("dac-16khz")._net.state_dict().items():
-        assert torch.equal(tensor, codec._net.state_dict()[name]), name
-    assert capfd.readouterr().err == ""
-
-
-def test_weights_of_another_model_are_refused(saved):
-    with pytest.raises(WeightsError, match=r"another model's: sampling_rate 16000 \(expected 24000\)"):
-        load_codec("dac-24khz", weights=str(saved))
-
-
-def test_missing_weights_name_the_command_that_gets_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
-    with pytest.raises(WeightsError, match="hf download descript/dac_44khz"):
-        load_codec("dac-44khz")
-    with pytest.raises(WeightsError, match="codec-bench weights fetch dac-44khz-16kbps"):
-        load_codec("dac-44khz-16kbps")
 
 
 def original_layout(net):

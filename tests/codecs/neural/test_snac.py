@@ -9,11 +9,11 @@ from functools import cache
 
 import numpy as np
 import pytest
+from glides import glide
 
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural import snac as adapter
 from codec_bench.errors import MissingExtra, UserError, WeightsError
-from codec_bench.types import Audio
 
 torch = pytest.importorskip("torch")
 package = pytest.importorskip("snac.snac")
@@ -46,16 +46,10 @@ def built(model):
     return load_codec(f"snac-{model}", weights="random")
 
 
-def sound(rate_hz, length, seed=0):
-    rng = np.random.default_rng([seed, length])
-    time = np.arange(length) / rate_hz
-    return Audio(0.3 * np.sin(2 * np.pi * (150 * time + 200 * time**2)) + 0.1 * rng.standard_normal(length), rate_hz)
-
-
 def test_a_batch_is_what_the_package_gives_for_each_item(pair, monkeypatch):
     codec, net = pair
     rate_hz = codec.info.sample_rates_hz[0]
-    batch = [sound(rate_hz, n, seed) for seed, n in enumerate((1, 2047, 2048, 2049, 14112, 14113, 30000))]
+    batch = [glide(n, seed, rate_hz) for seed, n in enumerate((1, 2047, 2048, 2049, 14112, 14113, 30000))]
     together = codec.encode(batch)
     waves = codec.decode(together)
     real = torch.randn
@@ -75,7 +69,7 @@ def test_a_batch_is_what_the_package_gives_for_each_item(pair, monkeypatch):
 @pytest.mark.parametrize("model", MODELS)
 def test_noise_follows_the_codes_and_the_seed_alone(model):
     codec, other = built(model), load_codec(f"snac-{model}", weights="random", seed=1)
-    batch = [sound(MODELS[model], n, seed) for seed, n in enumerate((9000, 30000, 20000))]
+    batch = [glide(n, seed, MODELS[model]) for seed, n in enumerate((9000, 30000, 20000))]
     codes = codec.encode(batch)
     first = codec.decode(codes)
     torch.manual_seed(7)
@@ -100,7 +94,7 @@ def test_noise_follows_the_codes_and_the_seed_alone(model):
 )
 def test_the_bitrate_is_derived_from_the_codes(model, bitrate_bps, frames):
     codec = built(model)
-    (codes,) = codec.encode([sound(MODELS[model], MODELS[model])])
+    (codes,) = codec.encode([glide(MODELS[model], rate_hz=MODELS[model])])
     assert tuple(stream.values.shape for stream in codes.streams) == tuple((1, n) for n in frames)
     assert codes.nominal_bitrate_bps == pytest.approx(codec.info.nominal_bitrate_bps) == bitrate_bps
     assert codes.bits == 12 * sum(frames)
@@ -109,7 +103,7 @@ def test_the_bitrate_is_derived_from_the_codes(model, bitrate_bps, frames):
 
 def test_what_does_not_fit_is_refused(tmp_path, monkeypatch):
     codec = built("24khz")
-    (codes,) = codec.encode([sound(24000, 5000)])
+    (codes,) = codec.encode([glide(5000, rate_hz=24000)])
     for broken, says in (
         (replace(codes, num_samples=9999), "9999 samples have"),
         (replace(codes, streams=codes.streams[:2]), "5000 samples have"),

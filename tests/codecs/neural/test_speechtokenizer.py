@@ -18,7 +18,6 @@ from codec_bench.errors import UserError, WeightsError
 torch = pytest.importorskip("torch")
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-LENGTHS = (1, 2, 5, 319, 320, 321, 641, 1000, 3333, 8000)
 pytestmark = pytest.mark.usefixtures("all_together")
 
 
@@ -99,18 +98,6 @@ def test_latents_are_the_packages(published):
             latents = published._net.encoder(torch.from_numpy(audio.samples)[None], [audio.num_samples])[0]
         np.testing.assert_allclose(latents[:4, 0], facts["first_frame_first_4"], rtol=0, atol=1e-5)
         assert latents.std(correction=0).item() == pytest.approx(facts["std_population"], rel=1e-5)
-
-
-def test_a_batch_equals_its_items_alone():
-    codec = built()
-    batch = [glide(length, seed) for seed, length in enumerate(LENGTHS)]
-    together = codec.encode(batch)
-    alone = [codec.encode([audio])[0] for audio in batch]
-    for one, many in zip(alone, together, strict=True):
-        assert np.array_equal(one.streams[0].values, many.streams[0].values)
-    for one, wave in zip(alone, codec.decode(together), strict=True):
-        (single,) = codec.decode([one])
-        np.testing.assert_allclose(wave.samples, single.samples, rtol=0, atol=1e-5)
 
 
 def test_fewer_codebooks_are_the_first_ones():

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 import torch
+from glides import glide
+from random_codecs import built
 
 from codec_bench.codecs import load_codec
-from codec_bench.errors import UserError, WeightsError
-from codec_bench.types import Audio
+from codec_bench.errors import UserError
 
 LENGTHS = (1, 7, 319, 320, 321, 640, 1000, 2000, 5003, 16000)
-
-
-@cache
-def built(name):
-    return load_codec(name, weights="random")
-
-
-def sound(length, seed=0):
-    """A tone that glides, with noise."""
-    rng = np.random.default_rng([seed, length])
-    time = np.arange(length) / 16000
-    wave = 0.2 * np.sin(2 * np.pi * (200 * time + 150 * time**2)) + 0.05 * rng.standard_normal(length)
-    return Audio(wave, 16000)
 
 
 @pytest.mark.parametrize("name", ["xcodec-hubert-librispeech", "xcodec-wavlm-mls", "xcodec-hubert-librispeech-2cb"])
 def test_a_batch_gives_what_transformers_gives_one_by_one(name, all_together):
     codec = built(name)
     net, kbps = codec._net, codec.info.nominal_bitrate_bps / 1000
-    batch = [sound(length, seed) for seed in range(2) for length in LENGTHS]
+    batch = [glide(length, seed) for seed in range(2) for length in LENGTHS]
     codes = codec.encode(batch)
     waves = codec.decode(codes)
     wrong = 0
@@ -53,7 +40,7 @@ def test_a_batch_gives_what_transformers_gives_one_by_one(name, all_together):
 
 def test_in_one_padded_batch_transformers_would_give_other_codes():
     # Why only equal lengths share a pass of the encoder.
-    net, short, long = built("xcodec-hubert-librispeech")._net, sound(3200), sound(9600)
+    net, short, long = built("xcodec-hubert-librispeech")._net, glide(3200), glide(9600)
     padded = np.zeros((2, 1, 9600), np.float32)
     padded[0, :, :3200], padded[1] = short.samples, long.samples
     with torch.inference_mode():
@@ -65,7 +52,7 @@ def test_in_one_padded_batch_transformers_would_give_other_codes():
 @pytest.mark.parametrize(("suffix", "codebooks", "bits"), [("", 8, 4000), ("-4cb", 4, 2000), ("-1cb", 1, 500)])
 def test_facts_are_the_published_ones(suffix, codebooks, bits):
     codec = built(f"xcodec-hubert-librispeech{suffix}")
-    (codes,) = codec.encode([sound(16000)])
+    (codes,) = codec.encode([glide(16000)])
     (stream,) = codes.streams
     assert (stream.cardinality, stream.frame_rate_hz, stream.values.shape) == (1024, 50, (codebooks, 50))
     assert stream.nominal_bitrate_bps == codec.info.nominal_bitrate_bps == bits == codes.bits
@@ -90,31 +77,6 @@ def test_codebooks_and_models_it_does_not_have_are_refused():
 
 def test_codes_that_do_not_fit_are_refused():
     codec = built("xcodec-wavlm-mls")
-    (codes,) = codec.encode([sound(5000)])
+    (codes,) = codec.encode([glide(5000)])
     with pytest.raises(UserError, match=r"codes are \(8, 16\); 9999 samples have \(8, 32\)"):
         codec.decode([replace(codes, num_samples=9999)])
-
-
-def test_codes_carry_what_they_are_given():
-    first, second = built("xcodec-wavlm-mls").encode([sound(32000, seed=1), sound(32000, seed=2)])
-    assert min(len(np.unique(row)) for row in first.streams[0].values) > 5
-    assert (first.streams[0].values != second.streams[0].values).mean() > 0.5
-
-
-def test_weights_from_a_folder_are_those_in_it_and_another_semantic_model_is_refused(tmp_path, capfd):
-    net = built("xcodec-wavlm-mls")._net
-    net.save_pretrained(tmp_path)
-    capfd.readouterr()
-    codec = load_codec("xcodec-wavlm-mls", weights=str(tmp_path))
-    for name, tensor in net.state_dict().items():
-        assert torch.equal(tensor, codec._net.state_dict()[name]), name
-    assert capfd.readouterr().err == ""
-    with pytest.raises(WeightsError, match=r"semantic model wavlm \(expected hubert\)"):
-        load_codec("xcodec-hubert-general", weights=str(tmp_path))
-
-
-def test_missing_weights_name_the_command_that_gets_them(tmp_path, monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path))
-    with pytest.raises(WeightsError, match="hf download hf-audio/xcodec-hubert-general-balanced"):
-        load_codec("xcodec-hubert-general-balanced")

@@ -1,0 +1,51 @@
+"""Noise in place of weights: networks for tests and benches, whose codes and waves still follow what comes in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+RANDOM = "random"
+RANDOM_FULL = "random-full"
+
+
+@contextmanager
+def seeded(seed: int = 0) -> Iterator[None]:
+    """Seeds torch's random numbers, and restores the caller's generator afterwards."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(seed)
+        yield
+
+
+def spread_codewords(codebooks: Iterable[Any], latents: Any) -> None:
+    """Fills codebooks with noise that is spread about as widely as what each of them codes.
+
+    Args:
+        codebooks: tensors `(entries, dims)`, filled here.
+        latents: `(frames, dims)`.
+    """
+    import torch
+
+    residual = latents
+    for embed in codebooks:
+        embed.copy_(residual.mean(0) + 0.7 * residual.std(0) * torch.randn_like(embed))
+        residual = residual - embed[torch.cdist(residual, embed).argmin(1)]
+
+
+def fill_with_noise(net: Any) -> None:
+    """Fills every convolution and linear layer with noise that keeps the power of a signal, and with small biases."""
+    import torch
+    from torch import nn
+
+    for module in net.modules():
+        if isinstance(module, (nn.Conv1d, nn.ConvTranspose1d, nn.Linear)):
+            taps: float = math.prod(module.weight.shape[1:])
+            if isinstance(module, nn.ConvTranspose1d):
+                taps = module.weight.shape[0] // module.groups * module.weight.shape[2] / module.stride[0]
+            module.weight.copy_(torch.randn_like(module.weight) / math.sqrt(taps))
+            if module.bias is not None:
+                module.bias.normal_(0, 0.05)

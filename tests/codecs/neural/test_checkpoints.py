@@ -1,0 +1,94 @@
+"""Weights of the codecs of transformers: those of a folder are used, another model's and missing ones are refused."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from random_codecs import built
+
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.neural.encodec import Encodec
+from codec_bench.errors import WeightsError
+
+# A codec, and another one of its family with what is said when that is given the weights of the first.
+FAMILIES = {
+    "dac-16khz": ("dac-24khz", r"another model's: sampling_rate 16000 \(expected 24000\)"),
+    "encodec-24khz@6": ("encodec-48khz@6", r"another model's: sampling_rate 24000 \(expected 48000\)"),
+    "mimi-32cb": None,
+    "neucodec": ("xcodec2", "have another shape of"),
+    "xcodec-wavlm-mls": ("xcodec-hubert-general", r"semantic model wavlm \(expected hubert\)"),
+}
+
+
+def save(name, folder):
+    """Writes a random network with the tensor names of the published file."""
+    from safetensors.torch import load_file, save_file
+
+    built(name)._net.save_pretrained(folder)
+    if not name.startswith("encodec"):
+        return folder
+    state = load_file(folder / "model.safetensors")
+    published = {
+        name.replace("parametrizations.weight.original0", "weight_g").replace(
+            "parametrizations.weight.original1", "weight_v"
+        ): tensor
+        for name, tensor in state.items()
+    }
+    assert any(name.endswith("weight_g") for name in published)
+    save_file(published, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_weights_from_a_folder_are_those_in_it_and_another_models_are_refused(name, tmp_path, capfd):
+    save(name, tmp_path)
+    capfd.readouterr()
+    codec = load_codec(name, weights=str(tmp_path))
+    assert codec.info.weights == str(tmp_path)
+    for part, tensor in built(name)._net.state_dict().items():
+        assert torch.equal(tensor, codec._net.state_dict()[part]), part
+    assert capfd.readouterr().err == ""
+    if FAMILIES[name] is not None:
+        other, says = FAMILIES[name]
+        with pytest.raises(WeightsError, match=says):
+            load_codec(other, weights=str(tmp_path))
+
+
+@pytest.fixture
+def nothing_cached(tmp_path, monkeypatch):
+    """A cache of hub repositories without any, and a cache of this project without any."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "codec-bench"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("dac-44khz", "hf download descript/dac_44khz"),
+        ("dac-44khz-16kbps", "codec-bench weights fetch dac-44khz-16kbps"),
+        ("encodec-24khz@6", "hf download facebook/encodec_24khz"),
+        ("mimi-8cb", "hf download kyutai/mimi"),
+        ("wavtokenizer-large-speech-75token", "codec-bench weights fetch wavtokenizer-large-speech-75token"),
+        ("xcodec-hubert-general-balanced", "hf download hf-audio/xcodec-hubert-general-balanced"),
+        ("xcodec2", "hf download HKUSTAudio/xcodec2-hf"),
+    ],
+)
+def test_missing_weights_name_the_command_that_gets_them(name, command, nothing_cached):
+    with pytest.raises(WeightsError, match=command):
+        load_codec(name)
+
+
+def test_published_weights_come_from_the_local_cache(nothing_cached, tmp_path_factory):
+    assert Encodec.find_weights("24khz") is None
+    repo = nothing_cached / "models--facebook--encodec_24khz"
+    (repo / "refs").mkdir(parents=True)
+    (repo / "refs" / "main").write_text("0123abcd")
+    (repo / "snapshots").mkdir()
+    (repo / "snapshots" / "0123abcd").symlink_to(save("encodec-24khz@6", tmp_path_factory.mktemp("encodec_24khz")))
+    codec = load_codec("encodec-24khz@6")
+    assert codec.info.weights == "facebook/encodec_24khz@0123abcd"
+    assert codec.info.weights_licence == "MIT"
+    assert load_codec("encodec-24khz@6", weights="facebook/encodec_24khz").info.weights == codec.info.weights
+    with pytest.raises(WeightsError, match=r"hf download facebook/encodec_24khz --revision other"):
+        load_codec("encodec-24khz@6", weights="facebook/encodec_24khz@other")
