@@ -42,9 +42,14 @@ class Column:
 
     def shown(self, value: float) -> Decimal:
         """A value of a run in the unit of the column (percent, or points of BLEU or of a scale), rounded half up to 0.01."""
-        percent = self.counts == "error" or (self.counts == "score" and not self.metric.startswith("bleu"))
-        exact = Decimal(repr(value)) * (100 if percent else 10 if self.counts == "rating" else 1)
+        exact = Decimal(repr(value)) * (100 if self.unit == "%" else 10 if self.counts == "rating" else 1)
         return exact.quantize(_CENT, ROUND_HALF_UP)
+
+    @property
+    def unit(self) -> str:
+        """The unit of its cells."""
+        of_scale = {"mos": "MOS", "rating": "of 100"}
+        return of_scale.get(self.counts, "BLEU" if self.metric.startswith("bleu") else "%")
 
     def points(self, shown: Decimal) -> Decimal:
         """What a cell contributes to the average."""

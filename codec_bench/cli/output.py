@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
+_ENDLESS = 10_000
+"""Columns of what is no terminal: a table in a file or in a pipe is never broken."""
+
+
 def console() -> Console:
-    """Standard output as a rich console, which is wide enough for tables if it is not a terminal."""
+    """Standard output as a rich console. If it is no terminal, it is as wide as $COLUMNS says, or else as any table needs."""
     from rich.console import Console
 
     out = Console(file=sys.stdout, highlight=False)
-    return out if out.is_terminal else Console(file=sys.stdout, highlight=False, width=160)
+    if out.is_terminal or os.environ.get("COLUMNS", "").isdigit():
+        return out
+    return Console(file=sys.stdout, highlight=False, width=_ENDLESS)
 
 
 def talk(text: str) -> None:
@@ -31,10 +38,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
-        # The first column holds names that a person types, so it is never cut.
+        # The first column holds names that a person types, so it is never cut. A heading breaks between words only.
         made.add_column(
-            Text(column), justify="right" if column in numeric else "left", no_wrap=not place, overflow="fold"
-        )
+            Text(column), justify="right" if column in numeric else "left", no_wrap=not place, overflow="fold",
+            min_width=max(map(len, column.split()), default=0),
+        )  # fmt: skip
     for row in rows:
         made.add_row(*(Text("" if value is None else str(value)) for value in row))
     return made

@@ -12,7 +12,7 @@ import typer
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
-    from codec_bench.api.leaderboard import Board, Row
+    from codec_bench.api.leaderboard import Board, Column, Row
     from codec_bench.api.run_benchmark import Outcome, Phase
 
 
@@ -102,17 +102,22 @@ def _print_outcome(outcome: Outcome, as_json: bool) -> bool:
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.cli.output import console, table, talk
+    from codec_bench.report.numbers import interval_notes
     from codec_bench.report.table import failures_table
 
     out = console()
-    rows = []
-    for row in overview["benchmarks"]:
-        for name, entry in row["metrics"].items():
-            if entry["n"] or entry["failed"]:  # there are neither before the answers are scored
-                rows.append(_line(row, name, entry))
+    # Before the answers are scored, there are neither values nor failures.
+    scored = [
+        (row, name, entry)
+        for row in overview["benchmarks"]
+        for name, entry in row["metrics"].items()
+        if entry["n"] or entry["failed"]
+    ]
     columns = ("benchmark", "model", "metric", "value", "95 %", "n", "failed", "counting failures")
-    if rows:
-        out.print(table(columns, rows, numeric=columns[3:]))
+    if scored:
+        out.print(table(columns, [_line(*one) for one in scored], numeric=columns[3:]))
+    for note in interval_notes((row["model"], f"{row['benchmark']} {name}", entry) for row, name, entry in scored):
+        out.print(note, markup=False)
     for row in overview["benchmarks"]:
         if row["failures"]["reasons"]:
             out.print(f"{row['benchmark']} with {row['model']}", markup=False)
@@ -152,19 +157,21 @@ def _told(answers: dict[str, Any]) -> str:
 
 
 def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, ...]:
-    from codec_bench.report.numbers import decimals, number
+    from codec_bench.report.numbers import decimals, number, shown_unit
 
-    places, interval = decimals([entry]), entry["ci95"]
+    factor, unit = shown_unit(entry["unit"])
+    places, interval = decimals([entry], factor), entry["ci95"]
+    shown = lambda value: number(None if value is None else factor * value, places)  # noqa: E731
     counting = (entry.get("counting_failures") or {}).get("value")
     return (
         row["benchmark"],
         row["model"],
-        f"{name} *" if name == row["primary"] else name,
-        number(entry["value"], places),
-        f"{number(interval[0], places)} to {number(interval[1], places)}" if interval else "",
+        " ".join(filter(None, (name, unit, "(primary)" if name == row["primary"] else ""))),
+        shown(entry["value"]),
+        " to ".join(map(shown, interval)) + ("*" if entry.get("note") else "") if interval else "",
         entry["n"],
         entry["failed"],
-        number(counting, places) if counting is not None and entry["failed"] else "",
+        shown(counting) if counting is not None and entry["failed"] else "",
     )
 
 
@@ -197,9 +204,10 @@ def _plain(board: Board) -> dict[str, Any]:
 
 
 def _print_board(board: Board) -> None:
-    from codec_bench.cli.output import console, table, talk
+    from codec_bench.cli.output import console, talk
+    from codec_bench.report.table import wide_table
 
-    columns = ("", "average", *(column.name for column in board.columns))
+    heads = ["", "average", *map(_head, board.columns)]
     rows = [
         (
             row.name if row.published else f"> {row.name}",
@@ -208,13 +216,22 @@ def _print_board(board: Board) -> None:
         )
         for row in board.rows
     ]
-    console().print(table(columns, rows, numeric=columns[1:]))
+    out = console()
+    out.print(wide_table(heads, rows, out.width))
     talk(
         f"published rows: {board.source}; rows that begin with > are from your runs; (part): the average is over fewer columns; "
         "(limit): only a part of the questions was taken"
     )
     if board.ignored:
         talk(f"runs without a value for this board: {', '.join(board.ignored)}")
+
+
+def _head(column: Column) -> str:
+    """The heading of a column in two lines: the data, then what is measured with its direction and unit."""
+    from codec_bench.report.numbers import ARROWS
+
+    data, _, measured = column.name.partition("/")
+    return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit)))
 
 
 def _doubts(row: Row) -> str:

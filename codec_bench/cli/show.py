@@ -24,17 +24,11 @@ def print_run(run: Run, summary: Mapping[str, Any], *, timings: bool = False) ->
     from rich.text import Text
 
     from codec_bench.cli.breakdown import print_breakdowns
-    from codec_bench.report.numbers import common_notes, interval_notes
-    from codec_bench.report.table import failures_table, summary_table
+    from codec_bench.report.table import failures_table, summary_notes, summary_table
 
     out = console()
     out.print(summary_table(summary, width=out.width))
-    entries = [
-        (name, metric, entry)
-        for name, system in summary["systems"].items()
-        for metric, entry in system["metrics"].items()
-    ]
-    for note in (*common_notes(entries), *interval_notes(entries)):
+    for note in summary_notes(summary):
         out.print(Text(note))
     print_breakdowns(summary)
     counts = run.counts()
@@ -92,9 +86,9 @@ def print_pairs(pairs: Sequence[Pair]) -> None:
     tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)
     for pair in pairs:
         out.print(Text(f"A: {pair.a}   B: {pair.b}"))
-        out.print(comparison_table(pair.comparisons, adjusted=tests > 1))
+        out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
         for note in comparison_notes(pair.comparisons):
-            out.print(Text(f"* {note}"))
+            out.print(Text(note))
     if tests > 1:
         out.print(
             f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."

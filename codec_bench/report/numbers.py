@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 UNPROCESSED = "unprocessed"
@@ -112,25 +112,32 @@ def interval_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> lis
     Args:
         entries: (system, metric, entry of the summary), of all systems.
     """
-    told: dict[tuple[bool, str], list[tuple[str, str]]] = {}
-    every = []
+    told: dict[tuple[bool, str], dict[str, list[str]]] = {}
+    every: dict[str, list[str]] = {}
     for system, metric, entry in entries:
         if entry["value"] is None:
             continue
-        every.append((plain(system), plain(metric)))
+        every.setdefault(plain(metric), []).append(plain(system))
         if entry.get("note"):
-            told.setdefault((entry["ci95"] is None, entry["note"]), []).append(every[-1])
-    sentences = []
-    for (without, note), where in told.items():
-        metrics, systems = ({pair[k] for pair in where} for k in (1, 0))
-        about = []
-        if metrics != {metric for _, metric in every}:
-            about.append(", ".join(dict.fromkeys(metric for _, metric in where)))
-        if systems != {system for system, metric in every if metric in metrics}:
-            about.append("of " + ", ".join(dict.fromkeys(system for system, _ in where)))
-        of = f" ({' '.join(about)})" if about else ""
-        sentences.append(f"no interval{of}: {note}" if without else f"* interval{of}: {note}")
-    return sentences
+            about = told.setdefault((entry["ci95"] is None, entry["note"]), {})
+            about.setdefault(plain(metric), []).append(plain(system))
+    return [
+        f"{'no' if without else '*'} interval{_about(where, every)}: {note}" for (without, note), where in told.items()
+    ]
+
+
+def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]]) -> str:
+    """Which metrics a note is about and with which systems, in brackets; empty if it is about all numbers."""
+    if where == every:
+        return ""
+    together: dict[tuple[str, ...], list[str]] = {}
+    for metric, systems in where.items():
+        together.setdefault(() if systems == every[metric] else tuple(systems), []).append(metric)
+    parts = []
+    for systems, metrics in together.items():
+        named = "all metrics" if len(metrics) == len(every) > 1 else ", ".join(metrics)
+        parts.append(f"{named} of {', '.join(systems)}" if systems else named)
+    return f" ({'; '.join(parts)})"
 
 
 def compared(entry: Mapping[str, Any]) -> float | None:

@@ -194,9 +194,9 @@ def _speed(profile: Mapping[str, Any]) -> Section:
         _row(codecs, "encoder", "", "The real-time factor of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
         _row(codecs, "decoder", "", "The real-time factor of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
         _row(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
-        _row(codecs, "peak memory, one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
-        _row(codecs, "peak memory, batched", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
-        _row(codecs, "peak GPU memory, batched", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
+        _row(codecs, "peak memory of one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
+        _row(codecs, "peak memory in batches", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
+        _row(codecs, "peak GPU memory in batches", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
         _row(codecs, "load time", "s", "Time to load the codec in a new process, its libraries included.", "load", lambda s: f"{s['load_s']:.2f}"),
     ]  # fmt: skip
     return Section("Speed", speed_note(profile), rows)
@@ -209,8 +209,8 @@ def _latency(codecs: Mapping[str, Any]) -> Section:
         _row(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
         _row(codecs, "beyond the frame", "samples", "The look-ahead at the best place within a frame; 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
         _row(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
-        _row(codecs, "step, p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
-        _row(codecs, "step, p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", _p95),
+        _row(codecs, "step p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
+        _row(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", _p95),
         _row(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.", "streaming", _offline),
     ]  # fmt: skip
     return Section(
@@ -347,17 +347,20 @@ def _stability(codecs: Mapping[str, Any]) -> list[Row]:
         what = "Codes of decoded audio compared with those of the original."
         rows.append(_row(codecs, f"re-encoded {number + 1}×", "%", what, "stability", partial(_reencoded, number)))
     for place, entry in enumerate(measured[0]["gain"]):
-        name = f"at {entry['gain_db']:+g} dB"
-        rows.append(_row(codecs, name, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
-        rows.append(_row(codecs, name, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
+        name = f"at {entry['gain_db']:+g} dB".replace("-", "−")
+        of_codes, of_sound = f"same codes {name}", f"SNR {name}"
+        rows.append(_row(codecs, of_codes, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
+        rows.append(_row(codecs, of_sound, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
     shift = measured[0]["shift"]["samples"]
     name = f"{shift} sample{'s' if shift != 1 else ''} later"
     rows.append(
         _row(
-            codecs, name, "%", _AGAINST["%"], "stability", lambda s: _share(s["shift"]["agreement"], s["tokens_reason"])
+            codecs, f"same codes {name}", "%", _AGAINST["%"], "stability",
+            lambda s: _share(s["shift"]["agreement"], s["tokens_reason"]),
         )
-    )
-    rows.append(_row(codecs, name, "dB", _AGAINST["dB"], "stability", lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))))
+    )  # fmt: skip
+    snr_later = lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))  # noqa: E731
+    rows.append(_row(codecs, f"SNR {name}", "dB", _AGAINST["dB"], "stability", snr_later))
     return rows
 
 

@@ -15,10 +15,9 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
-from codec_bench.report.profile_rows import Cell, Section, delta_rates, findings, label, reasons, sections
-from codec_bench.report.table import summary_table
+from codec_bench.report.profile_rows import Cell, Row, Section, delta_rates, findings, label, reasons, sections
+from codec_bench.report.table import blocks, summary_notes, summary_table
 
-_LABEL_COLUMNS = 32
 _LEAST_COLUMNS = 14
 
 
@@ -37,7 +36,8 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
         max(_LEAST_COLUMNS, len(labels[k]), *(len(row.cells[k].text) for s in made for row in s.rows)) + 2
         for k in range(len(names))
     ]
-    for block in _blocks(widths, max(width - _LABEL_COLUMNS, max(widths))):
+    labelled = max((len(_label(row)) for section in made for row in section.rows), default=0) + 2
+    for block in blocks(widths, max(width - labelled, max(widths))):
         parts.append(_block(made, [labels[k] for k in block], block))
     missing = reasons(made, labels)
     if missing:
@@ -47,23 +47,12 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
         parts += [Text("why there is no number", style="bold"), table]
     quality = _quality(profile)
     if quality["systems"]:
-        parts += [Text("quality", style="bold"), summary_table(quality, width=width)]
+        notes = map(Text, summary_notes(quality))
+        parts += [Text("quality", style="bold"), summary_table(quality, width=width), *notes]
     if profile["bd_rate"]:
         parts.append(_delta_rates(profile))
     parts.append(_findings(profile))
     return Group(*parts)
-
-
-def _blocks(widths: list[int], room: int) -> list[list[int]]:
-    blocks: list[list[int]] = [[]]
-    used = 0
-    for place, wide in enumerate(widths):
-        if blocks[-1] and used + wide > room:
-            blocks.append([])
-            used = 0
-        blocks[-1].append(place)
-        used += wide
-    return blocks
 
 
 def _block(made: list[Section], labels: list[str], places: list[int]) -> Table:
@@ -78,11 +67,15 @@ def _block(made: list[Section], labels: list[str], places: list[int]) -> Table:
         for row in section.rows:
             if all(row.cells[k].text == "–" for k in places):
                 continue
-            name = Text(f"  {row.label}")
-            if row.unit:
-                name.append(f" {row.unit}", style="dim")
-            table.add_row(name, *(_text(row.cells[k]) for k in places))
+            table.add_row(_label(row), *(_text(row.cells[k]) for k in places))
     return table
+
+
+def _label(row: Row) -> Text:
+    name = Text(f"  {row.label}")
+    if row.unit:
+        name.append(f" {row.unit}", style="dim")
+    return name
 
 
 def _text(cell: Cell) -> Text:

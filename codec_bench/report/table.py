@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
-from codec_bench.stats.paired import Comparison
+from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, Comparison
 
 _GAP = 2
 
@@ -48,34 +48,63 @@ def summary_table(summary: Mapping[str, Any], *, width: int | None = None) -> Ta
     names.sort(key=lambda name: name != "bitrate")
     systems = _Column(Text("system"), [_system_cell(name, entry) for name, entry in summary["systems"].items()])
     columns = [_metric_column(summary, name) for name in names]
-    room = width - systems.width - 1
-    if sum(column.width + _GAP for column in columns) > room:
+    if sum(column.width + _GAP for column in columns) > width - systems.width - 1:
         turned = _turned(summary, names)
         if sum(column.width + _GAP for column in turned) - 1 <= width:
             return _table(turned)
-    blocks = _blocks(columns, room)
+    return _stacked(systems, columns, width)
+
+
+def summary_notes(summary: Mapping[str, Any]) -> list[str]:
+    """What to know beside the numbers of `summary_table`, such as what its asterisks mean; one sentence each."""
+    entries = [
+        (name, metric, entry)
+        for name, system in summary["systems"].items()
+        for metric, entry in system["metrics"].items()
+    ]
+    return [*numbers.common_notes(entries), *numbers.interval_notes(entries)]
+
+
+def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> Table:
+    """A table of names and numbers, spread over several blocks if it is too wide. Nothing in it is broken.
+
+    Args:
+        heads: of the columns; a line feed in a head is a line break. The first column is repeated in every block.
+        rows: the cells; None is an empty cell. Texts are added as texts, never as markup.
+        width: columns of the terminal.
+    """
+    cells = [[Text("" if value is None else numbers.plain(str(value))) for value in column] for column in zip(*rows)]
+    columns = [_Column(Text(head), cells[place] if cells else []) for place, head in enumerate(heads)]
+    return _stacked(columns[0], columns[1:], width)
+
+
+def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:
+    """One table, or if that is too wide several below each other, each of which begins with the first column."""
+    widths = [column.width + _GAP for column in columns]
+    room = width - first.width - 1
+    count = len(blocks(widths, room))
     # The columns are spread evenly over the blocks, so that the last one is not much narrower than the others.
-    even = next(narrow for narrow in range(room + 1) if len(_blocks(columns, narrow)) == len(blocks))
-    blocks = _blocks(columns, even)
-    if len(blocks) == 1:
-        return _table([systems, *blocks[0]])
+    even = next((narrow for narrow in range(room + 1) if len(blocks(widths, narrow)) == count), room)
+    made = [_table([first, *(columns[place] for place in block)]) for block in blocks(widths, even)]
+    if len(made) == 1:
+        return made[0]
     stack = Table.grid()
-    for block in blocks:
-        stack.add_row(_table([systems, *block]))
+    for table in made:
+        stack.add_row(table)
     return stack
 
 
-def _blocks(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
-    """The columns in as few blocks as fit the room, with at least one column in each."""
-    blocks: list[list[_Column]] = [[]]
+def blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """The places of columns of these widths, in as few blocks as fit the room, with at least one column in each."""
+    found: list[list[int]] = [[]]
     used = 0
-    for column in columns:
-        if blocks[-1] and used + column.width + _GAP > room:
-            blocks.append([])
+    for place, width in enumerate(widths):
+        if found[-1] and used + width > room:
+            found.append([])
             used = 0
-        blocks[-1].append(column)
-        used += column.width + _GAP
-    return blocks
+        found[-1].append(place)
+        used += width
+    return found
 
 
 def _system_cell(name: str, entry: Mapping[str, Any]) -> Text:
@@ -190,64 +219,91 @@ def failures_table(summary: Mapping[str, Any]) -> Table:
 
 
 def comparison_table(
-    comparisons: Sequence[Comparison], *, name_a: str = "A", name_b: str = "B", adjusted: bool = False
+    comparisons: Sequence[Comparison],
+    *,
+    name_a: str = "A",
+    name_b: str = "B",
+    adjusted: bool = False,
+    width: int | None = None,
 ) -> Table:
     """Two systems compared metric by metric, over the samples for which both have a number.
 
     The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
-    samples on which A is better. `could show` is the smallest difference that such data show in four of five studies.
+    samples on which A is better. `could show` is the smallest difference that such data show in four of five studies, or
+    `equal` if the two are equal everywhere. `comparison_notes` says why there is a dash in the place of a number.
 
     Args:
         comparisons: as `codec_bench.stats.paired.compare_items` gives them.
         name_a, name_b: what to call the two.
         adjusted: whether to show p adjusted for all comparisons of the call (Holm).
+        width: columns of the terminal; None asks it. A table that is wider is spread over several blocks.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    table.add_column("metric", no_wrap=True)
-    for name in (name_a, name_b):
-        table.add_column(Text(numbers.plain(name)), justify="right", overflow="fold")
-    heads = ["difference", "95 % interval", "p", "p (Holm)", "could show", "better : worse : same", "pairs", "units"]
-    for name in heads if adjusted else [head for head in heads if head != "p (Holm)"]:
-        table.add_column(name, justify="right", no_wrap=name not in ("better : worse : same", "95 % interval"))
-    for c in comparisons:
-        table.add_row(*_comparison(c, adjusted))
-    return table
+    rows = [_comparison(c, adjusted) for c in comparisons]
+    heads = ["metric", numbers.plain(name_a), numbers.plain(name_b), "difference", "95 % interval", "p"]
+    heads += [*(["p (Holm)"] if adjusted else []), "could show", "better : worse : same", "pairs", "units"]
+    columns = [_Column(Text(head), [row[place] for row in rows]) for place, head in enumerate(heads)]
+    return _stacked(columns[0], columns[1:], width or get_console().width)
 
 
-def _comparison(c: Comparison, adjusted: bool) -> list[str | Text]:
+def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
     test = c.test
     factor, unit = numbers.shown_unit(c.unit)
     ci = None if test.low is None or test.high is None else [test.low, test.high]
     places = numbers.decimals([{"value": test.difference, "ci95": ci}, {"value": c.value_a, "ci95": None}], factor)
     clear = ci is not None and (ci[0] > 0 or ci[1] < 0)
-    scaled = lambda value: None if value is None else factor * value  # noqa: E731
+    scaled = lambda value: numbers.number(None if value is None else factor * value, places)  # noqa: E731
+    signed = lambda value: numbers.number(None if value is None else factor * value, places, sign=True)  # noqa: E731
     told = [
-        numbers.number(scaled(test.difference), places, sign=True),
-        " to ".join(numbers.number(factor * bound, places, sign=True) for bound in ci) if ci else "–",
-        _probability(test.p) if test.note is None or test.p is None else f"{_probability(test.p)}*",
+        " ".join(filter(None, (numbers.plain(c.metric), unit))),
+        scaled(c.value_a),
+        scaled(c.value_b),
+        signed(test.difference),
+        " to ".join(map(signed, ci)) if ci else "–",
+        _probability(test.p) + ("*" if _is_starred(c) else ""),
         *([_probability(c.p_holm)] if adjusted else []),
-        numbers.number(scaled(test.detectable), places),
-        f"{c.wins:,} : {c.losses:,} : {c.ties:,}",
+        "equal" if EQUAL in (test.note or "") else scaled(test.detectable),
+        f"{c.wins:,} : {c.losses:,} : {c.ties:,}" if c.pairs else "–",
         f"{c.pairs:,}" + (f"\n{c.dropped:,} left out" if c.dropped else ""),
         f"{test.units:,}",
     ]
-    return [
-        Text(" ".join(filter(None, (numbers.plain(c.metric), unit)))),
-        numbers.number(scaled(c.value_a), places),
-        numbers.number(scaled(c.value_b), places),
-        Text(told[0], style="bold" if clear else ""),
-        *told[1:],
-    ]
+    cells = list(map(Text, told))
+    cells[3].stylize("bold" if clear else "")
+    return cells
+
+
+def _is_starred(c: Comparison) -> bool:
+    """Whether there is something to know beside the p of a comparison."""
+    return c.test.p is not None and DISAGREE in (c.test.note or "")
 
 
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
-    """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about."""
-    told: dict[str, list[str]] = {}
+    """What to know beside the numbers of a comparison, one sentence each, with the metrics that it is about.
+
+    A sentence about a p with an asterisk begins with one. A sentence that says why there is a dash begins with the name of
+    the column.
+    """
+    told: dict[tuple[str, str], list[str]] = {}
     for c in comparisons:
-        if c.test.note:
-            told.setdefault(c.test.note, []).append(numbers.plain(c.metric))
-    everyone = len(comparisons)
-    return [note if len(names) == everyone else f"{', '.join(names)}: {note}" for note, names in told.items()]
+        note = c.test.note or ""
+        for unknown in (text for text in (EQUAL, ALIKE) if text in note):
+            told.setdefault(("could show", unknown), []).append(numbers.plain(c.metric))
+            note = note.removesuffix(unknown).removesuffix("; ")
+        if note:
+            told.setdefault((_subject(c), note), []).append(numbers.plain(c.metric))
+    everywhere = len(comparisons)
+    return [
+        f"{subject}: {note}" if len(names) == everywhere else f"{subject} ({', '.join(names)}): {note}"
+        for (subject, note), names in told.items()
+    ]
+
+
+def _subject(c: Comparison) -> str:
+    """What the note of a comparison is about."""
+    if _is_starred(c):
+        return "* p"
+    if c.test.difference is None:
+        return "no difference"
+    return "no p" if c.test.low is not None else "no interval and no p"
 
 
 def _probability(p: float | None) -> str:

@@ -49,6 +49,8 @@ DRAWS = 9_999
 ENOUGH = 400
 POWER = 0.8
 DISAGREE = "the interval and p disagree: only one of them tells the two apart, so the difference is at the edge of what the data show"
+EQUAL = "the two are equal in every unit, so the data do not say how small a difference they could show"
+ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show"
 # Of more units than this, several are exchanged together. The test stays exact, and its time stays bounded.
 _MOST_EXCHANGED = 4_000
 _DRAWS_AT_ONCE = 1_000
@@ -66,7 +68,7 @@ class PairedTest:
         units: how many independent units the two rest on: clusters, and items that belong to no cluster.
         note: why there is no interval or no p, or what else a reader should know; None if there is nothing to say.
         detectable: the smallest difference that such data show with a probability of 80 % (`POWER`) at a level of 95 %;
-            None without an interval.
+            None without an interval, and if all units give the same difference.
         level: of the interval.
     """
 
@@ -173,7 +175,10 @@ def paired_parts(
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
     count = len(units_a)
     if value_a is None or value_b is None:
-        return PairedTest(None, None, None, None, count, "one of the two has no value", None, level)
+        note = (
+            "one of the two has no value" if count else "there is no value, because no item has one from both systems"
+        )
+        return PairedTest(None, None, None, None, count, note, None, level)
     difference = value_a - value_b
     if count < FEWEST_UNITS:
         note = too_few(count, FEWEST_UNITS, "an interval") + f", and p at least {FEWEST_FOR_P}"
@@ -184,16 +189,17 @@ def paired_parts(
         note = "without one of the units there is no value, so nothing is known of the spread"
         return PairedTest(difference, None, None, None, count, note, None, level)
     reach = t_quantile(level, count - 1) * error
-    detectable = reach + t_quantile(2 * POWER - 1, count - 1) * error
+    detectable = reach + t_quantile(2 * POWER - 1, count - 1) * error if error else None
     low, high = difference - reach, difference + reach
+    notes = [] if error else [EQUAL if np.array_equal(units_a, units_b) else ALIKE]
     if count < FEWEST_FOR_P:
-        return PairedTest(
-            difference, low, high, None, count, too_few(count, FEWEST_FOR_P, "p"), detectable, level
-        )  # fmt: skip
+        notes.insert(0, too_few(count, FEWEST_FOR_P, "p"))
+        return PairedTest(difference, low, high, None, count, "; ".join(notes), detectable, level)
     p = _exchanged(fold, units_a, units_b, seed)
     apart = low > 0 or high < 0
-    doubt = DISAGREE if apart != (p <= 1 - level) else None
-    return PairedTest(difference, low, high, p, count, doubt, detectable, level)
+    if apart != (p <= 1 - level):
+        notes.insert(0, DISAGREE)
+    return PairedTest(difference, low, high, p, count, "; ".join(notes) or None, detectable, level)
 
 
 def _exchanged(fold: Fold, a: np.ndarray, b: np.ndarray, seed: int) -> float:

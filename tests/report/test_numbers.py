@@ -64,7 +64,11 @@ def test_the_notes_of_intervals_name_their_metrics():
     one_metric = [(s, m, noted(short, 0.4) if m == "wer" else fine) for s in "ab" for m in ("wer", "stoi")]
     assert numbers.interval_notes(one_metric) == ["* interval (wer): may be too short"]
     one_system = [(s, m, noted(few) if s == "b" else fine) for s in "ab" for m in ("wer", "stoi")]
-    assert numbers.interval_notes(one_system) == ["no interval (of b): there are 2 units"]
+    assert numbers.interval_notes(one_system) == ["no interval (all metrics of b): there are 2 units"]
+    marked = {("a", "wer"), ("b", "wer"), ("c", "stoi"), ("c", "cer")}
+    metrics, systems = ("wer", "cer", "stoi"), ("a", "b", "c")
+    apart = [(s, m, noted(short, 0.4) if (s, m) in marked else fine) for s in systems for m in metrics]
+    assert numbers.interval_notes(apart) == ["* interval (wer of a, b; cer, stoi of c): may be too short"]
     assert numbers.interval_notes([("a", "wer", entry(None))]) == []
 
 

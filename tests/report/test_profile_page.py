@@ -169,6 +169,16 @@ def test_the_terminal_says_everything_at_any_width(facts, width):
     assert "\u202e" not in text and max(map(len, text.splitlines())) <= width
 
 
+def test_the_terminal_says_what_an_asterisk_means(facts):
+    _, profile = facts
+    marked = copy.deepcopy(profile)
+    name = next(n for n, codec in marked["codecs"].items() if "metrics" in codec["quality"])
+    marked["codecs"][name]["quality"]["metrics"]["stoi"]["note"] = "may be too short"
+    stream = io.StringIO()
+    Console(file=stream, width=200).print(profile_tables(marked, width=200))
+    assert "* interval (stoi of" in stream.getvalue() and ": may be too short" in stream.getvalue()
+
+
 def test_the_page_is_whole_and_escapes(page):
     text = page.read_text("utf-8")
     assert "<img src=x" not in text and "49" not in re.findall(r"owned'.{0,40}", text)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import re
 from dataclasses import replace
@@ -11,7 +12,14 @@ import pytest
 from rich.console import Console
 
 from codec_bench.report import numbers
-from codec_bench.report.table import comparison_notes, comparison_table, failures_table, summary_table
+from codec_bench.report.table import (
+    comparison_notes,
+    comparison_table,
+    failures_table,
+    summary_notes,
+    summary_table,
+    wide_table,
+)
 from codec_bench.stats.paired import ItemParts, compare_items
 from codec_bench.stats.summary import summarise
 
@@ -115,10 +123,10 @@ def test_a_run_without_any_score_has_a_table():
 
 
 def test_a_comparison_shows_the_difference_and_who_won(rng):
-    a = rng.random(50)
-    rows = [[ItemParts(f"s{n:02d}", v, (v, 1.0)) for n, v in enumerate(values)] for values in (a, a + 0.1)]
+    a, more = rng.random(50), rng.uniform(0.09, 0.11, 50)
+    rows = [[ItemParts(f"s{n:02d}", v, (v, 1.0)) for n, v in enumerate(values)] for values in (a, a + more)]
     clear = compare_items(rows[0], rows[1][:40], metric="stoi", higher_is_better=True, seed=1)
-    text = render(comparison_table([clear], name_a="opus-6k", name_b="opus-12k"), 140)
+    text = render(comparison_table([clear], name_a="opus-6k", name_b="opus-12k", width=140), 140)
     line = next(line for line in text.splitlines() if "stoi" in line)
     assert "−0.1" in line
     assert "0 : 40 : 0" in line
@@ -127,10 +135,13 @@ def test_a_comparison_shows_the_difference_and_who_won(rng):
     assert "opus-12k" in text
     assert comparison_notes([clear]) == []
     none = compare_items([], [], metric="stoi", higher_is_better=True, seed=1)
-    assert "–" in render(comparison_table([none]))
-    assert comparison_notes([none]) == ["one of the two has no value"]
-    assert comparison_notes([clear, none]) == ["stoi: one of the two has no value"]
-    assert np.isclose(clear.test.difference, -0.1)
+    line = next(line for line in render(comparison_table([none], width=140), 140).splitlines() if "stoi" in line)
+    assert line.split() == ["stoi", *["–"] * 7, "0", "0"]
+    assert comparison_notes([none]) == ["no difference: there is no value, because no item has one from both systems"]
+    assert comparison_notes([clear, none]) == [
+        "no difference (stoi): there is no value, because no item has one from both systems"
+    ]
+    assert np.isclose(clear.test.difference, -more[:40].mean())
 
 
 def test_a_comparison_names_units_and_the_adjusted_p():
@@ -138,6 +149,55 @@ def test_a_comparison_names_units_and_the_adjusted_p():
         [ItemParts(f"s{n}", v, (v, 1.0)) for n, v in enumerate(values)] for values in ([6000.0] * 8, [12000.0] * 8)
     ]
     found = compare_items(*items, metric="bitrate", unit="bit/s", higher_is_better=False, seed=0)
-    text = render(comparison_table([replace(found, p_holm=0.25)], adjusted=True), 160)
+    text = render(comparison_table([replace(found, p_holm=0.25)], adjusted=True, width=160), 160)
     assert "bitrate kbps" in text and "−6.00" in text and "0.250" in text and "p (Holm)" in text
-    assert "p (Holm)" not in render(comparison_table([found]), 160)
+    assert "p (Holm)" not in render(comparison_table([found], width=160), 160)
+
+
+def paired(a, b, metric="stoi"):
+    sides = [[ItemParts(f"s{n}", v, (v, 1.0)) for n, v in enumerate(values)] for values in (a, b)]
+    return compare_items(*sides, metric=metric, higher_is_better=True, seed=0)
+
+
+def test_equal_systems_are_called_equal_and_not_shown_a_difference_of_zero(rng):
+    values = rng.random(8)
+    equal, other = paired(values, values), paired(values, rng.random(8), "pesq_wb")
+    line = next(line for line in render(comparison_table([equal], width=140), 140).splitlines() if "stoi" in line)
+    assert " 1.000 " in line and " equal " in line, "the p of equal systems is 1"
+    (note,) = comparison_notes([equal, other])
+    assert note.startswith("could show (stoi): the two are equal in every unit")
+    alike = paired(np.ones(8), np.zeros(8))
+    assert alike.test.detectable is None and "every unit gives the same difference" in comparison_notes([alike])[0]
+    few = paired(values[:4], values[:4])
+    assert [note.partition(":")[0] for note in comparison_notes([few])] == ["could show", "no p"]
+
+
+def test_an_asterisk_and_its_note_come_together():
+    # Five of six units differ the same way, so the interval excludes 0, and p cannot: 4 of 64 ways are as far.
+    found = paired([1.0, 1.0, 1.0, 1.0, 1.0, 0.0], [0.0, 0.1, 0.0, 0.1, 0.0, 0.0])
+    text = render(comparison_table([found], width=140), 140)
+    assert "*" in text and comparison_notes([found])[0].startswith("* p: the interval and p disagree")
+    calm = paired([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [0.2, 0.1, 0.4, 0.3, 0.6, 0.5, 0.7])
+    assert "*" not in render(comparison_table([calm], width=140), 140)
+    assert not any(note.startswith("*") for note in comparison_notes([calm]))
+
+
+@pytest.mark.parametrize("width", [80, 100, 150, 220])
+def test_a_wide_table_is_spread_over_blocks_and_breaks_no_word(width):
+    heads = ["", "average", *(f"librispeech-dev-{n}\nwer ↓ %" for n in "abcdefgh")]
+    rows = [("codec-of-somebody", 1.5, *range(8)), ("other", None, *range(8))]
+    text = render(wide_table(heads, rows, width), width)
+    assert max(map(len, text.splitlines())) <= width and "…" not in text
+    assert [word for word in text.split() if word.startswith("librispeech")] == [
+        f"librispeech-dev-{n}" for n in "abcdefgh"
+    ]
+    blocks = text.count("codec-of-somebody")
+    assert blocks == len([line for line in text.splitlines() if line.startswith(" ─")])
+    assert (blocks == 1) == (width >= 217)
+
+
+def test_the_notes_of_a_table_explain_its_asterisks(summary):
+    marked = copy.deepcopy(summary)
+    marked["systems"]["g722"]["metrics"]["stoi"]["note"] = "may be too short"
+    assert "*" in render(summary_table(marked, width=400), 400)
+    assert any(note == "* interval (stoi of g722): may be too short" for note in summary_notes(marked))

@@ -13,7 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats import ItemParts, compare_items, holm
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import SHORT, ratios
-from codec_bench.stats.paired import DISAGREE, DRAWS, paired_parts
+from codec_bench.stats.paired import ALIKE, DISAGREE, DRAWS, EQUAL, paired_parts
 
 
 def test_a_mean_difference_has_the_interval_of_the_t_test(rng):
@@ -103,7 +103,11 @@ def test_swapping_mirrors(rng):
 def test_equal_systems_do_not_differ(rng):
     a = rng.normal(size=30)
     result = paired_test(a, a)
-    assert (result.difference, result.p, result.low, result.high, result.note) == (0.0, 1.0, 0.0, 0.0, None)
+    assert (result.difference, result.p, result.low, result.high) == (0.0, 1.0, 0.0, 0.0)
+    assert result.detectable is None and result.note == EQUAL
+    shifted = paired_test(a, a - 2)
+    assert (shifted.low, shifted.high) == pytest.approx((2.0, 2.0))
+    assert shifted.detectable is None and shifted.note == ALIKE
 
 
 def test_clusters_make_it_less_sure(rng):

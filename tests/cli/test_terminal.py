@@ -1,0 +1,39 @@
+"""What a person sees in terminals of several widths, without colours, through a pipe and in a dumb terminal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+
+@pytest.fixture
+def board(command, monkeypatch):
+    def show(width=None):
+        for name in ("COLUMNS", "NO_COLOR", "TERM"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in ({"COLUMNS": str(width)} if width else {}).items():
+            monkeypatch.setenv(name, value)
+        code, out, err = command("leaderboard", "ultraeval-codec")
+        assert code == 0 and "published rows" in err
+        return out
+
+    return show
+
+
+@pytest.mark.parametrize("width", [80, 100, 150, 220])
+def test_headings_of_a_leaderboard_are_not_broken(board, width):
+    out = board(width)
+    assert max(map(len, out.splitlines())) <= width
+    words = re.findall(r"[a-z][\w-]+", re.sub(r"(?m)^ [A-Z>].*$", "", out))
+    known = {"average", "librispeech-dev-clean", "librispeech-test-clean", "aishell-1"}
+    assert set(words) == known | {"wer", "cer", "sim", "utmos", "dnsmos_p808", "dnsmos_p835_ovrl"}
+    assert out.count("↓ %") == 3 and out.count("sim ↑ %") == 3 and out.count("↑ MOS") == 9
+    assert len(re.findall("(?m)^ Spark ", out)) > 1, "it does not fit and is spread over blocks"
+
+
+def test_through_a_pipe_a_row_is_a_line(board):
+    out = board()
+    (row,) = [line for line in out.splitlines() if line.startswith(" Spark ")]
+    assert row.split() == "Spark 82.29 2.39 79.94 4.18 3.85 3.24 2.53 79.53 4.18 3.83 3.24 3.66 74.76 3.63 2.85".split()
+    assert "\x1b" not in out
