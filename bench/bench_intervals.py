@@ -5,10 +5,12 @@
 
 Each repetition draws speakers and items of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
-    ratio         the same numbers as errors per word, over 3 to 40 words an item
+    bounded mean  one number per item between 0 and 1, 0.9 on average, as of a similarity (beta)
+    ratio         the same normal numbers as errors per word, over 3 to 40 words an item
     difference    of two systems' error rates: Poisson errors over 3 to 40 words, and one item in twenty wrong as a whole
     share         items that are right or wrong, nine in ten right
     error rate    of one such system; no method holds below a few hundred items, and the package marks these intervals
+Counted too is how many of the package's intervals carry a note.
 Beside the package's own method stand those that are in use elsewhere: Student's t on linearised sums, the percentile and
 the BCa bootstrap, the paired bootstrap's p, and the sign test over items.
 """
@@ -29,7 +31,10 @@ from scipy import stats
 from codec_bench.stats.intervals import interval_of, ratios, unit_sums
 from codec_bench.stats.paired import paired_parts
 
+KINDS = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
 DESIGNS = ((2, 20), (3, 20), (5, 10), (8, 8), (10, 10), (20, 5), (40, 5), (5, 1), (6, 1), (12, 1), (30, 1), (100, 1), (300, 1), (1000, 1))  # fmt: skip
+# What each kind is drawn from; the numbers stay when a kind is added.
+SEEDS = {"mean": 0, "ratio": 1, "difference": 2, "share": 3, "error rate": 4, "bounded mean": 5}
 RESAMPLES = 400
 # Other methods are known from elsewhere; a quarter of the repetitions shows where they stand.
 FEWER = 4
@@ -51,6 +56,9 @@ class Case:
             below = ones if kind == "mean" else words
             self.a = self._table(_spoken(speakers, each, rng) * below, below)
             self.b = self._table(_spoken(speakers, each, rng) * below, below)
+        elif kind == "bounded mean":
+            self.a = self._table(_bounded(0.9, speakers, each, rng), ones)
+            self.truth = 0.9
         elif kind == "share":
             chance = _shares(0.9, speakers, each, rng)
             self.a = self._table((rng.random(shape) < chance).astype(float), ones)
@@ -78,6 +86,14 @@ def _errors(words: np.ndarray, speakers: int, rng: np.random.Generator, each: in
     return np.where(whole, words, np.minimum(rng.poisson(0.05 * words * harder), words)).astype(float)
 
 
+def _bounded(mean: float, speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers between 0 and 1; speakers and items vary alike if a speaker has several."""
+    if each == 1:
+        return rng.beta(20 * mean, 20 * (1 - mean), (speakers, 1))
+    speaker = rng.beta(40 * mean, 40 * (1 - mean), (speakers, 1)).clip(1e-6, 1 - 1e-6)
+    return rng.beta(40 * speaker, 40 * (1 - speaker), (speakers, each))
+
+
 def _shares(mean: float, speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
     """Each speaker's chance to be right; all the same if a speaker has one item."""
     return rng.beta(20 * mean, 20 * (1 - mean), (speakers, 1)) if each > 1 else np.full((speakers, 1), mean)
@@ -86,11 +102,15 @@ def _shares(mean: float, speakers: int, each: int, rng: np.random.Generator) -> 
 Ends = tuple[float, float] | None
 
 
-def own(case: Case) -> tuple[Ends, float | None]:
-    """The package's interval and p."""
+def own(case: Case, marked: list[bool] | None = None) -> tuple[Ends, float | None]:
+    """The package's interval and p; whether the interval is marked is added to `marked`."""
     if case.b is None:
         found = interval_of(ratios, case.a, case.codes, share=True)
-        return (None if found.low is None or found.high is None else (found.low, found.high)), None
+        if found.low is None or found.high is None:
+            return None, None
+        if marked is not None:
+            marked.append(found.note is not None)
+        return (found.low, found.high), None
     test = paired_parts(ratios, case.a, case.b, case.codes, seed=1)
     return (None if test.low is None or test.high is None else (test.low, test.high)), test.p
 
@@ -158,13 +178,22 @@ def signs_of_items(case: Case) -> tuple[Ends, float | None]:
 
 
 def study(
-    repetitions: int, designs: tuple[tuple[int, int], ...] = DESIGNS, others: bool = True
+    repetitions: int,
+    designs: tuple[tuple[int, int], ...] = DESIGNS,
+    others: bool = True,
+    kinds: tuple[str, ...] = KINDS,
 ) -> Iterator[dict[str, object]]:
-    """One row per design, kind and method: how often the interval held the truth, and how often p was below 0.05."""
+    """One row per design, kind and method: how often the interval held the truth, and how often p was below 0.05.
+
+    The rows of the package's own method also hold how many intervals are marked.
+    """
     for number, (speakers, each) in enumerate(designs):
-        for place, kind in enumerate(("mean", "ratio", "difference", "share", "error rate")):
+        for kind in kinds:
+            place = SEEDS[kind]
             rng, draws = np.random.default_rng([number, place]), np.random.default_rng([7, number, place])
-            methods: dict[str, Callable[[Case], tuple[Ends, float | None]]] = {"codec-bench": own}
+            marked: list[bool] = []
+            mine = partial(own, marked=marked)
+            methods: dict[str, Callable[[Case], tuple[Ends, float | None]]] = {"codec-bench": mine}
             if others:
                 methods |= {
                     "linearised t": linearised, "percentile bootstrap": partial(percentile, rng=draws),
@@ -192,6 +221,7 @@ def study(
                     "design": f"{speakers} x {each}", "kind": kind, "method": name,
                     "coverage": held / given if given else None, "alarms": alarms / tested if tested else None,
                     "repetitions": int(max(given, tested)),
+                    "marked": sum(marked) / len(marked) if name == "codec-bench" and marked else None,
                 }  # fmt: skip
 
 
@@ -201,22 +231,33 @@ def _alone(case: Case) -> Case:
     return other
 
 
-def _study_rows(repetitions: int, designs: tuple[tuple[int, int], ...]) -> list[dict[str, object]]:
+_UNITS = {
+    "coverage": "share of intervals with the truth",
+    "alarms": "share of p below 0.05",
+    "marked": "share of marked intervals",
+}
+
+
+def _study_rows(
+    repetitions: int, designs: tuple[tuple[int, int], ...], kinds: tuple[str, ...], others: bool
+) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
-    for found in study(repetitions, designs):
+    for found in study(repetitions, designs, others, kinds):
         sys.stdout.write(
-            "{design:>9} {kind:>11} {method:>21}  coverage {coverage}  false alarms {alarms}\n".format_map(found)
+            "{design:>9} {kind:>12} {method:>21}  coverage {coverage}  false alarms {alarms}  marked {marked}\n".format_map(
+                found
+            )
         )
         sys.stdout.flush()
-        for unit in ("coverage", "alarms"):
-            if found[unit] is not None:
+        for name, unit in _UNITS.items():
+            if found[name] is not None:
                 rows.append(
                     {
                         "case": f"{found['kind']}, {found['design']}",
                         "variant": found["method"],
                         "n": found["repetitions"],
-                        "unit": "share of intervals with the truth" if unit == "coverage" else "share of p below 0.05",
-                        "p50": f"{found[unit]:.4f}",
+                        "unit": unit,
+                        "p50": f"{found[name]:.4f}",
                         "note": "speakers x items; no difference between the systems",
                     }
                 )
@@ -269,9 +310,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--no-times", action="store_true")
     parser.add_argument("--no-study", action="store_true")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="with commas; only these of the study")
+    parser.add_argument("--no-others", action="store_true", help="leaves out the methods in use elsewhere")
     options = parser.parse_args()
     rows = [] if options.no_times else _time_rows(options.repeats)
-    rows += [] if options.no_study else _study_rows(options.repetitions, DESIGNS)
+    if not options.no_study:
+        kinds = tuple(options.kinds.split(","))
+        rows += _study_rows(options.repetitions, DESIGNS, kinds, not options.no_others)
     path = append_rows("intervals", rows, ("codec-bench", "scipy", "numpy"))
     sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
 

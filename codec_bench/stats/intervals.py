@@ -15,13 +15,14 @@ How an interval is made
 What it does not promise
     Below `FEWEST_UNITS` units there is no interval, because two units say next to nothing about the spread.
     An error rate over a few hundred items or fewer, of which rare items are entirely wrong, has intervals that are too
-    short by every known method. They carry the note `SHORT`. The study of the coverage is in docs/design/intervals.md.
+    short by every known method. A sample that holds none of the rare items looks regular, so all error rates over fewer
+    than `FEW_ITEMS` items carry the note `SHORT`. A value of which one unit carries most of the spread carries the note
+    `LONE`. The study of the coverage is in docs/design/intervals.md.
 
 References: Tukey 1958, "Bias and confidence in not-quite large samples"; Efron and Tibshirani, "An Introduction to the
 Bootstrap", 1993, chapter 11 (jackknife); Cameron and Miller 2015, "A practitioner's guide to cluster-robust inference"
 (clusters, t with G - 1 degrees of freedom); Wilson 1927, and Franco, Little, Louis and Slud 2019, "Comparative study of
-confidence intervals for proportions in complex sample surveys" (effective sample size); Cochran, "Sampling Techniques",
-1977, section 2.15 (how many units a skewed population needs).
+confidence intervals for proportions in complex sample surveys" (effective sample size).
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ from codec_bench.errors import UserError
 LEVEL = 0.95
 FEWEST_UNITS = 3
 FEW_ITEMS = 300
-SHORT = "may be too short: few items, rare large errors"
+ENOUGH_FOR_LONE = 20
+SHORT = f"may be too short: an error rate over fewer than {FEW_ITEMS} items, of which rare ones may be entirely wrong"
+LONE = "may be too short: one speaker or item carries more than half of the spread"
 
 Fold = Callable[[np.ndarray], np.ndarray]
 
@@ -222,7 +225,9 @@ def interval_of(
     low, high = value - t * error, value + t * error
     # An interval of a thousandth of the value, such as that of a fixed bitrate, is short in any case.
     wide = fold is ratios and t * error > 1e-3 * abs(value)
-    note = SHORT if wide and len(table) < FEW_ITEMS and _is_skewed(rate, units, value) else None
+    # No error at all is seen by chance too, and is an interval of no width.
+    few = rate and len(table) < FEW_ITEMS and (wide or value == 0)
+    note = SHORT if few else LONE if wide and _has_lone_unit(units, value) else None
     return Interval(max(0.0, low) if rate else low, high, found, "jackknife-t", note, level)
 
 
@@ -277,17 +282,10 @@ def _is_error_rate(table: np.ndarray) -> bool:
     return bool((table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any())
 
 
-def _is_skewed(rate: bool, units: np.ndarray, value: float) -> bool:
-    """Whether rare large errors, seen or unseen, make an interval over few items too short.
+def _has_lone_unit(units: np.ndarray, value: float) -> bool:
+    """Whether one unit carries more than half of the spread.
 
-    A rate of errors is marked whether or not a rare item was seen: a sample that missed it looks regular. Other values
-    are marked by Cochran's rule: a mean needs more than 25 times the squared skewness in units.
+    With fewer than `ENOUGH_FOR_LONE` units this happens by chance in ordinary data, and says nothing.
     """
-    if rate and value < 0.5:
-        return True
-    influence = units[:, 0] - value * units[:, 1]
-    spread = float(np.square(influence).mean()) ** 0.5
-    if spread == 0:
-        return False
-    skewness = float((influence**3).mean()) / spread**3
-    return abs(skewness) > 1 and len(units) < 25 * skewness**2
+    squares = np.square(units[:, 0] - value * units[:, 1])
+    return len(units) >= ENOUGH_FOR_LONE and float(squares.max()) > 0.5 * float(squares.sum())

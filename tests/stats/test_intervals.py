@@ -8,7 +8,7 @@ from scipy import stats
 
 from codec_bench import interval
 from codec_bench.errors import UserError
-from codec_bench.stats.intervals import FEWEST_UNITS, SHORT, interval_of, ratios, unit_codes, unit_sums
+from codec_bench.stats.intervals import FEWEST_UNITS, LONE, SHORT, interval_of, ratios, unit_codes, unit_sums
 
 
 def survey_ends(numerators, denominators, level=0.95):
@@ -111,15 +111,26 @@ def test_with_fewer_than_three_units_there_is_none_and_the_note_says_why(items, 
     assert found.note and (items == 0 or f"needs at least {FEWEST_UNITS}" in found.note)
 
 
-def test_few_items_with_rare_large_errors_are_marked(rng):
+def test_error_rates_over_few_items_are_marked(rng):
     words = rng.integers(3, 41, 60).astype(float)
     errors = np.where(np.arange(60) % 20 == 0, words, 1.0)
     assert interval(errors, denominators=words).note == SHORT
     # A sample that happens to hold no rare item looks regular, and is as uncertain.
     assert interval(np.ones(30), denominators=words[:30]).note == SHORT
-    assert interval(np.tile(errors, 6), denominators=np.tile(words, 6)).note is None
+    assert interval(words - 1, denominators=words).note == SHORT, "most words wrong"
+    assert interval(0 * words, denominators=words).note == SHORT, "no error at all"
+    assert interval(np.tile(errors, 5), denominators=np.tile(words, 5)).note is None, "300 items"
+
+
+def test_means_are_marked_only_if_one_unit_carries_the_spread(rng):
     assert interval(rng.normal(size=60)).note is None
-    assert interval([1.0] * 29 + [40.0]).note == SHORT, "a mean with one large value, by Cochran's rule"
+    # Four speakers of whom one differs: the skewness of four numbers says nothing.
+    assert interval(np.repeat([0.95, 0.95, 0.94, 0.7], 5), clusters=np.repeat(np.arange(4), 5)).note is None
+    assert interval([0.99, 0.98] * 8 + [0.7]).note is None, "17 items"
+    assert interval([1.0] * 29 + [40.0]).note == LONE
+    assert interval([1.0] * 999 + [400.0]).note == LONE, "also among many items"
+    # Two far items are not one.
+    assert interval([1.0] * 28 + [40.0, 40.0]).note is None
 
 
 def test_a_value_that_one_unit_carries_alone_has_no_interval():
