@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from page_in_browser import choose, click, column_of, complaints, open_page, texts, until
 
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
@@ -25,56 +26,6 @@ def page(browser, path):
     """The demo's page, freshly opened, with the logs empty; afterwards nothing may have gone wrong on it."""
     yield open_page(browser, path)
     assert complaints(browser) == []
-
-
-def open_page(browser, path):
-    for log in ("browser", "performance"):
-        browser.get_log(log)
-    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
-    browser.get(path.as_uri())
-    until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
-    return browser
-
-
-def complaints(browser) -> list[str]:
-    return [entry["message"] for entry in browser.get_log("browser")]
-
-
-def until(condition, seconds=120.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
-
-
-def texts(browser, selector) -> list[str]:
-    return browser.execute_script(
-        "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent.trim())", selector
-    )
-
-
-def click(browser, selector):
-    element = browser.find_element("css selector", selector)
-    browser.execute_script("arguments[0].scrollIntoView({ block: 'center', behavior: 'instant' })", element)
-    element.click()
-
-
-def choose(browser, selector, value):
-    browser.execute_script(
-        "const e = document.querySelector(arguments[0]); e.value = arguments[1]; e.dispatchEvent(new Event('change'))",
-        selector,
-        str(value),
-    )
-
-
-def column_of(browser, name) -> int:
-    names = browser.execute_script(
-        "return JSON.parse(document.getElementById('data').textContent).columns.map((c) => c.name)"
-    )
-    return names.index(name)
 
 
 def open_sample(browser, text):

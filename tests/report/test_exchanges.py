@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
+from page_in_browser import until
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.report.page import write_page
@@ -146,16 +145,6 @@ def pages(asked, spoken, runs, tmp_path_factory):
     write_page([asked], folder / "asked.html")
     write_page([spoken], folder / "spoken.html")
     return folder
-
-
-def until(condition, seconds=120.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
 
 
 def opened(browser, path, id, rows=1):

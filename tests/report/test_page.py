@@ -318,7 +318,7 @@ def test_a_run_that_recorded_nothing_but_its_names_has_a_page(tmp_path):
 def test_a_page_is_written_whole_or_not_at_all(demo_run, tmp_path, monkeypatch):
     target = tmp_path / "report.html"
     target.write_text("the page before")
-    monkeypatch.setattr("codec_bench.report.page._render", lambda collected: 1 / 0)
+    monkeypatch.setattr("codec_bench.report.page.render", lambda *arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_page([demo_run], target, audio_mb=0)
     assert target.read_text() == "the page before"

@@ -6,7 +6,6 @@ import copy
 import io
 import json
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -206,29 +205,6 @@ def test_a_profile_without_curves_or_codebooks_has_a_page(facts, tmp_path):
     write_profile_page(bare, tmp_path / "bare.html")
     text = (tmp_path / "bare.html").read_text("utf-8")
     assert 'id="plots"' not in text and 'id="codebooks"' not in text and 'id="numbers"' in text
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    pytest.importorskip("selenium")
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver):
-        pytest.skip("chromium and chromedriver are not installed (Debian: chromium chromium-driver)")
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (
-        "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-        "--disable-sync", "--disable-dev-shm-usage", "--window-size=1400,900", "--autoplay-policy=no-user-gesture-required",
-        f"--user-data-dir={tmp_path_factory.mktemp('browser')}",
-    ):  # fmt: skip
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(service=Service(driver), options=options)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from codec_bench.report.page.exchanges import (
 )
 from codec_bench.report.page.heads import column_heads
 from codec_bench.report.page.sound import choose_clips
-from codec_bench.report.page.system import Column, System
+from codec_bench.report.page.system import Column, System, columns_of, data_sets, families, run_names, systems_of
 from codec_bench.report.page.written import reason, reasons, written
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import has_answers
@@ -63,10 +63,10 @@ def collect(
         folder: the folder of the page, for links to sound that is not embedded.
     """
     summaries = summaries or [summarise(run) for run in runs]
-    names = _run_names(runs)
-    systems = _systems(runs, names)
-    sets = _data_sets(runs)
-    columns = _columns(runs, sets)
+    names = run_names(runs)
+    systems = systems_of(runs, names)
+    sets = data_sets(runs)
+    columns = columns_of(runs, sets)
     benchmarks = [_benchmark(run) for run in runs]
     samples, places, origins = _samples(runs, benchmarks)
     values = _values(runs, systems, columns, sets, places, len(samples))
@@ -114,7 +114,7 @@ def collect(
     files = list(dict.fromkeys(clip.path for clip in clips))
     place = {path: n for n, path in enumerate(files)}
     data["clips"] = [[position[clip.sample], clip.system, place[clip.path]] for clip in clips]
-    page = written(runs, names, systems, heads, entries, summaries, samples, len(chosen), clips)
+    page = written(runs, names, systems, heads, entries, summaries, sets, samples, len(chosen), clips)
     page["asked"], page["benchmarks"] = data["asked"], len(set(benchmarks))
     page["sets"] = list(dict.fromkeys(filter(None, sets)))
     page["timed"] = any(sample.duration_s is not None for sample in samples)
@@ -123,61 +123,6 @@ def collect(
         for row in reasons(runs, systems, sets, summaries)
     ]
     return Collected(page, data, files)
-
-
-def _run_names(runs: Sequence[Run]) -> list[str]:
-    """The folders of the runs, with as many parent folders as are needed to tell them apart.
-
-    For runs of benchmarks that is one parent at least, since the folder is named after the model alone.
-    """
-    paths = [run.folder.resolve().parts for run in runs]
-    least = 2 if any(map(has_answers, runs)) else 1
-    for depth in range(least, max(map(len, paths)) + 1):
-        names = ["/".join(parts[-depth:]) for parts in paths]
-        if len(set(names)) == len(names):
-            return names
-    return [f"{name} ({n})" for n, name in enumerate(names, 1)]
-
-
-def _systems(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
-    found = [System(n, name, name, facts) for n, run in enumerate(runs) for name, facts in run.systems.items()]
-    count: dict[str, int] = {}
-    for system in found:
-        count[system.name] = count.get(system.name, 0) + 1
-    for system in found:
-        if count[system.name] > 1:
-            # A run of a benchmark has one system, the model, which its folder is named after.
-            name = names[system.run]
-            system.label = name if has_answers(runs[system.run]) else f"{name}/{system.name}"
-    return found
-
-
-def _data_sets(runs: Sequence[Run]) -> list[str]:
-    """What each run's data are called where the runs have different data; empty for all if they have the same.
-
-    The data of benchmarks are told apart by the benchmark, which has rows of its own.
-    """
-    found = [run.meta.get("data") or {} for run in runs]
-    prints = [None if has_answers(run) else data.get("fingerprint") for run, data in zip(runs, found)]
-    if len(set(prints)) == 1:
-        return ["" for _ in runs]
-    labels: dict[Any, str] = {}
-    for print_, data in zip(prints, found):
-        if print_ is None or print_ in labels:
-            continue
-        name = numbers.plain(Path(str(data.get("name", "data"))).name)
-        label = f"{name}, {data.get('samples', 0):,} samples"
-        labels[print_] = label if label not in labels.values() else f"{label} ({len(labels) + 1})"
-    return ["" if print_ is None else labels[print_] for print_ in prints]
-
-
-def _columns(runs: Sequence[Run], sets: Sequence[str]) -> dict[Column, dict[str, Any]]:
-    columns: dict[Column, dict[str, Any]] = {}
-    for run, data in zip(runs, sets):
-        for name, facts in run.metrics.items():
-            columns.setdefault(Column(name, facts.get("protocol", ""), data), facts)
-    # The bitrate comes first, since all other numbers depend on it.
-    return dict(sorted(columns.items(), key=lambda entry: entry[0].metric != "bitrate"))
 
 
 def _benchmark(run: Run) -> str | None:
@@ -284,8 +229,8 @@ def _data(
     values: np.ndarray,
     finished: Sequence[set[int]],
 ) -> dict[str, Any]:
-    families = _families(systems, names)
-    shown = list(dict.fromkeys(label for label in families if label is not None))
+    of = families(systems, names)
+    shown = list(dict.fromkeys(label for label in of if label is not None))
     return {
         "runs": list(names),
         "columns": [{key: head[key] for key in _HEAD} for head in heads],
@@ -298,12 +243,15 @@ def _data(
                 "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),
                 "family": -1 if family is None else shown.index(family),
             }
-            for system, family in zip(systems, families)
+            for system, family in zip(systems, of)
         ],
         "families": shown,
         "summary": [
             [
-                None if entry is None else [_short(entry["value"], 7), *(entry["ci95"] or (None, None)), entry["n"]]
+                # Value and interval are rounded alike: an interval of no width stays at its value.
+                None
+                if entry is None
+                else [*(_short(v, 7) for v in (entry["value"], *(entry["ci95"] or (None, None)))), entry["n"]]
                 for entry in row
             ]
             for row in entries
@@ -326,18 +274,6 @@ def _data(
         ],
         "finished": [[int(n in done) for n in chosen] for done in finished],
     }
-
-
-def _families(systems: Sequence[System], names: Sequence[str]) -> list[str | None]:
-    """The family of each system, whose points are joined in plots; never across runs, and None for unprocessed audio."""
-    of = [None if system.name == numbers.UNPROCESSED else numbers.family(system.name) for system in systems]
-    runs: dict[str | None, set[int]] = {}
-    for system, name in zip(systems, of):
-        runs.setdefault(name, set()).add(system.run)
-    return [
-        f"{names[system.run]}/{name}" if name is not None and len(runs[name]) > 1 else name
-        for system, name in zip(systems, of)
-    ]
 
 
 def _short(value: float | None, digits: int) -> float | None:

@@ -27,7 +27,11 @@ const shown = (value, column, extra = 0) =>
 const single = (value, column) => (value === null || value === undefined ? "–" : number(value * column.factor, column.single));
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
 // A long name may break between its words.
-const breakable = (name) => name.split("_").flatMap((part, n) => (n ? ["_", el("wbr"), part] : [part]));
+const breakable = (name) => (name.length <= 4 ? [name] : name.split(/(?<=_)/)).flatMap((part, n) => [n > 0 && el("wbr"), el("span", { class: "word" }, part)]);
+/** A name on one line; where it does not fit, characters in its middle are left out. */
+const shortened = (name) =>
+  name.length <= 18 ? el("span", { class: "id" }, name) : el("span", { class: "id", title: name }, el("span", { class: "start" }, name.slice(0, -9)), name.slice(-9));
+const collator = new Intl.Collator("en", { numeric: true });
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 const title = (column) => (column.data ? `${column.name}, ${column.data}` : column.name);
 const heading = (column) => [title(column), column.unit && `(${column.unit})`, column.arrow].filter(Boolean).join(" ");
@@ -43,6 +47,12 @@ const qualityColumns = data.columns.map((_, c) => c).filter((c) => !bitrateColum
 function bitrateOf(s) {
   const column = bitrateColumns.find((c) => data.summary[s][c] !== null);
   return column === undefined ? null : data.summary[s][column];
+}
+/** The lowest and the highest of the values of summary entries and of the ends of their intervals; equal if only rounding tells them apart. */
+function reach(entries) {
+  const all = entries.flatMap(([value, from, to]) => [value, from ?? value, to ?? value]);
+  const [low, high] = [Math.min(...all), Math.max(...all)];
+  return high - low > 1e-6 * Math.max(Math.abs(low), Math.abs(high)) ? [low, high] : [low, low];
 }
 const firstColumn = qualityColumns.length ? qualityColumns[0] : 0;
 
@@ -79,33 +89,49 @@ const marker = (family) =>
 
 // One tooltip for everything that has an explanation on hover and on focus.
 const tip = byId("tip");
+let explained = null;
+
+function placeTip() {
+  const box = explained.getBoundingClientRect();
+  const own = tip.getBoundingClientRect();
+  const left = Math.min(Math.max(6, box.left + box.width / 2 - own.width / 2), innerWidth - own.width - 6);
+  const above = box.top - own.height - 8;
+  tip.style.left = `${left}px`;
+  tip.style.top = `${above > 4 ? above : box.bottom + 8}px`;
+}
+
+function hideTip() {
+  tip.hidden = true;
+  if (explained) explained.removeAttribute("aria-describedby");
+  explained = null;
+}
+
 function explain(element, lines) {
   const show = () => {
+    hideTip();
+    explained = element;
     const [first, ...rest] = lines();
     tip.replaceChildren(el("b", null, first), ...rest.filter(Boolean).map((line) => el("div", null, line)));
     // A modal dialog covers everything outside of it.
     (element.closest("dialog") || document.body).append(tip);
     tip.hidden = false;
     element.setAttribute("aria-describedby", "tip");
-    const box = element.getBoundingClientRect();
-    const own = tip.getBoundingClientRect();
-    const left = Math.min(Math.max(6, box.left + box.width / 2 - own.width / 2), innerWidth - own.width - 6);
-    const above = box.top - own.height - 8;
-    tip.style.left = `${left}px`;
-    tip.style.top = `${above > 4 ? above : box.bottom + 8}px`;
-  };
-  const hide = () => {
-    tip.hidden = true;
-    element.removeAttribute("aria-describedby");
+    placeTip();
   };
   element.addEventListener("pointerenter", (event) => event.pointerType !== "touch" && show());
-  element.addEventListener("pointerleave", hide);
+  element.addEventListener("pointerleave", hideTip);
   element.addEventListener("focus", () => element.matches(":focus-visible") && show());
-  element.addEventListener("blur", hide);
+  element.addEventListener("blur", hideTip);
 }
 addEventListener("keydown", (event) => {
-  if (event.key === "Escape") tip.hidden = true;
+  if (event.key === "Escape") hideTip();
 });
-addEventListener("scroll", () => {
-  tip.hidden = true;
-}, { passive: true });
+// The focus scrolls to what it explains, so that explanation goes along; one under the pointer is left behind and goes.
+addEventListener(
+  "scroll",
+  () => {
+    if (explained && explained === document.activeElement) placeTip();
+    else hideTip();
+  },
+  { passive: true, capture: true },
+);

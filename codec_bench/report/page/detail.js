@@ -351,7 +351,7 @@ function scoreTable(n, order) {
     el(
       "tr",
       null,
-      el("th", { scope: "row", class: "name" }, el("span", { class: "mark" }, marker(data.systems[s].family)), data.systems[s].label),
+      el("th", { scope: "row", class: "name" }, el("span", { class: "mark" }, marker(data.systems[s].family)), shortened(data.systems[s].label)),
       data.columns.map((column, c) => {
         const value = data.values[s][c][n];
         const because = value === null && why(s, n, c);
@@ -359,7 +359,7 @@ function scoreTable(n, order) {
       }),
     ),
   );
-  return el("div", null, el("h3", null, "Scores of this sample"), el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores of this sample" }, el("table", { class: "grid" }, el("thead", null, head), el("tbody", null, rows))));
+  return el("div", null, el("h3", null, "Scores of this sample"), framed("Scores of this sample", el("table", { class: "grid" }, el("thead", null, head), el("tbody", null, rows))));
 }
 
 function remarks(n, order) {

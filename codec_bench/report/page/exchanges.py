@@ -157,7 +157,8 @@ def common_rows(
 def _cell(entry: Mapping[str, Any] | None, head: Mapping[str, Any]) -> dict[str, Any] | None:
     if entry is None or entry["value"] is None:
         return None
-    return {"value": numbers.number(head["factor"] * entry["value"], head["places"]), "n": entry["n"]}
+    value = numbers.number(head["factor"] * entry["value"], head["places"])
+    return {"value": value, "n": entry["n"], "spread": "", "best": False}
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:

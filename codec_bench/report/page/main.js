@@ -2,4 +2,5 @@ startSummary();
 startPlots();
 startSamples();
 startDetail();
+startFrames();
 document.documentElement.dataset.ready = "true";

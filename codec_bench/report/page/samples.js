@@ -8,7 +8,6 @@ const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${
 // Sound of a row: the estimate's, or that of the question which was answered in text.
 const isHeard = (s, n) => clipOf.has(`${n} ${s}`) || (exchangeOf.has(`${s} ${n}`) && clipOf.has(`${n} -1`));
 const isTimed = data.samples.some((sample) => sample[DURATION] !== null);
-const collator = new Intl.Collator("en", { numeric: true });
 
 function valueOf(row, key) {
   if (key === "sample") return labelOf(data.samples[row[1]]);
@@ -109,7 +108,7 @@ function drawRows() {
     ...part.map(([s, n]) => {
       const sample = data.samples[n];
       const sound = isHeard(s, n);
-      const open = el("button", { type: "button", class: "open" }, labelOf(sample));
+      const open = el("button", { type: "button", class: "open" }, shortened(labelOf(sample)));
       const length = sample[DURATION] === null ? "–" : `${sample[DURATION].toFixed(1)} s`;
       return el(
         "tr",
@@ -120,7 +119,7 @@ function drawRows() {
           el("span", { class: "sample" }, open, sound && el("span", { class: "speaker-icon", title: "with sound" }, "♪", el("span", { class: "unseen" }, " with sound"))),
           sample[TEXT] && el("span", { class: "said" }, sample[TEXT]),
         ),
-        el("td", { class: "left" }, el("span", { class: "mark" }, marker(data.systems[s].family)), data.systems[s].label),
+        el("td", { class: "left" }, el("span", { class: "mark" }, marker(data.systems[s].family)), shortened(data.systems[s].label)),
         columns.map((c) => valueCell(s, n, c)),
         isTimed && el("td", null, length),
       );
@@ -174,6 +173,7 @@ function startSamples() {
   const turn = (pages) => {
     view.page += pages;
     drawRows();
+    byId("sample-table").parentElement.scrollTop = 0;
     byId("sample-table").scrollIntoView({ block: "nearest" });
   };
   byId("page-previous").addEventListener("click", () => turn(-1));

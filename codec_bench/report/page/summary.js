@@ -1,13 +1,16 @@
-// The template writes the summary table; this script sorts it, adds tooltips, and draws each value's place in its column.
+// The template writes the tables of the summary; this script sorts them, adds tooltips, and draws each value's place in its column.
 function startSummary() {
-  const table = byId("summary-table");
+  for (const place of document.querySelectorAll("#summary [data-mark]")) place.append(marker(data.systems[place.dataset.mark].family));
+  for (const table of document.querySelectorAll("#summary .sortable")) {
+    makeSortable(table);
+    data.columns.forEach((_, c) => drawColumn(table, c));
+  }
+  offerViews();
+}
+
+function makeSortable(table) {
   const body = table.tBodies[0];
   const order = [...body.rows];
-
-  for (const place of table.querySelectorAll("[data-mark]")) {
-    place.append(marker(data.systems[place.dataset.mark].family));
-  }
-
   for (const button of table.tHead.querySelectorAll("button")) {
     const key = button.dataset.sort;
     const column = data.columns[key];
@@ -44,7 +47,6 @@ function startSummary() {
       const entry = data.summary[system][key];
       return entry ? entry[0] : null;
     };
-    const collator = new Intl.Collator("en", { numeric: true });
     const sorted = [...order].sort((a, b) => {
       const [x, y] = [value(a), value(b)];
       if (x === null || y === null) return (x === null) - (y === null);
@@ -52,35 +54,35 @@ function startSummary() {
     });
     body.append(...sorted);
   }
+}
 
-  offerViews();
-
-  data.columns.forEach((column, c) => {
-    const found = data.systems.map((_, s) => data.summary[s][c]).filter((entry) => entry && entry[0] !== null);
-    if (found.length < 2) return;
-    const low = Math.min(...found.map((e) => e[1] ?? e[0]));
-    const high = Math.max(...found.map((e) => e[2] ?? e[0]));
-    if (!(high > low)) return;
-    const x = (value) => (100 * (value - low)) / (high - low);
-    for (const row of order) {
-      const entry = data.summary[row.dataset.system][c];
-      const cell = row.querySelector(`[data-cell="${c}"]`);
-      if (!cell || !entry) continue;
-      const system = data.systems[row.dataset.system];
-      const [value, from, to, n] = entry;
-      explain(cell, () => [
-        `${system.label}, ${title(column)}: ${shown(value, column, 1)} ${column.unit}`,
-        from === null ? "no interval" : `95 % interval: ${shown(from, column, 1)} to ${shown(to, column, 1)}`,
-        `from ${plural(n, "sample")}`,
-      ]);
-      if (value === null) continue;
-      const picture = shape("svg", { class: "whisker", viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true" });
-      picture.append(shape("line", { class: "span", x1: 0, x2: 100, y1: 2.5, y2: 2.5 }));
-      if (from !== null) picture.append(shape("line", { class: "bar", x1: x(from), x2: x(to), y1: 2.5, y2: 2.5 }));
-      picture.append(shape("rect", { class: "dot", x: Math.min(Math.max(x(value) - 1.5, 0), 97), width: 3, y: 0, height: 5 }));
-      cell.insertBefore(picture, cell.querySelector(".count"));
-    }
-  });
+/** Draws where each value and its interval lie between the lowest and the highest of the column, and explains them. */
+function drawColumn(table, c) {
+  const column = data.columns[c];
+  const found = data.systems.map((_, s) => data.summary[s][c]).filter((entry) => entry && entry[0] !== null);
+  if (found.length < 2) return;
+  const [low, high] = reach(found);
+  // The ends lie half a mark inside of the picture, so that every mark is drawn whole and at its value.
+  const x = (value) => (high > low ? 2 + (96 * (value - low)) / (high - low) : 50);
+  for (const row of table.tBodies[0].rows) {
+    const entry = data.summary[row.dataset.system][c];
+    const cell = row.querySelector(`[data-cell="${c}"]`);
+    if (!cell || !entry) continue;
+    const system = data.systems[row.dataset.system];
+    const [value, from, to, n] = entry;
+    explain(cell, () => [
+      `${system.label}, ${title(column)}: ${shown(value, column, 1)} ${column.unit}`,
+      from === null ? "no interval" : `95 % interval: ${shown(from, column, 1)} to ${shown(to, column, 1)}`,
+      `from ${plural(n, "sample")}`,
+    ]);
+    if (value === null || !(high > low)) continue;
+    const line = (kind, from, to, y0, y1) => shape("line", { class: kind, x1: from, x2: to, y1: y0, y2: y1 });
+    const picture = shape("svg", { class: "whisker", viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true" });
+    picture.append(line("span", 0, 100, 2.5, 2.5));
+    if (from !== null && to > from) picture.append(line("bar", x(from), x(to), 2.5, 2.5));
+    picture.append(line("dot", x(value), x(value), 0, 5));
+    cell.insertBefore(picture, cell.querySelector(".count"));
+  }
 }
 
 /** Shows one of the tables of the same systems at a time, with a button for each. Without this script all are shown. */

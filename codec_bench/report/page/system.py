@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from codec_bench.report import numbers
+from codec_bench.store.answers import has_answers
+from codec_bench.store.record import Run
 
 
 @dataclass(slots=True)
@@ -23,3 +28,72 @@ class Column(NamedTuple):
     metric: str
     protocol: str
     data: str
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """The folders of the runs, with as many parent folders as are needed to tell them apart.
+
+    For runs of benchmarks that is one parent at least, since the folder is named after the model alone.
+    """
+    paths = [run.folder.resolve().parts for run in runs]
+    least = 2 if any(map(has_answers, runs)) else 1
+    for depth in range(least, max(map(len, paths)) + 1):
+        names = ["/".join(parts[-depth:]) for parts in paths]
+        if len(set(names)) == len(names):
+            return names
+    return [f"{name} ({n})" for n, name in enumerate(names, 1)]
+
+
+def systems_of(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
+    """The systems of all runs; those whose names several runs have get a label with the name of their run."""
+    found = [System(n, name, name, facts) for n, run in enumerate(runs) for name, facts in run.systems.items()]
+    count: dict[str, int] = {}
+    for system in found:
+        count[system.name] = count.get(system.name, 0) + 1
+    for system in found:
+        if count[system.name] > 1:
+            # A run of a benchmark has one system, the model, which its folder is named after.
+            name = names[system.run]
+            system.label = name if has_answers(runs[system.run]) else f"{name}/{system.name}"
+    return found
+
+
+def data_sets(runs: Sequence[Run]) -> list[str]:
+    """What each run's data are called where the runs have different data; empty for all if they have the same.
+
+    The data of benchmarks are told apart by the benchmark, which has rows of its own.
+    """
+    found = [run.meta.get("data") or {} for run in runs]
+    prints = [None if has_answers(run) else data.get("fingerprint") for run, data in zip(runs, found)]
+    if len(set(prints)) == 1:
+        return ["" for _ in runs]
+    labels: dict[Any, str] = {}
+    for print_, data in zip(prints, found):
+        if print_ is None or print_ in labels:
+            continue
+        name = numbers.plain(Path(str(data.get("name", "data"))).name)
+        label = f"{name}, {data.get('samples', 0):,} samples"
+        labels[print_] = label if label not in labels.values() else f"{label} ({len(labels) + 1})"
+    return ["" if print_ is None else labels[print_] for print_ in prints]
+
+
+def columns_of(runs: Sequence[Run], sets: Sequence[str]) -> dict[Column, dict[str, Any]]:
+    """The columns of all runs with the facts of their metrics."""
+    columns: dict[Column, dict[str, Any]] = {}
+    for run, data in zip(runs, sets):
+        for name, facts in run.metrics.items():
+            columns.setdefault(Column(name, facts.get("protocol", ""), data), facts)
+    # The bitrate comes first, since all other numbers depend on it.
+    return dict(sorted(columns.items(), key=lambda entry: entry[0].metric != "bitrate"))
+
+
+def families(systems: Sequence[System], names: Sequence[str]) -> list[str | None]:
+    """The family of each system, whose points are joined in plots; never across runs, and None for unprocessed audio."""
+    of = [None if system.name == numbers.UNPROCESSED else numbers.family(system.name) for system in systems]
+    runs: dict[str | None, set[int]] = {}
+    for system, name in zip(systems, of):
+        runs.setdefault(name, set()).add(system.run)
+    return [
+        f"{names[system.run]}/{name}" if name is not None and len(runs[name]) > 1 else name
+        for system, name in zip(systems, of)
+    ]

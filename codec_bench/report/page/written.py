@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows, subset_rows
+from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
-from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run, SampleRow
 
 if TYPE_CHECKING:
     from codec_bench.report.page.system import System
+
+_NAMED = 3  # runs that the title names
 
 
 def written(
@@ -22,6 +24,7 @@ def written(
     heads: Sequence[Mapping[str, Any]],
     entries: Sequence[Sequence[Mapping[str, Any] | None]],
     summaries: Sequence[Mapping[str, Any]],
+    sets: Sequence[str],
     samples: Sequence[SampleRow],
     rows: int,
     clips: Sequence[Clip],
@@ -33,9 +36,11 @@ def written(
         for head, entry in zip(heads, row)
         if entry is not None
     ]
+    described = [describe(run, name, summary) for run, name, summary in zip(runs, names, summaries)]
     return {
-        "title": " · ".join(names),
-        "runs": [_run(run, name, summary) for run, name, summary in zip(runs, names, summaries)],
+        "title": names if len(names) <= _NAMED else [f"{len(names)} runs"],
+        "runs": described,
+        **run_facts(described),
         "heads": heads,
         "table": [
             {
@@ -48,6 +53,7 @@ def written(
             for s, (system, row) in enumerate(zip(systems, entries))
             for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
         ],
+        "groups": _groups(systems, heads, sets),
         "notes": [*numbers.common_notes(shown), *numbers.interval_notes(shown)],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
@@ -58,6 +64,18 @@ def written(
         "heard_samples": len({clip.sample for clip in clips}),
         "sound_mb": sum(path.stat().st_size for path in {clip.path for clip in clips}) * 4 / 3 / 1e6,
     }
+
+
+def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[dict[str, Any]]:
+    """The tables of systems and metrics: one for each set of data, with the positions of its systems and columns."""
+    return [
+        {
+            "data": data,
+            "systems": [s for s, system in enumerate(systems) if sets[system.run] == data],
+            "columns": [c for c, head in enumerate(heads) if head["data"] == data],
+        }
+        for data in dict.fromkeys(sets)
+    ]
 
 
 def reasons(
@@ -109,53 +127,3 @@ def _shown(entry: Mapping[str, Any] | None, head: Mapping[str, Any], system: int
         "harmless": set(entry["missing"]) <= ({"refused"} if entry["n"] else {"refused", "undefined"}),
         "best": system in head["best"],
     }
-
-
-def _run(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
-    meta, counts = run.meta, run.counts()
-    timings, config, data = (meta.get(key) or {} for key in ("timings", "config", "data"))
-    audio_s = data.get("audio_s")
-    if audio_s is None:
-        known = [s.duration_s for s in run.samples() if s.duration_s is not None]
-        audio_s = sum(known) if known else None
-    reasons = summary["failures"]["reasons"]
-    undefined = sum(row["count"] for row in reasons if row["metric"] and row["status"] in ("undefined", "refused"))
-    stages = [stage for stage in timings.get("stages") or [] if isinstance(stage, Mapping)]
-    speeds = {s: t for s, t in (timings.get("systems") or {}).items() if isinstance(t, Mapping)}
-    return {
-        "name": name,
-        "asked": has_answers(run),
-        "state": meta.get("state") or "unknown",
-        "started": meta.get("started"),
-        "finished": meta.get("finished"),
-        "wall_s": timings.get("wall_s"),
-        "data": str(data.get("name") or config.get("data") or "unknown"),
-        "audio_s": audio_s,
-        "counts": counts,
-        "speakers": len({s.speaker for s in run.samples() if s.speaker}),
-        "seed": config.get("seed"),
-        "failed_items": summary["failures"]["items"],
-        "failed_scores": summary["failures"]["scores"],
-        "undefined_scores": undefined,
-        "versions": meta.get("versions") or {},
-        "machine": meta.get("machine") or {},
-        "unmatched": [str(name) for name in data.get("unmatched") or []],
-        "how": meta.get("how") or {},
-        "config": config,
-        "fingerprint": meta.get("fingerprint") or {},
-        "systems": run.systems,
-        "metrics": run.metrics,
-        "machine_line": _machine_line(meta.get("machine") or {}),
-        "stages": stages,
-        "stage_keys": list(dict.fromkeys(key for stage in sorted(stages, key=len, reverse=True) for key in stage)),
-        "speeds": speeds,
-        "speed_keys": list(dict.fromkeys(key for speed in speeds.values() for key in speed)),
-    }
-
-
-def _machine_line(machine: Mapping[str, Any]) -> list[str]:
-    """The machine in a few words: the GPU if there is one, the processor, and its cores."""
-    gpu = str(machine.get("gpu") or "")
-    named = [str(machine[key]) for key in ("cpu", "machine", "processor") if machine.get(key)][:1]
-    cores = [f"{machine['cores']} cores"] if machine.get("cores") else []
-    return [*([gpu] if gpu and gpu != "none" else []), *named, *cores] or ["recorded below"]

@@ -7,21 +7,28 @@ Conventions
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from codec_bench.report import numbers
-from codec_bench.report.page import as_json, policy_hash
+from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
 from codec_bench.report.page.sound import is_sound
 from codec_bench.report.profile_page.collect import collect
 
-_RUN_PAGE = "codec_bench.report.page"
-_SCRIPTS = ((_RUN_PAGE, "core.js"), (_RUN_PAGE, "plots.js"), (_RUN_PAGE, "player.js"), (__package__, "codebooks.js"), (__package__, "listen.js"), (__package__, "profile.js"))  # fmt: skip
-_STYLES = ((_RUN_PAGE, "style.css"), (__package__, "profile.css"))
+_LAYOUT = Layout(
+    (__package__, "profile.html.j2"),
+    ((SHARED, "style.css"), (SHARED, "tables.css"), (SHARED, "sample.css"), (__package__, "profile.css")),
+    (
+        (SHARED, "core.js"),
+        (SHARED, "frames.js"),
+        (SHARED, "plots.js"),
+        (SHARED, "player.js"),
+        (__package__, "codebooks.js"),
+        (__package__, "listen.js"),
+        (__package__, "profile.js"),
+    ),
+)
 
 
 def write_profile_page(
@@ -52,12 +59,7 @@ def write_profile_page(
                 tracks.append((place, target.parent / codec["players"][sample]))
         clips.append((sample, sounds.take(tracks)))
     page, data = collect(profile, clips)
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        partial.write_text(_render(page, data, sounds.files), encoding="utf-8", errors="replace")
-        os.replace(partial, target)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(target, render(_LAYOUT, page, data, sounds.files))
 
 
 class _Sounds:
@@ -79,32 +81,3 @@ class _Sounds:
             out.append((place, len(self.files)))
             self.files.append(path)
         return out
-
-
-def _render(page: Mapping[str, Any], data: Mapping[str, Any], sounds: list[Path]) -> str:
-    from jinja2 import FunctionLoader, StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
-    from markupsafe import Markup
-
-    room = files(__package__)
-    environment = SandboxedEnvironment(
-        loader=FunctionLoader(lambda name: (room / name).read_text("utf-8")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(duration=numbers.duration, thousands=lambda count: f"{count:,}")
-    style = "\n".join((files(where) / name).read_text("utf-8") for where, name in _STYLES)
-    script = "\n".join((files(where) / name).read_text("utf-8") for where, name in _SCRIPTS)
-    script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
-    return environment.get_template("profile.html.j2").render(
-        **page,
-        data=Markup(as_json(data)),
-        sounds=sounds,
-        base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
-        style=Markup(style),
-        script=Markup(script),
-        style_hash=policy_hash(style),
-        script_hash=policy_hash(script),
-    )

@@ -7,11 +7,11 @@ and are named by their position. `summary` holds the value, the interval and the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
 from codec_bench.report import numbers
+from codec_bench.report.page.markup import moment
 from codec_bench.report.profile_rows import delta_rates, findings, label, reasons, sections
 
 _BARS = 96
@@ -46,7 +46,7 @@ def collect(
     facts, how = profile["machine"], profile["how"]
     made = sections(profile)
     page = {
-        "title": ", ".join(profile["families"]),
+        "title": list(profile["families"]),
         "labels": labels,
         "sections": [section for section in made if section.rows],
         "reasons": reasons(made, labels),
@@ -60,7 +60,7 @@ def collect(
         "machine_name": facts.get("gpu") if str(how["device"]).startswith("cuda") else facts.get("cpu"),
         "cores": facts.get("cores"),
         "torch": profile["versions"].get("torch"),
-        "finished": _moment(profile["finished"]),
+        "finished": moment(profile["finished"]),
         "bd_rate": delta_rates(profile),
         "anchor": profile["anchor"],
         "faults": [(label(profile, n), c["faults"]) for n, c in profile["codecs"].items() if c["faults"]],
@@ -74,11 +74,6 @@ def collect(
         "not_counted": _not_counted(profile, labels),
     }
     return page, data
-
-
-def _moment(text: str) -> str:
-    when = datetime.fromisoformat(text)
-    return f"{when.day} {when:%b %Y, %H:%M %Z}"
 
 
 def _tracks(tracks: Sequence[tuple[int, int]], labels: Sequence[str]) -> list[tuple[int, str]]:

@@ -7,4 +7,5 @@ if (qualityColumns.length) startPlots();
 startReasons();
 startCodebooks();
 startListening();
+startFrames();
 document.documentElement.dataset.ready = "true";

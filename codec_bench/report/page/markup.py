@@ -1,0 +1,169 @@
+"""How a page is made of a template, styles and scripts: one file in which the browser allows nothing but what it holds.
+
+Conventions
+    A content security policy names the page's own style and script by their hash and refuses everything else. Templates
+    escape text from data. In the data of the script, which is JSON, `<`, `>` and `&` are written as escapes.
+    `parts.html.j2` holds what all templates share, such as the frame that a table scrolls in.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.report import numbers
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+SHARED = __package__
+LONGEST_WHOLE = 18  # characters of a name that is never broken or shortened
+_TAIL = 9  # characters that a shortened name ends with; names of one list often differ at their ends
+_WEB_ADDRESS = re.compile(r"https?://[^\s\"'<>]+")
+_PIECES = re.compile(r"[^\s/_-]*[\s/_-]+|[^\s/_-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files of a page, each as (package, file): the template, and the styles and scripts in their order."""
+
+    template: tuple[str, str]
+    styles: tuple[tuple[str, str], ...]
+    scripts: tuple[tuple[str, str], ...]
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Writes a page whole or not at all."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text, encoding="utf-8", errors="replace")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any], sounds: Sequence[Path]) -> str:
+    """The page as text.
+
+    Args:
+        layout: its files. variables: of the template.
+        data: of the script. sounds: the sound files that it holds.
+    """
+    from jinja2 import FunctionLoader, StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+    from markupsafe import Markup
+
+    package, template = layout.template
+    environment = SandboxedEnvironment(
+        loader=FunctionLoader(lambda name: _text((package if name == template else SHARED, name))),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        duration=numbers.duration,
+        moment=moment,
+        pretty=lambda value: json.dumps(value, ensure_ascii=False, indent=2, default=str),
+        thousands=lambda count: f"{count:,}",
+        cell=_cell,
+        heading=_heading,
+        words=_words,
+        shortened=_shortened,
+        value_text=lambda value: (
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        ),
+    )
+    environment.tests["web_address"] = lambda text: bool(_WEB_ADDRESS.fullmatch(text))
+    style = "\n".join(map(_text, layout.styles))
+    code = "\n".join(map(_text, layout.scripts))
+    script = f'"use strict";\n(() => {{\n{code}\n}})();\n'
+    return environment.get_template(template).render(
+        **variables,
+        data=Markup(_as_json(data)),
+        sounds=sounds,
+        base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=_policy_hash(style),
+        script_hash=_policy_hash(script),
+    )
+
+
+def _text(file: tuple[str, str]) -> str:
+    package, name = file
+    return (files(package) / name).read_text("utf-8")
+
+
+def _as_json(value: Any) -> str:
+    """JSON that can be put inside a script element: characters that could end the element are written as escapes."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _policy_hash(text: str) -> str:
+    """The hash by which a content security policy names a style or a script."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def moment(text: Any) -> str:
+    """A time in ISO format as `20 Nov 2026, 18:54 UTC`; other text stays as it is."""
+    try:
+        when = datetime.fromisoformat(str(text))
+    except ValueError:
+        return str(text)
+    return f"{when.day} {when:%b %Y, %H:%M}" + (f" {when:%Z}" if when.tzinfo else "")
+
+
+def _words(text: str, whole: int = LONGEST_WHOLE) -> Markup:
+    """A name in which a line breaks between words only, which end with a space or with `/`, `_` or `-`.
+
+    A name of up to `whole` characters is one word. A word that is longer than a narrow screen may break anywhere.
+    """
+    from markupsafe import Markup
+
+    pieces = [text] if len(text) <= whole else _PIECES.findall(text)
+    word = Markup('<span class="word">{}</span>')
+    return Markup("<wbr>").join(word.format(p) if len(p) <= LONGEST_WHOLE else Markup("{}").format(p) for p in pieces)
+
+
+def _shortened(text: str) -> Markup:
+    """A name of one line. Where it does not fit, characters in its middle are left out; the element's title is the whole."""
+    from markupsafe import Markup
+
+    if len(text) <= LONGEST_WHOLE:
+        return Markup('<span class="id">{}</span>').format(text)
+    return Markup('<span class="id" title="{}"><span class="start">{}</span>{}</span>').format(
+        text, text[:-_TAIL], text[-_TAIL:]
+    )
+
+
+def _heading(key: str) -> str:
+    return {"times_real_time": "× real time"}.get(key, key.removesuffix("_s").replace("_", " "))
+
+
+def _cell(value: Any, key: str) -> str:
+    """One cell of a table of timings; the name of its column says in which unit it is written."""
+    if isinstance(value, Mapping):
+        parts = {name: _cell(part, f"{key}_s") for name, part in value.items()}
+        return ", ".join(f"{name} {part}" for name, part in parts.items() if part != "0.0 s")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "" if value is None else str(value)
+    if key.endswith("_s"):
+        return numbers.duration(value)
+    if key in ("share", "utilisation"):
+        return f"{100 * value:.1f} %"
+    if key.startswith("times_"):
+        return f"{value:,.1f} ×"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}"

@@ -1,0 +1,136 @@
+"""What the page says of each run: the facts above the summary, its machine and versions, and where its time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from codec_bench.report import numbers
+from codec_bench.report.page.markup import moment
+from codec_bench.store.answers import has_answers
+from codec_bench.store.record import Run
+
+_NAMED_SYSTEMS = 3
+
+
+class Fact(NamedTuple):
+    """One fact of a run: what stands in its cell, with a remark, and the section that it leads to."""
+
+    text: str
+    remark: str = ""
+    link: str = ""
+
+
+def describe(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """What the record says of one run, for the facts above the summary and for the sections below it."""
+    meta, counts = run.meta, run.counts()
+    timings, config, data = (meta.get(key) or {} for key in ("timings", "config", "data"))
+    audio_s = data.get("audio_s")
+    if audio_s is None:
+        known = [s.duration_s for s in run.samples() if s.duration_s is not None]
+        audio_s = sum(known) if known else None
+    reasons = summary["failures"]["reasons"]
+    undefined = sum(row["count"] for row in reasons if row["metric"] and row["status"] in ("undefined", "refused"))
+    stages = [stage for stage in timings.get("stages") or [] if isinstance(stage, Mapping)]
+    timed = {system: times for system, times in (timings.get("systems") or {}).items() if isinstance(times, Mapping)}
+    return {
+        "name": name,
+        "asked": has_answers(run),
+        "state": meta.get("state") or "unknown",
+        "started": meta.get("started"),
+        "finished": meta.get("finished"),
+        "wall_s": timings.get("wall_s"),
+        "data": str(data.get("name") or config.get("data") or "unknown"),
+        "audio_s": audio_s,
+        "counts": counts,
+        "speakers": len({s.speaker for s in run.samples() if s.speaker}),
+        "seed": config.get("seed"),
+        "failed_items": summary["failures"]["items"],
+        "failed_scores": summary["failures"]["scores"],
+        "undefined_scores": undefined,
+        "versions": meta.get("versions") or {},
+        "machine": meta.get("machine") or {},
+        "unmatched": [str(name) for name in data.get("unmatched") or []],
+        "how": meta.get("how") or {},
+        "config": config,
+        "fingerprint": meta.get("fingerprint") or {},
+        "systems": run.systems,
+        "metrics": run.metrics,
+        "machine_line": _machine_line(meta.get("machine") or {}),
+        "stages": stages,
+        "stage_keys": list(dict.fromkeys(key for stage in sorted(stages, key=len, reverse=True) for key in stage)),
+        "speeds": [_speed(system, times, summary) for system, times in timed.items()],
+        "speed_keys": list(dict.fromkeys(key for times in timed.values() for key in times)),
+    }
+
+
+def _speed(system: str, times: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+    """The times of a system. It has no speed if items failed, because those took no full part in the time."""
+    failed = numbers.without_estimate(summary["systems"].get(system, {"metrics": {}}))
+    known = {key: None if failed and key.startswith("times_") else value for key, value in times.items()}
+    return {"system": system, "failed": failed, "times": known}
+
+
+def _machine_line(machine: Mapping[str, Any]) -> list[str]:
+    """The machine in a few words: the GPU if there is one, the processor, and its cores."""
+    gpu = str(machine.get("gpu") or "")
+    named = [str(machine[key]) for key in ("cpu", "machine", "processor") if machine.get(key)][:1]
+    cores = [f"{machine['cores']} cores"] if machine.get("cores") else []
+    return [*([gpu] if gpu and gpu != "none" else []), *named, *cores] or ["recorded below"]
+
+
+def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The facts of the runs, as variables of the template.
+
+    `facts` holds what all runs have in common, by heading. What differs is a table with a row for each run: `run_heads`
+    and `run_rows`. A single run has no such table.
+
+    Args:
+        runs: as `describe` gives them.
+    """
+    found = [_facts(run) for run in runs]
+    shared = {head: fact for head, fact in found[0].items() if all(facts[head] == fact for facts in found)}
+    heads = [head for head in found[0] if head not in shared]
+    rows = [
+        {"name": run["name"], "cells": [Fact(_some(list(run["systems"]))), *(facts[head] for head in heads)]}
+        for run, facts in zip(runs, found)
+    ]
+    return {"facts": shared, "run_heads": ["Systems", *heads], "run_rows": rows if len(runs) > 1 else []}
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _NAMED_SYSTEMS
+    return ", ".join(names[:_NAMED_SYSTEMS]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _facts(run: Mapping[str, Any]) -> dict[str, Fact]:
+    samples = [_count(run["counts"]["samples"], "sample")]
+    if run["audio_s"] is not None:
+        samples.append(numbers.duration(run["audio_s"]) + (" of questions" if run["asked"] else ""))
+    if run["speakers"]:
+        samples.append(_count(run["speakers"], "speaker"))
+    by = [f"by {_count(len(run['metrics']), 'metric')}", *([f"seed {run['seed']}"] if run["seed"] is not None else [])]
+    took = f"took {numbers.duration(run['wall_s'])}" if run["wall_s"] is not None else ""
+    started = f"started {moment(run['started'])}" if run["started"] else ""
+    if run["finished"]:
+        when = Fact(moment(run["finished"]), took or started)
+    else:
+        when = Fact("not finished" if run["state"] != "finished" else "unknown", started)
+    failed = Fact("nothing")
+    if run["failed_items"] or run["failed_scores"]:
+        failed = Fact(f"{_count(run['failed_items'], 'item')}, {_count(run['failed_scores'], 'score')}", "", "failures")
+    undefined = run["undefined_scores"]
+    machine = run["machine_line"] if run["machine"] else ["not recorded"]
+    return {
+        "Data": Fact(run["data"], ", ".join(samples)),
+        "Measured": Fact(_count(len(run["systems"]), "system"), ", ".join(by)),
+        "Finished": when,
+        "Machine": Fact(machine[0], ", ".join(machine[1:])),
+        "Failed": failed._replace(
+            remark=f"{undefined:,} undefined or refused" if undefined else "no score undefined or refused"
+        ),
+    }
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
