@@ -214,7 +214,7 @@ def opened(browser, page):
     for log in ("browser", "performance"):
         browser.get_log(log)
     browser.get(page.as_uri())
-    wait = WebDriverWait(browser, 15)
+    wait = WebDriverWait(browser, 120)
     wait.until(lambda b: b.execute_script("return document.documentElement.dataset.ready"))
     yield browser, wait
     assert [e["message"] for e in browser.get_log("browser")] == []
@@ -232,7 +232,7 @@ def test_it_draws_curves_and_codebooks_and_loads_nothing(opened):
         json.loads(e["message"])["message"]["params"]["request"]["url"] for e in browser.get_log("performance")
         if '"Network.requestWillBeSent"' in e["message"]
     ]  # fmt: skip
-    assert [u for u in requested if not u.startswith(("file:", "data:", "chrome:"))] == []
+    assert [u for u in requested if not u.startswith(("file:", "data:", "chrome"))] == []
     wide = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0
 
