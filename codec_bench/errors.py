@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 
 class UserError(Exception):
@@ -73,3 +73,43 @@ class RunMismatch(UserError):
 
 class RunLocked(UserError):
     """Another process is writing the run folder."""
+
+
+HubFault = Literal["gated", "revision", "missing", "server", "disk", "network"]
+
+
+def hub_fault(error: BaseException) -> tuple[HubFault, str]:
+    """What an error of the Hugging Face hub's package means.
+
+    Returns:
+        Whether the owners want their terms accepted first (`gated`), there is no such revision, there is no such
+        repository or it may not be seen (`missing`), the server answered otherwise (`server`), a file cannot be written
+        (`disk`), or no server answered (`network`); and the server's status (`missing`, `server`) or the reason.
+    """
+    from huggingface_hub import errors
+
+    chain, status = _causes(error), server_status(error)
+    if any(isinstance(e, errors.GatedRepoError) for e in chain):
+        return "gated", str(status)
+    if any(isinstance(e, errors.RevisionNotFoundError) for e in chain):
+        return "revision", str(status)
+    if any(isinstance(e, errors.RepositoryNotFoundError) for e in chain) or status in (401, 403, 404):
+        return "missing", str(status)
+    if status is not None:
+        return "server", str(status)
+    if isinstance(error, OSError) and error.filename is not None:
+        return "disk", f"'{error.filename}' cannot be written: {error.strerror}"
+    return "network", str(chain[-1]).split("\n")[0] or type(chain[-1]).__name__
+
+
+def server_status(error: BaseException) -> int | None:
+    """The HTTP status that a server answered, or None if no server answered."""
+    return next((r.status_code for e in _causes(error) if (r := getattr(e, "response", None)) is not None), None)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    """An error and those that it was raised from."""
+    chain = [error]
+    while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and below not in chain:
+        chain.append(below)
+    return chain

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, hub_fault, server_status
 
 PREFIX = "hf:"
 MIRROR_VARIABLE = "CODEC_BENCH_DATA"
@@ -301,18 +301,6 @@ def _listing(folder: str, commit: str) -> frozenset[str]:
         return frozenset()
 
 
-def _chain(error: BaseException) -> list[BaseException]:
-    chain = [error]
-    while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and below not in chain:
-        chain.append(below)
-    return chain
-
-
-def server_status(error: BaseException) -> int | None:
-    """The HTTP status that a server answered, or None if no server answered."""
-    return next((r.status_code for e in _chain(error) if (r := getattr(e, "response", None)) is not None), None)
-
-
 def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "") -> UserError:
     """An error of the hub as a message that says what to do.
 
@@ -322,25 +310,25 @@ def hub_trouble(error: Exception, repo: str, revision: str | None, what: str = "
         revision: the commit, branch or tag, or None.
         what: the part that was wanted, such as `'a.parquet' of `.
     """
-    from huggingface_hub import constants, errors
+    from huggingface_hub import constants
 
-    page, status, chain = f"{constants.ENDPOINT}/datasets/{repo}", server_status(error), _chain(error)
+    page, (fault, said) = f"{constants.ENDPOINT}/datasets/{repo}", hub_fault(error)
     mirror = f"a folder that holds it as {repo}: {MIRROR_VARIABLE}=FOLDER"
-    if any(isinstance(e, errors.GatedRepoError) for e in chain):
-        return UserError(
-            f"the data set '{repo}' is gated: its owners want their terms accepted first",
-            hint=f"accept them at {page}, then set HF_TOKEN to a token of that account (or: hf auth login); or {mirror}",
-        )
-    if any(isinstance(e, errors.RevisionNotFoundError) for e in chain):
-        return UserError(f"the data set '{repo}' has no revision '{revision}'", hint=f"see {page}")
-    if any(isinstance(e, errors.RepositoryNotFoundError) for e in chain) or status in (401, 403, 404):
-        return UserError(
-            f"{what}'{page}' does not exist, or you may not see it: the server answered {status}",
-            hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
-        )
-    if status is not None:
-        return UserError(f"{what}'{page}' could not be fetched: the server answered {status}", hint="try again later")
-    if isinstance(error, OSError) and error.filename is not None:
-        return UserError(f"'{error.filename}' cannot be written: {error.strerror}")
-    reason = str(chain[-1]).split("\n")[0] or type(chain[-1]).__name__
-    return UserError(f"{what}'{page}' could not be reached: {reason}", hint=f"check the network; or {mirror}")
+    match fault:
+        case "gated":
+            token = "set HF_TOKEN to a token of that account (or: hf auth login)"
+            message = f"the data set '{repo}' is gated: its owners want their terms accepted first"
+            return UserError(message, hint=f"accept them at {page}, then {token}; or {mirror}")
+        case "revision":
+            return UserError(f"the data set '{repo}' has no revision '{revision}'", hint=f"see {page}")
+        case "missing":
+            return UserError(
+                f"{what}'{page}' does not exist, or you may not see it: the server answered {said}",
+                hint=f"check the name; set HF_TOKEN if it needs a permission; or {mirror}",
+            )
+        case "server":
+            return UserError(f"{what}'{page}' could not be fetched: the server answered {said}", hint="try again later")
+        case "disk":
+            return UserError(said)
+        case "network":
+            return UserError(f"{what}'{page}' could not be reached: {said}", hint=f"check the network; or {mirror}")

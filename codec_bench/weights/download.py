@@ -318,3 +318,24 @@ def why(reason: object) -> str:
     if isinstance(reason, ssl.SSLError):
         return f"its certificate was not accepted ({reason.reason or reason})"
     return str(reason) or type(reason).__name__
+
+
+def read_json(url: str, headers: Mapping[str, str]) -> Any:
+    """What a server answers with, parsed.
+
+    Args:
+        headers: of the request; a redirect does not get them.
+
+    Raises:
+        Unreachable: the server does not answer, or not with JSON.
+    """
+    request = urllib.request.Request(url, headers={"User-Agent": "codec-bench"})
+    for name, value in headers.items():
+        request.add_unredirected_header(name, value)
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+            return json.loads(answer.read())
+    except (OSError, HTTPException) as error:
+        raise unreachable(url, error) from error
+    except ValueError as error:
+        raise Unreachable(f"'{url}' did not answer with JSON") from error

@@ -228,3 +228,36 @@ def serve(server):
         return server.url + path
 
     return add
+
+
+@pytest.fixture
+def the_hub_is(monkeypatch):
+    """A function that sets the hub's address. huggingface_hub reads HF_ENDPOINT only when it is imported."""
+
+    def set_to(url):
+        for module in ("fetch", "from_files", "from_hub", "placing"):
+            monkeypatch.setattr(import_module(f"codec_bench.weights.{module}"), "hub_endpoint", lambda: url)
+
+    return set_to
+
+
+@pytest.fixture
+def hub(server, content, the_hub_is, catalogue):
+    """A repository `owner/model` on a local hub, and its entry."""
+    the_hub_is(server.url)
+    files = {"model.safetensors": content, "config.json": b'{"a": 1}', "README.md": b"hello"}
+    server.add_hub("owner/model", files, lfs={"model.safetensors"})
+    catalogue(
+        "one",
+        hub="owner/model",
+        files=[{"path": "model.safetensors", "or": ["pytorch_model.bin"]}, {"path": "config.json"}],
+    )
+    return server
+
+
+@pytest.fixture
+def plain(server, serve, content, catalogue):
+    """A file at a URL, and its entry."""
+    url = serve("/release/net.pt", content)
+    catalogue("net", files=[{"path": "net.pt", "url": url, "size": len(content), "sha256": sha256(content)}])
+    return server

@@ -13,7 +13,7 @@ The project's own rules
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
         "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
-`official/air-bench/...` (see `ultraeval`, `voicebench_mcq`, `audiobench`, `air_bench`).
+`official/air-bench/...` (see `ultraeval`, `voicebench_mcq`, `audiobench`, `air_bench_foundation`).
 
 The project's own rules never match an empty reference. Higher is better.
 """
@@ -28,7 +28,7 @@ from typing import Any
 from codec_bench.benchmark.reading.choices import choices_of, label_of, without_label
 from codec_bench.benchmark.reading.number import read_number
 from codec_bench.benchmark.reading.words import contains, plain, words
-from codec_bench.benchmark.scoring.metrics import air_bench, audiobench, ultraeval, voicebench_mcq
+from codec_bench.benchmark.scoring.metrics import air_bench_foundation, audiobench, ultraeval, voicebench_mcq
 from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
 from codec_bench.errors import UnknownName
 from codec_bench.types import Score, Status
@@ -219,7 +219,7 @@ def _spoken(kind: Any, answer: Answer) -> Ruling:
 
 
 def _foundation(answer: Answer) -> Ruling:
-    found = air_bench.foundation(answer.text, answer.references[0], choices_of(answer.fields))
+    found = air_bench_foundation.foundation(answer.text, answer.references[0], choices_of(answer.fields))
     if found.reason:
         return Ruling(None, "undefined", found.reason)
     if not found.counted:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from codec_bench.benchmark.reading.words import words
 from codec_bench.types import Score
 
 
@@ -70,3 +71,21 @@ class AnswerMetric(ABC):
     def worst(self, answer: Answer) -> Score:
         """What an item adds if failures count as wrong: by default the score of an empty answer."""
         return self.compute([Answer(answer.id, "", answer.references, answer.fields, answer.language)])[0]
+
+
+class WordMetric(AnswerMetric):
+    """A metric that compares the words of each answer with the words of its references."""
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer, undefined where no reference has words."""
+        return [self._one(answer) for answer in answers]
+
+    def _one(self, answer: Answer) -> Score:
+        references = [items for ref in answer.references if (items := words(ref))]
+        if not references:
+            return Score.undefined(f"the sample '{answer.id}' has no reference, or one without words", self.protocol)
+        return self.compare(references, words(answer.text))
+
+    @abstractmethod
+    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+        """The score of the words of an answer, which may be none, against those of each reference."""

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from codec_bench.benchmark.reading.words import words
-from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric, WordMetric
 from codec_bench.errors import UnknownName
 from codec_bench.types import Score
 
@@ -27,7 +27,7 @@ SIGMA = 6.0
 Gram = tuple[str, ...]
 
 
-class CocoBleu(AnswerMetric):
+class CocoBleu(WordMetric):
     """BLEU of caption benchmarks, from 0 to 1. Higher is better. The corpus value is not the mean of the items.
 
     Args:
@@ -48,18 +48,11 @@ class CocoBleu(AnswerMetric):
         self.aggregate = f"coco-bleu-{variant}"
         self.protocol = f"coco-bleu-{variant}/words-1"
 
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer.
+    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+        """The score of one answer against all its references.
 
         `detail["counts"]` holds what it adds to the corpus: both lengths, 4 matches, 4 numbers of n-grams.
         """
-        return [self._one(answer) for answer in answers]
-
-    def _one(self, answer: Answer) -> Score:
-        references = [items for ref in answer.references if (items := words(ref))]
-        if not references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference, or one without words", self.protocol)
-        said = words(answer.text)
         closest = min((abs(len(items) - len(said)), len(items)) for items in references)[1]
         matched, total = [], []
         for n in range(1, ORDERS + 1):

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from codec_bench.benchmark.reading.words import words
-from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.scoring.metrics.base import WordMetric
 from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.types import Score
 
@@ -25,7 +24,7 @@ class _NoSynonyms:
         return []
 
 
-class Meteor(AnswerMetric):
+class Meteor(WordMetric):
     """METEOR, from 0 to 1. Higher is better. Of several references the best one counts.
 
     Args:
@@ -53,15 +52,8 @@ class Meteor(AnswerMetric):
         self.name = f"meteor[{variant}]" if variant else "meteor"
         self.protocol = f"meteor/{variant or 'wordnet'}/nltk-{nltk.__version__}/words-1"
 
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; one without words has 0."""
-        return [self._one(answer) for answer in answers]
-
-    def _one(self, answer: Answer) -> Score:
-        references = [items for ref in answer.references if (items := words(ref))]
-        if not references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference, or one without words", self.protocol)
-        said = words(answer.text)
+    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+        """The score of the best reference; an answer without words has 0."""
         value = self._score(references, said, wordnet=self._synonyms) if said else 0.0
         return Score.ok(value, self.protocol)
 

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codec_bench.benchmark.reading.words import words
-from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.scoring.metrics.base import WordMetric
 from codec_bench.errors import UnknownName
 from codec_bench.types import Score
 
 COCO_BETA = 1.2
 
 
-class RougeL(AnswerMetric):
+class RougeL(WordMetric):
     """ROUGE-L, from 0 to 1. Higher is better. Of several references the best one counts.
 
     Args:
@@ -39,15 +38,8 @@ class RougeL(AnswerMetric):
         self.source = "pycocoevalcap 1.2 on the same words, to 1e-12" if self._coco else "rouge-score 0.1.2, to 1e-12"
         self.protocol = f"{'rouge-l-coco' if self._coco else 'rouge-l-f1'}/words-1"
 
-    def compute(self, answers: Sequence[Answer]) -> list[Score]:
-        """One score per answer; one without words has 0."""
-        return [self._one(answer) for answer in answers]
-
-    def _one(self, answer: Answer) -> Score:
-        references = [items for ref in answer.references if (items := words(ref))]
-        if not references:
-            return Score.undefined(f"the sample '{answer.id}' has no reference, or one without words", self.protocol)
-        said = words(answer.text)
+    def compare(self, references: Sequence[Sequence[str]], said: Sequence[str]) -> Score:
+        """The score of the best reference; an answer without words has 0."""
         if not said:
             return Score.ok(0.0, self.protocol)
         common = [common_subsequence(said, items) for items in references]

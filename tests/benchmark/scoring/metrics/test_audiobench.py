@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench.benchmark.scoring.aggregate import aggregate
 from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
-from codec_bench.benchmark.scoring.metrics.air_bench import foundation
+from codec_bench.benchmark.scoring.metrics.air_bench_foundation import foundation
 from codec_bench.benchmark.scoring.metrics.audiobench import spoken_mqa, string_match
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "text"

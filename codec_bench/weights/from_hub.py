@@ -1,0 +1,119 @@
+"""Fetching a checkpoint from the Hugging Face hub, or from a hub that speaks as it does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from codec_bench.errors import WeightsError, hub_fault
+from codec_bench.weights.catalogue import Checkpoint
+from codec_bench.weights.download import TIMEOUT_S, Unreachable, check_room, readable, refuse_offline
+from codec_bench.weights.find import Found
+from codec_bench.weights.origin import Origin
+from codec_bench.weights.placing import Order, choose, hub_endpoint
+
+
+def from_hub(order: Order, endpoint: str) -> Found:
+    """Fetches by huggingface_hub, into its cache or into a folder.
+
+    Raises:
+        Unreachable: the hub does not give the files.
+        WeightsError: the hub's files are not those of the catalogue, or the disk has too little room.
+    """
+    from huggingface_hub import HfApi, constants, snapshot_download
+    from huggingface_hub.hf_api import RepoFolder
+    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+
+    refuse_offline()
+    entry, to = order.entry, order.to
+    repo = str(entry.hub)
+    token = None if endpoint == hub_endpoint() else False  # a mirror must not get the user's token
+    silent = not sys.stderr.isatty() and not are_progress_bars_disabled()
+    if silent:
+        disable_progress_bars()
+    try:
+        api = HfApi(endpoint=endpoint, token=token)
+        commit = str(api.model_info(repo, revision=entry.revision, timeout=TIMEOUT_S).sha)
+        listed = {
+            item.path: (item.size, item.lfs.sha256 if item.lfs is not None else None)
+            for item in api.list_repo_tree(repo, recursive=True, revision=commit)
+            if not isinstance(item, RepoFolder)
+        }
+        chosen = choose(entry, listed, f"{endpoint}/{repo}")
+        _as_pinned(entry, chosen, listed, commit)
+        place = Path(constants.HF_HUB_CACHE) if to is None else to / entry.name
+        needed = sum(listed[path][0] for path in chosen)
+        check_room(place, needed, f"'{entry.name}'")
+        order.tell(f"fetching {readable(needed)} from {endpoint}/{repo} at {commit}")
+        if to is not None:
+            place.mkdir(parents=True, exist_ok=True)
+        folder = Path(
+            snapshot_download(
+                repo,
+                revision=entry.revision,
+                allow_patterns=chosen,
+                endpoint=endpoint,
+                token=token,
+                etag_timeout=TIMEOUT_S,
+                cache_dir=place if to is None else None,
+                local_dir=None if to is None else place,
+            )
+        )
+    except WeightsError:
+        raise
+    except Exception as error:  # the error classes of huggingface_hub and its HTTP library change between releases
+        raise _trouble(error, repo, endpoint, entry) from error
+    finally:
+        if silent:
+            enable_progress_bars()
+    files = entry.inside(folder)
+    if files is None:
+        raise Unreachable(f"'{endpoint}/{repo}' did not give {', '.join(entry.missing(folder))}")
+    if to is not None:
+        said = {path: {"size": listed[path][0], "sha256": listed[path][1], "url": None} for path in chosen}
+        Origin(entry.name, repo, commit, said).write(folder)
+    return Found(folder, f"{repo}@{commit}", files)
+
+
+def _as_pinned(
+    entry: Checkpoint, chosen: Sequence[str], listed: dict[str, tuple[int, str | None]], commit: str
+) -> None:
+    """Refuses files that the hub itself describes with another size or SHA-256 than the catalogue, before fetching them."""
+    for path in chosen:
+        pinned, (size, sha256) = entry.variant(path), listed[path]
+        if pinned is None or commit != entry.revision:
+            continue
+        if pinned.sha256 and sha256 and pinned.sha256 != sha256:
+            raise WeightsError(f"the hub says that '{path}' has the SHA-256 {sha256}; expected {pinned.sha256}")
+        if pinned.size and pinned.size != size:
+            raise WeightsError(f"the hub says that '{path}' has {size} bytes; expected {pinned.size}")
+
+
+def _trouble(error: Exception, repo: str, endpoint: str, entry: Checkpoint) -> WeightsError:
+    page, (fault, said) = f"{endpoint}/{repo}", hub_fault(error)
+    match fault:
+        case "gated":
+            return Unreachable(
+                f"the repository '{repo}' is gated: its owners want their terms accepted first",
+                hint=f"accept them at {page}, then set HF_TOKEN to a token of that account (or: hf auth login)",
+            )
+        case "revision":
+            return Unreachable(f"the repository '{repo}' has no revision '{entry.revision}'", hint=f"see {page}")
+        case "missing":
+            return Unreachable(
+                f"'{page}' does not exist, or you may not see it: the server answered {said}",
+                hint="set HF_TOKEN if it needs a permission; for another hub use --from URL, for your own copy --from FOLDER",
+            )
+        case "server":
+            return Unreachable(
+                f"'{page}' could not be fetched: the server answered {said}",
+                hint="try again later, or use a mirror: --from URL",
+            )
+        case "disk":
+            return WeightsError(said)
+        case "network":
+            return Unreachable(
+                f"'{endpoint}' could not be reached: {said}",
+                hint="check the network and its proxy; for a mirror use --from URL or HF_ENDPOINT, for a copy on disk --from FOLDER",
+            )

@@ -1,0 +1,52 @@
+"""Fetching a checkpoint from ModelScope, or from a server that speaks as it does."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import quote
+
+from codec_bench.weights.catalogue import Variant
+from codec_bench.weights.download import Unreachable, read_json, readable, refuse_offline
+from codec_bench.weights.find import Found
+from codec_bench.weights.placing import Order, choose, place
+
+
+def modelscope_endpoint() -> str:
+    """ModelScope's address, or the one that the environment names."""
+    named = os.environ.get("MODELSCOPE_DOMAIN") or "www.modelscope.cn"
+    return (named if "://" in named else f"https://{named}").rstrip("/")
+
+
+def from_modelscope(order: Order, endpoint: str) -> Found:
+    """Fetches by ModelScope's HTTP interface, which gives the size and SHA-256 of every file.
+
+    Raises:
+        Unreachable: ModelScope does not give the files.
+        WrongContent: a file is not what ModelScope says.
+    """
+    refuse_offline()
+    entry = order.entry
+    repo, revision = str(entry.modelscope), entry.modelscope_revision or "master"
+    base = f"{endpoint}/api/v1/models/{quote(repo)}/repo"
+    headers = _headers() if endpoint == modelscope_endpoint() else {}
+    answer = read_json(f"{base}/files?Revision={quote(revision, safe='')}&Recursive=True", headers)
+    try:
+        items = [item for item in answer["Data"]["Files"] if item.get("Type") != "tree"]
+        listed = {item["Path"]: (int(item["Size"]), item.get("Sha256") or None) for item in items}
+    except (KeyError, TypeError, ValueError) as error:
+        raise Unreachable(f"'{endpoint}' did not answer as ModelScope does for '{repo}'") from error
+    chosen = choose(entry, listed, f"{endpoint}/models/{repo}")
+    order.tell(
+        f"fetching {readable(sum(listed[path][0] for path in chosen))} from {endpoint}/models/{repo} at {revision}"
+    )
+    wanted = [
+        (Variant(path=path, size=listed[path][0], sha256=listed[path][1]),
+         [f"{base}?Revision={quote(revision, safe='')}&FilePath={quote(path, safe='')}"])
+        for path in chosen
+    ]  # fmt: skip
+    return place(order, wanted, repo, revision, headers)
+
+
+def _headers() -> dict[str, str]:
+    token = os.environ.get("MODELSCOPE_API_TOKEN")
+    return {"Authorization": f"Bearer {token}", "Cookie": f"m_session_id={token}"} if token else {}

@@ -1,0 +1,147 @@
+"""Putting a checkpoint's files where they belong: which files, from which address, into which folder, with which record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import WeightsError
+from codec_bench.weights.catalogue import Checkpoint, Variant
+from codec_bench.weights.download import Progress, Unreachable, WrongContent, check_room, download
+from codec_bench.weights.find import Found, download_folder
+from codec_bench.weights.origin import Origin
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A checkpoint that is to be fetched.
+
+    Args:
+        entry: its entry in the catalogue.
+        to: the folder that gets `<name>/`; None for the cache of the hub or the project's download folder.
+        tell: called with each sentence that a person should see.
+        progress: called as bytes arrive, or None.
+    """
+
+    entry: Checkpoint
+    to: Path | None
+    tell: Tell
+    progress: Progress | None
+
+
+def hub_endpoint() -> str:
+    """The address of the Hugging Face hub, or of what stands in for it in this environment."""
+    from huggingface_hub import constants
+
+    return constants.ENDPOINT.rstrip("/")
+
+
+def choose(entry: Checkpoint, listed: Any, where: str) -> list[str]:
+    """The form of each file that a source has, the preferred one first.
+
+    Args:
+        listed: whatever contains the paths of the source's files. where: the source, for the message.
+
+    Raises:
+        Unreachable: the source lacks a file.
+    """
+    chosen = []
+    for file in entry.files:
+        path = next((v.path for v in file.variants if v.path in listed), None)
+        if path is not None:
+            chosen.append(path)
+        elif not file.optional:
+            raise Unreachable(f"'{where}' has no {' and no '.join(v.path for v in file.variants)}")
+    return chosen
+
+
+def place(
+    order: Order,
+    wanted: Sequence[tuple[Variant, Sequence[str]]],
+    source: str,
+    revision: str | None,
+    headers: dict[str, str] | None = None,
+) -> Found:
+    """Downloads each file from the first of its addresses that gives it, and records where the files came from.
+
+    Args:
+        wanted: the files with their addresses.
+        source, revision: what the record says.
+        headers: of the requests.
+
+    Raises:
+        Unreachable, WrongContent: no address of a file gave it.
+        WeightsError: the disk has too little room, or another process fetches the same checkpoint.
+    """
+    with folder_of(order) as folder:
+        check_room(folder, sum(v.size or 0 for v, _ in wanted), f"'{order.entry.name}'")
+        files = {}
+        for variant, urls in wanted:
+            (folder / variant.path).parent.mkdir(parents=True, exist_ok=True)
+            sha256, url = _first(order, variant, urls, folder, headers or {})
+            files[variant.path] = {"size": (folder / variant.path).stat().st_size, "sha256": sha256, "url": url}
+        origin = Origin(order.entry.name, source, revision, files)
+        origin.write(folder)
+    return Found(folder, origin.used, order.entry.inside(folder) or tuple(files))
+
+
+def _first(
+    order: Order, variant: Variant, urls: Sequence[str], folder: Path, headers: dict[str, str]
+) -> tuple[str, str]:
+    """Downloads a file from the first address that gives it; its SHA-256 and that address."""
+    failures: list[WeightsError] = []
+    for url in urls:
+        try:
+            sha256 = download(
+                url,
+                folder / variant.path,
+                size=variant.size,
+                sha256=variant.sha256,
+                headers={**headers, **_hub_token(url)},
+                progress=order.progress,
+            )
+            return sha256, url
+        except (Unreachable, WrongContent) as error:
+            failures.append(error)
+            if len(failures) < len(urls):
+                order.tell(f"{error.message}; trying {urls[len(failures)]}")
+    raise joined(failures)
+
+
+def _hub_token(url: str) -> dict[str, str]:
+    """The user's token for addresses of the hub, and for no others."""
+    from huggingface_hub import get_token
+
+    token = get_token() if url.startswith(f"{hub_endpoint()}/") else None
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def joined(failures: Sequence[WeightsError]) -> WeightsError:
+    """Joins several failures to one, of the class of the last."""
+    message = "; ".join(dict.fromkeys(error.message for error in failures))
+    return type(failures[-1])(message, hint=failures[0].hint)
+
+
+@contextmanager
+def folder_of(order: Order) -> Iterator[Path]:
+    """The folder that gets a checkpoint's files. Only one process at a time can use it.
+
+    Raises:
+        WeightsError: another process is using it.
+    """
+    from filelock import FileLock, Timeout
+
+    folder = (order.to or download_folder()) / order.entry.name
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(folder / ".lock", timeout=0):
+            yield folder
+    except Timeout as error:
+        raise WeightsError(
+            f"another process is fetching '{order.entry.name}' into '{folder}'", hint="wait until it has finished"
+        ) from error

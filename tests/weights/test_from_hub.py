@@ -1,0 +1,155 @@
+"""Fetching through the real huggingface_hub from a hub on this machine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+
+import pytest
+
+from codec_bench.errors import WeightsError
+from codec_bench.weights.fetch import fetch
+from codec_bench.weights.find import find, lookup
+from codec_bench.weights.origin import RECORD, git_id_of
+from codec_bench.weights.verify import verify
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+CONFIG = b'{"a": 1}'
+
+
+def digest(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def states(name):
+    return {each.path: (each.state, each.against) for each in verify(name)}
+
+
+def test_a_hub_repository_lands_in_the_hubs_cache_and_is_found_offline(hub, content, monkeypatch):
+    said = []
+    found = fetch("one", tell=said.append)
+    assert found.used == f"owner/model@{COMMIT}" and found.files == ("model.safetensors", "config.json")
+    assert found.path.read_bytes() == content
+    assert not (found.folder / "README.md").exists(), "only the entry's files are fetched"
+    assert "licence of the weights: MIT" in said[0] and "700 kB" in said[1]
+    hub.close()
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    assert find("one") == found and find("one", "owner/model") == found
+    by = "what the hub said when it was fetched"
+    assert states("one") == {"model.safetensors": ("same", by), "config.json": ("same", by)}
+    assert fetch("one") == found, "what is here needs no network"
+
+
+def test_the_preferred_form_is_fetched_and_the_other_only_without_it(hub, content):
+    hub.add_hub("owner/model", {"pytorch_model.bin": content, "config.json": CONFIG}, lfs={"pytorch_model.bin"})
+    assert fetch("one").files == ("pytorch_model.bin", "config.json")
+
+
+def test_both_forms_are_not_fetched(hub, content):
+    files = {"pytorch_model.bin": content, "model.safetensors": content[::-1], "config.json": CONFIG}
+    hub.add_hub("owner/model", files, lfs={"pytorch_model.bin", "model.safetensors"})
+    found = fetch("one")
+    assert found.files[0] == "model.safetensors" and not (found.folder / "pytorch_model.bin").exists()
+
+
+def test_an_interrupted_hub_download_is_continued(hub, content, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 1 << 16)
+    served = hub.files[f"/owner/model/resolve/{COMMIT}/model.safetensors"]
+    served.cuts = [300_000]
+    assert fetch("one").path.read_bytes() == content
+    sent = hub.sent(f"/owner/model/resolve/{COMMIT}/model.safetensors")
+    assert sent == [300_000, len(content) - (4 << 16)], "four whole chunks had come"
+
+
+def test_a_hub_checkpoint_goes_into_a_folder(hub, content, tmp_path, monkeypatch):
+    found = fetch("one", to=tmp_path / "shelf")
+    assert found.folder == tmp_path / "shelf" / "one" and found.path.read_bytes() == content
+    assert json.loads((found.folder / RECORD).read_text())["revision"] == COMMIT
+    assert lookup("one") is None, "a folder of one's own is used when it is named"
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", os.pathsep.join((str(tmp_path / "none"), str(tmp_path / "shelf"))))
+    assert find("one") == found
+    assert {state for state, _ in states("one").values()} == {"same"}
+    found.path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert states("one")["model.safetensors"][0] == "differs"
+    assert fetch("one", to=tmp_path / "shelf").path.read_bytes() == content
+
+
+def test_a_corrupted_blob_is_found_and_fetched_again(hub, content):
+    found = fetch("one")
+    blob = found.path.resolve()
+    blob.chmod(0o644)
+    blob.write_bytes(content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
+    broken = {each.path: each for each in verify("one")}["model.safetensors"]
+    assert broken.state == "differs" and digest(content) in broken.reason and digest(blob.read_bytes()) in broken.reason
+    config = (found.folder / "config.json").resolve()
+    config.chmod(0o644)
+    config.write_bytes(b'{"a": 2}')
+    broken = {each.path: each for each in verify("one")}["config.json"]
+    assert broken.state == "differs" and git_id_of(config) in broken.reason
+    assert {state for state, _ in ((c.state, c.path) for c in verify("one", fetch("one")))} == {"same"}
+    assert find("one").path.read_bytes() == content
+
+
+def test_what_the_hub_says_is_not_the_catalogues_file_is_not_fetched(hub, content, catalogue):
+    catalogue("pinned", hub="owner/model", revision=COMMIT, files=[{"path": "model.safetensors", "sha256": "0" * 64}])
+    with pytest.raises(WeightsError, match=f"SHA-256 {digest(content)}; expected {'0' * 64}"):
+        fetch("pinned")
+    assert hub.sent(f"/owner/model/resolve/{COMMIT}/model.safetensors") == []
+
+
+def test_a_pinned_commit_is_fetched_even_where_another_one_is(hub, content, catalogue):
+    other = "f" * 40
+    fetch("one")
+    hub.add_hub("owner/model", {"model.safetensors": content[::-1]}, lfs={"model.safetensors"}, commit=other)
+    catalogue("pinned", hub="owner/model", revision=other, files=[{"path": "model.safetensors"}])
+    assert find("pinned").used == f"owner/model@{COMMIT}", "what is here is used, under its own name"
+    assert fetch("pinned").used == f"owner/model@{other}"
+    assert find("pinned").path.read_bytes() == content[::-1] and find("one").path.read_bytes() == content
+
+
+def test_a_gated_repository_names_the_page_and_the_token(hub, server):
+    server.answers["/api/models/owner/model/revision/main"] = (403, {"X-Error-Code": "GatedRepo"}, b"{}")
+    server.answers["/api/models/owner/model"] = server.answers["/api/models/owner/model/revision/main"]
+    with pytest.raises(WeightsError, match="gated") as caught:
+        fetch("one")
+    assert f"{server.url}/owner/model" in caught.value.hint and "HF_TOKEN" in caught.value.hint
+
+
+def test_a_repository_that_is_not_there_is_one_sentence(hub, server, catalogue):
+    catalogue("two", hub="owner/other", files=[{"path": "x"}])
+    server.answers["/api/models/owner/other"] = (401, {"X-Error-Code": "RepoNotFound"}, b"{}")
+    with pytest.raises(WeightsError, match="owner/other' does not exist") as caught:
+        fetch("two")
+    assert "HF_TOKEN" in caught.value.hint and "\n" not in caught.value.message
+    catalogue("three", hub="owner/model", revision="v9", files=[{"path": "x"}])
+    server.answers["/api/models/owner/model/revision/v9"] = (404, {"X-Error-Code": "RevisionNotFound"}, b"{}")
+    with pytest.raises(WeightsError, match="has no revision 'v9'"):
+        fetch("three")
+    catalogue("four", hub="owner/model", files=[{"path": "lost.pt", "or": ["lost.bin"]}])
+    with pytest.raises(WeightsError, match=r"has no lost\.pt and no lost\.bin"):
+        fetch("four")
+
+
+def test_without_a_network_it_fails_at_once(hub, monkeypatch):
+    slept = []
+    monkeypatch.setattr("time.sleep", slept.append)
+    hub.close()
+    with pytest.raises(WeightsError, match="could not be reached") as caught:
+        fetch("one")
+    assert "--from FOLDER" in caught.value.hint and "\n" not in caught.value.message
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(WeightsError, match="HF_HUB_OFFLINE is set") as caught:
+        fetch("one")
+    assert "--from FOLDER" in caught.value.hint
+    assert sum(slept) == 0  # waiting would not help
+
+
+def test_a_full_disk_is_found_out_before(hub, monkeypatch):
+    from types import SimpleNamespace
+
+    monkeypatch.setattr("codec_bench.weights.download.shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    with pytest.raises(WeightsError, match="'one' needs 700 kB"):
+        fetch("one")
+    assert hub.sent(f"/owner/model/resolve/{COMMIT}/model.safetensors") == []
