@@ -12,21 +12,16 @@ from __future__ import annotations
 import io
 import json
 import sqlite3
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from codec_bench.config.paths import cache_folder
-from codec_bench.store.bounded import drop_oldest, open_bounded, over_bound
+from codec_bench.store.bounded import BoundedCache
 
 MAX_BYTES = 4 << 30
-_FLUSH = 256
 _ARRAY = "\x00array"
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS features (key TEXT PRIMARY KEY, value BLOB NOT NULL, used REAL NOT NULL) WITHOUT ROWID;"
-)
 
 
 def pack(result: dict[str, Any]) -> bytes:
@@ -56,7 +51,7 @@ def unpack(data: bytes) -> dict[str, Any]:
     return {k: arrays[v[_ARRAY]] if isinstance(v, dict) and _ARRAY in v else v for k, v in head.items()}
 
 
-class FeatureCache:
+class FeatureCache(BoundedCache):
     """Feature results by key.
 
     Args:
@@ -64,20 +59,17 @@ class FeatureCache:
         max_bytes: largest size of the stored results.
     """
 
+    what = "feature"
+    tables = (
+        "CREATE TABLE IF NOT EXISTS features "
+        "(key TEXT PRIMARY KEY, value BLOB NOT NULL, used REAL NOT NULL) WITHOUT ROWID;"
+    )
+    table = "features"
+    length = "LENGTH(value)"
+    synchronous = "OFF"  # an entry that a crash loses is computed again
+
     def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
-        self._db: sqlite3.Connection | None = None
-        self._max_bytes = max_bytes
-        self._new: dict[str, bytes] = {}
-        self._used: set[str] = set()
-        self.hits = self.misses = 0
-        self.trouble: str | None = None
-        if path is None:
-            return
-        try:
-            # OFF is enough: an entry that a crash loses is computed again.
-            self._db = open_bounded(path, _TABLES, synchronous="OFF")
-        except (OSError, sqlite3.Error) as error:
-            self._give_up(error)
+        super().__init__(path, max_bytes)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The result stored under a key, or None."""
@@ -97,47 +89,11 @@ class FeatureCache:
 
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Stores a result; the next `flush` writes it to the disk."""
-        if self._db is None:
-            return
-        self._new[key] = pack(result)
-        if len(self._new) >= _FLUSH:
-            self.flush()
-
-    def flush(self) -> None:
-        """Writes new results, notes which entries were used, and drops the oldest entries if the file is too large."""
-        if self._db is None:
-            return
-        now = time.time()
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany(
-                "INSERT OR REPLACE INTO features VALUES (?, ?, ?)", [(k, v, now) for k, v in self._new.items()]
-            )
-            self._db.executemany("UPDATE features SET used = ? WHERE key = ?", [(now, k) for k in self._used])
-            self._db.execute("COMMIT")
-            self._shrink(self._db)
-        except sqlite3.Error as error:
-            self._give_up(error)
-        self._new.clear()
-        self._used.clear()
-
-    def _shrink(self, db: sqlite3.Connection) -> None:
-        excess = over_bound(db, self._max_bytes)
-        if excess > 0:  # a tenth more than needed, so that a full cache is not trimmed at every flush
-            drop_oldest(db, "features", "LENGTH(value)", excess + self._max_bytes // 10)
-
-    def _give_up(self, error: Exception) -> None:
-        self.trouble = f"the feature cache is off: {error}"
         if self._db is not None:
-            self._db.close()
-            self._db = None
+            self._keep(key, pack(result))
 
-    def close(self) -> None:
-        """Writes new results and closes the file."""
-        self.flush()
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+    def _write(self, db: sqlite3.Connection, now: float) -> None:
+        db.executemany("INSERT OR REPLACE INTO features VALUES (?, ?, ?)", [(k, v, now) for k, v in self._new.items()])
 
 
 __all__ = ["MAX_BYTES", "FeatureCache", "cache_folder", "pack", "unpack"]

@@ -17,8 +17,6 @@ import io
 import json
 import os
 import sqlite3
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,23 +26,17 @@ import numpy as np
 from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError
-from codec_bench.store.bounded import drop_oldest, open_bounded, over_bound
+from codec_bench.store.bounded import BoundedCache
 from codec_bench.types import Audio, Request, Response
 
 FILE = "responses.sqlite"
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS responses "
-    "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS sounds (file TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
-)
 MAX_BYTES = 8 << 30
-_FLUSH = 256
 _KEPT = ("text", "usage", "finish", "cut_s", "notes")
 _SOUNDS = 10_000  # the most digests of files that are kept in memory
 _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
 
 
-class ResponseCache:
+class ResponseCache(BoundedCache):
     """Answers by key.
 
     Args:
@@ -55,22 +47,20 @@ class ResponseCache:
         hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
     """
 
+    what = "response"
+    tables = (
+        "CREATE TABLE IF NOT EXISTS responses "
+        "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE IF NOT EXISTS sounds (file TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
+    )
+    table = "responses"
+    length = "LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0)"
+    synchronous = "NORMAL"
+
     def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
-        self._db: sqlite3.Connection | None = None
-        self._max_bytes = max_bytes
-        self._lock = threading.RLock()
-        self._new: dict[str, tuple[str, bytes | None]] = {}
-        self._used: set[str] = set()
         self._sounds: dict[str, str] = {}
         self._new_sounds: dict[str, str] = {}
-        self.hits = self.misses = 0
-        self.trouble: str | None = None
-        if path is None:
-            return
-        try:
-            self._db = open_bounded(path, _TABLES, synchronous="NORMAL", check_same_thread=False)
-        except (OSError, sqlite3.Error) as error:
-            self._give_up(error)
+        super().__init__(path, max_bytes)
 
     @classmethod
     def of_user(cls) -> ResponseCache:
@@ -122,43 +112,16 @@ class ResponseCache:
 
     def put(self, key: str, response: Response) -> None:
         """Stores a response if its status is ok. It is written to the disk by the next `flush`."""
-        if self._db is None or response.status != "ok":
-            return
-        packed = pack(response)
-        with self._lock:
-            self._new[key] = packed
-            if len(self._new) >= _FLUSH:
-                self.flush()
+        if self._db is not None and response.status == "ok":
+            self._keep(key, pack(response))
 
-    def flush(self) -> None:
-        """Writes new entries, notes which were used, and removes the oldest ones beyond the size limit."""
-        with self._lock:
-            if self._db is None:
-                return
-            now = time.time()
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany(
-                    "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?)",
-                    [(key, head, audio, now) for key, (head, audio) in self._new.items()],
-                )
-                self._db.executemany("UPDATE responses SET used = ? WHERE key = ?", [(now, k) for k in self._used])
-                self._db.executemany("INSERT OR REPLACE INTO sounds VALUES (?, ?)", self._new_sounds.items())
-                self._db.execute("COMMIT")
-                self._shrink(self._db)
-            except sqlite3.Error as error:
-                self._give_up(error)
-            self._new.clear()
-            self._used.clear()
-            self._new_sounds.clear()
-
-    def close(self) -> None:
-        """Writes new entries and closes the file."""
-        with self._lock:
-            self.flush()
-            if self._db is not None:
-                self._db.close()
-                self._db = None
+    def _write(self, db: sqlite3.Connection, now: float) -> None:
+        db.executemany(
+            "INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?)",
+            [(key, head, audio, now) for key, (head, audio) in self._new.items()],
+        )
+        db.executemany("INSERT OR REPLACE INTO sounds VALUES (?, ?)", self._new_sounds.items())
+        self._new_sounds.clear()
 
     def _digest(self, clip: Clip) -> str:
         """The digest of a sound. A file that has not changed since its last use is not decoded again."""
@@ -182,20 +145,9 @@ class ResponseCache:
             return None
         return row[0] if row else None
 
-    def _shrink(self, db: sqlite3.Connection) -> None:
-        excess = over_bound(db, self._max_bytes)
-        if excess <= 0:
-            return
-        # The digests of files can be computed again. A tenth more than necessary is freed, so that not every flush has to.
-        db.execute("DELETE FROM sounds")
-        length = "LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0)"
-        drop_oldest(db, "responses", length, excess + self._max_bytes // 10)
-
-    def _give_up(self, error: Exception) -> None:
-        self.trouble = f"the response cache is off: {error}"
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+    def _shrink(self, db: sqlite3.Connection, excess: int) -> None:
+        db.execute("DELETE FROM sounds")  # the digests of files can be computed again
+        super()._shrink(db, excess)
 
 
 def request_key(identity: Mapping[str, Any], request: Request) -> str:

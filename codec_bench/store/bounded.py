@@ -3,38 +3,119 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+import time
+from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Literal
+from typing import Any, ClassVar, Literal
+
+_FLUSH = 256
 
 
-def open_bounded(
-    path: Path, tables: str, *, synchronous: Literal["OFF", "NORMAL"], check_same_thread: bool = True
-) -> sqlite3.Connection:
-    """Opens a cache file, or makes it. Its tables have the columns `key` and `used`, the time of the last use.
+class BoundedCache(ABC):
+    """Entries by key. If the file cannot be used (no room, no permission, a broken file), nothing is kept or found.
 
     Args:
+        path: the SQLite file, or None for a cache that stores nothing.
+        max_bytes: largest size of the stored entries.
+
+    Class attributes
+        what: what the cache holds, for the message.
         tables: the SQL statements that make the tables.
+        table: the table of the entries, with the columns `key` and `used`, the time of the last use.
+        length: an SQL expression for the bytes of an entry.
         synchronous: OFF if it matters little that a crash may lose entries.
 
-    Raises:
-        OSError, sqlite3.Error: the file cannot be used.
+    Attributes:
+        hits, misses: how many keys were found and not found. trouble: why the cache is not used, or None.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    db = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=check_same_thread)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute(f"PRAGMA synchronous = {synchronous}")
-    db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    db.executescript(tables)
-    return db
+
+    what: ClassVar[str]
+    tables: ClassVar[str]
+    table: ClassVar[str]
+    length: ClassVar[str]
+    synchronous: ClassVar[Literal["OFF", "NORMAL"]]
+
+    def __init__(self, path: Path | None, max_bytes: int) -> None:
+        self._db: sqlite3.Connection | None = None
+        self._max_bytes = max_bytes
+        self._lock = threading.RLock()
+        self._new: dict[str, Any] = {}
+        self._used: set[str] = set()
+        self.hits = self.misses = 0
+        self.trouble: str | None = None
+        if path is None:
+            return
+        try:
+            self._db = self._open(path)
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    def flush(self) -> None:
+        """Writes new entries, notes which were used, and drops the oldest entries if the file is too large."""
+        with self._lock:
+            if self._db is None:
+                return
+            now = time.time()
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._write(self._db, now)
+                self._db.executemany(f"UPDATE {self.table} SET used = ? WHERE key = ?", [(now, k) for k in self._used])
+                self._db.execute("COMMIT")
+                excess = _over_bound(self._db, self._max_bytes)
+                if excess > 0:
+                    self._shrink(self._db, excess)
+            except sqlite3.Error as error:
+                self._give_up(error)
+            self._new.clear()
+            self._used.clear()
+
+    def close(self) -> None:
+        """Writes new entries and closes the file."""
+        with self._lock:
+            self.flush()
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    @abstractmethod
+    def _write(self, db: sqlite3.Connection, now: float) -> None:
+        """Inserts the entries of `_new`, used now."""
+
+    def _keep(self, key: str, entry: Any) -> None:
+        """Holds an entry until the next flush, which many new entries bring about."""
+        with self._lock:
+            self._new[key] = entry
+            if len(self._new) >= _FLUSH:
+                self.flush()
+
+    def _shrink(self, db: sqlite3.Connection, excess: int) -> None:
+        """Frees so many bytes, and a tenth of the bound more, so that a full cache is not trimmed at every flush."""
+        _drop_oldest(db, self.table, self.length, excess + self._max_bytes // 10)
+
+    def _open(self, path: Path) -> sqlite3.Connection:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(f"PRAGMA synchronous = {self.synchronous}")
+        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        db.executescript(self.tables)
+        return db
+
+    def _give_up(self, error: Exception) -> None:
+        self.trouble = f"the {self.what} cache is off: {error}"
+        if self._db is not None:
+            self._db.close()
+            self._db = None
 
 
-def over_bound(db: sqlite3.Connection, max_bytes: int) -> int:
+def _over_bound(db: sqlite3.Connection, max_bytes: int) -> int:
     """By how many bytes the file exceeds `max_bytes`; 0 or less if it does not."""
     pages, free, size = (db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size"))
     return (pages - free) * size - max_bytes
 
 
-def drop_oldest(db: sqlite3.Connection, table: str, length: str, to_free: int) -> None:
+def _drop_oldest(db: sqlite3.Connection, table: str, length: str, to_free: int) -> None:
     """Deletes the entries that were used longest ago.
 
     Args:
