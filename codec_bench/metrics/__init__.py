@@ -19,6 +19,7 @@ TABLE = {
     "estoi": "codec_bench.metrics.stoi:Estoi",
     "f0_corr": "codec_bench.metrics.pitch:F0Corr",
     "f0_rmse": "codec_bench.metrics.pitch:F0Rmse",
+    "hallucinated": "codec_bench.metrics.error_rate:Hallucinated",
     "mel_distance": "codec_bench.metrics.mel_distance:MelDistance",
     "pesq_nb": "codec_bench.metrics.pesq:PesqNb",
     "pesq_wb": "codec_bench.metrics.pesq:PesqWb",

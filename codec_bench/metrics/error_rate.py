@@ -9,6 +9,7 @@ from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.registry import Spec
 from codec_bench.text.language import base_language
+from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, Compared, get_rule
 from codec_bench.types import Score
 
 RECOGNISERS = ("pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-")
@@ -55,7 +56,7 @@ class _RecognisedErrorRate(Metric):
     kind: ClassVar[Literal["pair", "single", "text"]] = "text"
     signals = False
     higher_is_better = False
-    range = (0.0, None)
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, None)
     paper = "Levenshtein: Binary codes capable of correcting deletions, insertions and reversals, 1966"
     source = "counts equal to jiwer 4.0's; the rule of the text is in the protocol"
     where = "cpu"
@@ -63,8 +64,6 @@ class _RecognisedErrorRate(Metric):
     unit_counted: ClassVar[Any] = None
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
-        from codec_bench.text.rules import get_rule
-
         self._by_language, self._otherwise = recognisers(self.stem, variant)
         self._rule = get_rule(point or RULE)
         if self.unit_counted is not None and self._rule.fixed:
@@ -108,13 +107,20 @@ class _RecognisedErrorRate(Metric):
         return None
 
     def worst(self, *, text: str | None, language: str | None) -> Score | None:
-        """The score of an empty transcript: every word is missing."""
+        """The score of an empty transcript: every word is missing.
+
+        An item with an empty reference has no worst score, because any number of words may be heard in silence.
+        """
+        score = self._without_words(text, language)
+        return score if score is not None and score.status == "ok" and score.denominator else None
+
+    def _without_words(self, text: str | None, language: str | None) -> Score | None:
+        """The score of an empty transcript; None if the item is not measured at all."""
         if text is None or self.refusal(text=text, language=language) is not None:
             return None
         spoken = base_language(language) if language is not None else None
         compared = self._compare([_Pair(0, text, "", spoken)])[0]
-        score = compared if isinstance(compared, Score) else self._score(compared, {})
-        return score if score.status == "ok" else None
+        return compared if isinstance(compared, Score) else self._score(compared, {})
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item. `detail` holds the counts, both texts as compared, and facts that the recogniser reports."""
@@ -173,26 +179,26 @@ class _RecognisedErrorRate(Metric):
         fault = result.get("fault")
         return Score.failed(f"{name}: {fault}", self.protocol) if fault else heard
 
-    def _score(self, compared: Any, result: Mapping[str, Any]) -> Score:
-        if compared.value is None:
+    def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
+        value = self._value(compared)
+        if value is None:
             reason = compared.note or "nothing is left of the transcript after normalisation"
             return Score.undefined(reason, self.protocol)
-        counts = compared.counts
         ratio = {}
         if self.aggregate == "ratio":
-            share = (counts.errors, counts.reference_length)
+            share: tuple[float, float] = (compared.counts.errors, compared.counts.reference_length)
             if self._rule.aggregate == "weighted":  # a published rule with its own weights of pairs
                 share = self._rule.share(compared)
             ratio = dict(zip(("numerator", "denominator"), share))
-        detail: dict[str, Any] = {
-            "hits": counts.hits,
-            "substitutions": counts.substitutions,
-            "deletions": counts.deletions,
-            "insertions": counts.insertions,
-            "reference": compared.reference,
-            "hypothesis": compared.estimate,
-            "unit": compared.unit,
-        }
+        return Score.ok(value, self.protocol, **ratio, detail=self._detail(compared, result))
+
+    def _value(self, compared: Compared) -> float | None:
+        """The value of an item, or None."""
+        return self._rule.item_value(compared)
+
+    def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
+        """What the record keeps: the counts, both texts, and what the recogniser reports."""
+        detail = compared.detail
         if compared.note:
             detail["note"] = compared.note
         if result.get("language_detected"):
@@ -201,7 +207,9 @@ class _RecognisedErrorRate(Metric):
             detail["no_speech_prob"] = float(result["no_speech_prob"])
             if detail["no_speech_prob"] >= NO_SPEECH and compared.estimate:
                 detail["flag"] = "words heard where the recogniser hears no speech"
-        return Score.ok(compared.value, self.protocol, **ratio, detail=detail)
+        if compared.hallucinated:
+            detail["flag"] = HALLUCINATED
+        return detail
 
 
 class Wer(_RecognisedErrorRate):
@@ -210,6 +218,9 @@ class Wer(_RecognisedErrorRate):
     Errors divided by words. For a corpus, the errors of all items are divided by the words of all items, so long
     utterances weigh more. In languages that are written without spaces the default rule counts characters. Compare it
     with the error rate of the unprocessed audio, because the recogniser makes errors of its own.
+
+    Words that are heard where the reference has none add to the errors and to nothing else. The value of such an item is
+    their number. A set in which no reference has a word has no error rate, whatever was heard.
     """
 
     stem = "wer"
@@ -219,11 +230,15 @@ class Wer(_RecognisedErrorRate):
 class WerMacro(_RecognisedErrorRate):
     """The mean of the utterances' word error rates, with equal weights, as in seed-tts-eval. Lower is better.
 
-    It differs from `wer`, and a single short utterance with many insertions can change it much.
+    It differs from `wer`, and a single short utterance with many insertions can change it much. An item whose reference
+    has no words is undefined by every rule, because it has no rate of its own; `wer` and `hallucinated` count it.
     """
 
     stem = "wer_macro"
     aggregate = "mean"
+
+    def _value(self, compared: Compared) -> float | None:
+        return compared.value
 
 
 class Cer(_RecognisedErrorRate):
@@ -235,6 +250,36 @@ class Cer(_RecognisedErrorRate):
     stem = "cer"
     aggregate = "ratio"
     unit_counted = "char"
+
+
+class Hallucinated(_RecognisedErrorRate):
+    """The share of utterances in which words are heard although the reference has none. Lower is better, 0 to 1.
+
+    It is measured where the reference is empty, or nothing is left of it by the rule: silence, noise, music, a
+    hesitation. Items whose reference has words are refused. How many words were heard is in `detail["insertions"]`.
+
+    Paper: M. Barański et al., "Investigation of Whisper ASR Hallucinations Induced by Non-Speech Audio", ICASSP 2025,
+    which studies the words that are heard in such sound.
+    """
+
+    stem = "hallucinated"
+    aggregate = "mean"
+    range = (0.0, 1.0)
+    paper = "Barański et al.: Investigation of Whisper ASR Hallucinations Induced by Non-Speech Audio, ICASSP 2025"
+    source = "the share of non-empty transcripts; the rule of the text is in the protocol"
+
+    def worst(self, *, text: str | None, language: str | None) -> Score | None:
+        """The score of an item in whose silence words are heard."""
+        score = self._without_words(text, language)
+        return Score.ok(1.0, self.protocol) if score is not None and score.status == "ok" else None
+
+    def _score(self, compared: Compared, result: Mapping[str, Any]) -> Score:
+        if compared.counts.reference_length:
+            return Score.refused("the reference has words, and this is measured where it has none", self.protocol)
+        return super()._score(compared, result)
+
+    def _value(self, compared: Compared) -> float | None:
+        return float(compared.hallucinated) if compared.note == EMPTY_REFERENCE else None
 
 
 class Dwer(_RecognisedErrorRate):

@@ -107,23 +107,24 @@ def spread(entry: Mapping[str, Any], places: int, factor: float = 1.0) -> str:
 
 
 def interval_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
-    """Why values have no interval, and what to know of those that have one: one sentence each, with what it is about.
+    """Why scored items have no value together, why values have no interval, and what to know of those that have one.
+
+    One sentence each, with what it is about.
 
     Args:
         entries: (system, metric, entry of the summary), of all systems.
     """
-    told: dict[tuple[bool, str], dict[str, list[str]]] = {}
+    told: dict[tuple[str, str], dict[str, list[str]]] = {}
     every: dict[str, list[str]] = {}
     for system, metric, entry in entries:
-        if entry["value"] is None:
+        if entry["value"] is None and not entry.get("n"):
             continue
         every.setdefault(plain(metric), []).append(plain(system))
         if entry.get("note"):
-            about = told.setdefault((entry["ci95"] is None, entry["note"]), {})
+            lacks = "no value" if entry["value"] is None else "* interval" if entry["ci95"] else "no interval"
+            about = told.setdefault((lacks, entry["note"]), {})
             about.setdefault(plain(metric), []).append(plain(system))
-    return [
-        f"{'no' if without else '*'} interval{_about(where, every)}: {note}" for (without, note), where in told.items()
-    ]
+    return [f"{lacks}{_about(where, every)}: {note}" for (lacks, note), where in told.items()]
 
 
 def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]]) -> str:

@@ -9,6 +9,8 @@ How an interval is made
     freedom. For a mean this is the interval of the one-sample t test. For a ratio it is the interval of survey sampling
     with units of unequal size.
     The interval of an error rate does not reach below 0.
+    An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
+    all is not counted. Where all denominators add up to 0 there is no value (`NOTHING_BELOW`).
     A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as the
     jackknife's error stands for, because an error of 0 (all right, or all wrong) does not mean certainty.
 
@@ -43,6 +45,8 @@ FEW_ITEMS = 300
 ENOUGH_FOR_LONE = 20
 SHORT = f"may be too short: an error rate over fewer than {FEW_ITEMS} items, of which rare ones may be entirely wrong"
 LONE = "may be too short: one speaker or item carries more than half of the spread"
+NOTHING_BELOW = "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value"
+"""The rule for a ratio whose denominators add up to 0, whatever its numerators add up to: it is undefined."""
 
 Fold = Callable[[np.ndarray], np.ndarray]
 
@@ -87,7 +91,8 @@ def interval(
     Args:
         values: one number per item, `(items,)`; with `denominators` the numerators, such as errors. Values that are all 0
             or 1 are taken for items that are wrong or right.
-        denominators: one number per item, such as reference words. The value is then sum(values) / sum(denominators).
+        denominators: one number per item, such as reference words. The value is then sum(values) / sum(denominators). An
+            item's own may be 0.
         clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters every
             item is one.
         level: the share of such intervals that should contain the true value, between 0 and 1.
@@ -207,13 +212,17 @@ def interval_of(
     """
     check_level(level)
     value = folded(fold, table)
-    found = len(table) if codes is None or not len(codes) else int(codes.max()) + 1
-    none = lambda note: Interval(None, None, found, "", note, level)  # noqa: E731
     if value is None:
-        return none("there is no value")
+        every = len(table) if codes is None or not len(codes) else int(codes.max()) + 1
+        why = NOTHING_BELOW if fold is ratios and len(table) else "there is no value"
+        return Interval(None, None, every, "", why, level)
+    units = unit_sums(table, codes)
+    # A unit that adds nothing to any sum, such as silence in which nothing was heard, does not make the value surer.
+    units = units[units.any(axis=1)]
+    found = len(units)
+    none = lambda note: Interval(None, None, found, "", note, level)  # noqa: E731
     if found < FEWEST_UNITS:
         return none(too_few(found, FEWEST_UNITS, "an interval"))
-    units = unit_sums(table, codes)
     error = left_out_error(fold(units.sum(axis=0) - units), value)
     if error is None:
         return none("without one of the units there is no value, so nothing is known of the spread")

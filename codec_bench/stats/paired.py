@@ -31,6 +31,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.intervals import (
     FEWEST_UNITS,
     LEVEL,
+    NOTHING_BELOW,
     Fold,
     check_level,
     folded,
@@ -173,11 +174,13 @@ def paired_parts(
     check_level(level)
     value_a, value_b = folded(fold, a), folded(fold, b)
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
+    adding = units_a.any(axis=1) | units_b.any(axis=1)  # others tell the two no more apart
+    units_a, units_b = units_a[adding], units_b[adding]
     count = len(units_a)
     if value_a is None or value_b is None:
-        note = (
-            "one of the two has no value" if count else "there is no value, because no item has one from both systems"
-        )
+        note = NOTHING_BELOW if fold is ratios else "one of the two has no value"
+        if not len(a):
+            note = "there is no value, because no item has one from both systems"
         return PairedTest(None, None, None, None, count, note, None, level)
     difference = value_a - value_b
     if count < FEWEST_UNITS:

@@ -160,7 +160,7 @@ def _missing(run: Run, metric: str, parts: Parts, items: _Items, reasons: _Reaso
 def _entry(parts: Parts, facts: Mapping[str, Any], missing: dict[str, int], finished: int) -> dict[str, Any]:
     """What the summary says about one metric of one system."""
     value, scored = parts.value, len(parts.numbers)
-    interval = parts.interval if value is not None else None
+    interval = parts.interval if scored else None
     return {
         "value": value,
         "ci95": interval.ends if interval else None,

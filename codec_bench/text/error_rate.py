@@ -88,7 +88,7 @@ class ErrorRate:
 
     @property
     def rate(self) -> float | None:
-        """Errors per item of the reference; None if the reference is empty."""
+        """Errors per item of the reference; None if the reference is empty, because nothing divided by no items is no rate."""
         return self.errors / self.reference_length if self.reference_length else None
 
 
@@ -101,8 +101,11 @@ def error_rate(
 ) -> ErrorRate:
     """The error rate of a text, or of a corpus.
 
+    A pair with an empty reference counts too: what the estimate has there is inserted, and adds to the errors and to
+    nothing else. If no reference has an item, there is no rate, whatever was inserted.
+
     Args:
-        reference, estimate: one text each, or equally many texts each.
+        reference, estimate: one text each, or equally many texts each. An empty text has no items.
         unit: `word`; `char` for characters, including the spaces between words; `mixed` for Chinese with words of other
             scripts: a Han character or a kana is one item, and so is a word of any other script.
         normaliser: the normaliser of both sides (see `codec_bench.text.normalise`).

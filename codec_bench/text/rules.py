@@ -9,7 +9,9 @@ The project's own rules
         in words by the normaliser `words`, which keeps marks.
     `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
     `mixed`: the Chinese part of `by-language` for every language, for texts that switch between languages.
-    `by-language` and `mixed` are aliases of `by-language-1` and `mixed-1`. A changed rule will get the next number.
+    `by-language` and `mixed` are aliases of `by-language-2` and `mixed-2`. A changed rule gets the next number, and the
+    earlier ones stay: `by-language-1` and `mixed-1` give no value to a pair with an empty reference, and the second
+    versions count the words that were heard there.
 
 Published rules, reproduced with their errors (tests/golden/text holds the cases)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
@@ -29,7 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal
+from typing import Any, Literal
 
 from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.text.error_rate import ErrorRate, Unit, error_rates
@@ -38,6 +40,8 @@ from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.scripts import script_language
 
 EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
+HALLUCINATED = "words heard where the reference has none"
+"""The flag of a score whose reference is empty and whose estimate is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,25 @@ class Compared:
     value: float | None
     weight: float = 0.0
     note: str = ""
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The counts and both texts as they were compared, for `Score.detail`."""
+        counts = self.counts
+        return {
+            "hits": counts.hits,
+            "substitutions": counts.substitutions,
+            "deletions": counts.deletions,
+            "insertions": counts.insertions,
+            "reference": self.reference,
+            "hypothesis": self.estimate,
+            "unit": self.unit,
+        }
+
+    @property
+    def hallucinated(self) -> bool:
+        """Whether the estimate has words and the reference has none."""
+        return self.counts.reference_length == 0 and self.counts.insertions > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +119,8 @@ class Rule:
         otherwise: what happens in every other language; None if the source supports only the languages of `recipes`.
         aggregate: how the source computes a corpus value: errors over items (`ratio`), the mean of the pairs' values
             (`mean`), or the mean weighted by `Compared.weight` (`weighted`).
+        empty_reference: what a pair without words in its reference is worth. `undefined`: nothing, as if the pair were not
+            there. `counted`: the words that were heard add to the errors of the corpus, and nothing to its words.
         fixed: whether the rule fixes the unit, as every published rule does.
         two_references: whether a second, spoken form of the reference is compared too, and the better value is taken.
         packages: by base code, the packages on which its results depend.
@@ -107,6 +132,7 @@ class Rule:
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     otherwise: Recipe | None = None
     aggregate: Literal["ratio", "mean", "weighted"] = "ratio"
+    empty_reference: Literal["undefined", "counted"] = "undefined"
     fixed: bool = False
     two_references: bool = False
     packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -213,6 +239,16 @@ class Rule:
         for place, other in zip(known, second):
             first[place] = _better(first[place], other)
         return first
+
+    def item_value(self, compared: Compared) -> float | None:
+        """What a pair is worth as an item of a corpus; None if it is worth nothing.
+
+        It is the pair's own value. A pair with an empty reference has none, because nothing divided by no words is no
+        rate. Where such a pair counts, it is worth the number of words that were heard, each of which is an error.
+        """
+        if compared.value is None and self.empty_reference == "counted" and compared.note == EMPTY_REFERENCE:
+            return float(compared.counts.insertions)
+        return compared.value
 
     def share(self, compared: Compared) -> tuple[float, float]:
         """What a pair adds to the numerator and to the denominator of the corpus value."""
@@ -325,8 +361,8 @@ def _better(text: Compared, spoken: Compared) -> Compared:
 
 ALIASES = {
     "audiobench": "official/audiobench/asr",
-    "by-language": "by-language-1",
-    "mixed": "mixed-1",
+    "by-language": "by-language-2",
+    "mixed": "mixed-2",
     "seed-tts": "official/seed-tts-eval",
     "seed-tts-eval": "official/seed-tts-eval",
 }
@@ -345,7 +381,7 @@ def _own() -> list[Rule]:
     points = {language: Recipe(("words-he",)) for language in ("he", "yi")}
     turkish = {language: Recipe(("words-tr",)) for language in ("az", "tr")}
     reads = ("OpenCC", "wetext")
-    return [
+    numbered = [
         Rule(
             "by-language-1",
             "the project's own: what is sound in each language, in words or characters as the language is written",
@@ -365,6 +401,19 @@ def _own() -> list[Rule]:
         ),
         Rule("mixed-1", "Chinese with words of other scripts among it, whatever the language is said to be", "codec-bench",
              otherwise=chinese, packages={"zh": reads, "yue": reads}),
+    ]  # fmt: skip
+    second = [
+        replace(
+            rule,
+            name=rule.name.replace("-1", "-2"),
+            summary=f"{rule.summary}; words heard where the reference has none are errors",
+            empty_reference="counted",
+        )
+        for rule in numbered
+    ]
+    return [
+        *numbered,
+        *second,
         Rule("whisper-en", "Whisper's English rule for every language, in words", "Radford et al. 2022, appendix C",
              otherwise=Recipe(("whisper-en",))),
         Rule("whisper-basic", "Whisper's rule for languages other than English, in words", "Radford et al. 2022, appendix C",

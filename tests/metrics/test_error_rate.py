@@ -12,7 +12,7 @@ from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs, inputs_or_score
 from codec_bench.text.normalise import get_normaliser
-from codec_bench.text.rules import get_rule
+from codec_bench.text.rules import HALLUCINATED, get_rule, rule_names
 from codec_bench.types import Statistic
 
 NAMES = ["wer[pocketsphinx]", "wer_macro[pocketsphinx]", "cer[pocketsphinx]"]
@@ -97,19 +97,86 @@ def test_an_item_without_a_number_says_why_and_leaves_the_others_alone(name):
         item(None, "words"),
         good,
         item("广州市房地产中介协会分析", "one", "zh"),
-        item("[noise] uh", "words"),
         item(SAID[1], None),
         good,
     ]
     scores = scores_of(metric, batch)
-    assert [s.status for s in scores] == ["refused", "ok", "refused", "undefined", "failed", "ok"]
-    assert [s.value for s in scores if s.status != "ok"] == [None] * 4
+    assert [s.status for s in scores] == ["refused", "ok", "refused", "failed", "ok"]
+    assert [s.value for s in scores if s.status != "ok"] == [None] * 3
     assert "no transcript in the manifest" in scores[0].reason
     assert "'zh'" in scores[2].reason
-    assert "after normalisation" in scores[3].reason
-    assert "has no transcript" in scores[4].reason
-    assert scores[1] == scores[5] == metric.compute([good])[0]
+    assert "has no transcript" in scores[3].reason
+    assert scores[1] == scores[4] == metric.compute([good])[0]
     assert {s.protocol for s in scores} == {metric.protocol}
+
+
+SILENCE = [("", "three more words"), ("[noise] uh", "hello there"), ("[music]", ""), ("", "um")]
+"""References without a word, by the text or by the rule, and what was heard there: five words in all."""
+
+
+@pytest.mark.parametrize("name", ["wer[pocketsphinx]", "cer[pocketsphinx]"])
+def test_words_heard_in_silence_are_errors_among_no_words(name):
+    metric = build_metric(name)
+    assert metric.protocol.endswith("/by-language-2")
+    texts = [*zip(SAID, HEARD), *SILENCE]
+    scores = metric.compute([item(said, heard, "en") for said, heard in texts])
+    apply = get_normaliser("whisper-en")
+    process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
+    whole = process([apply(said) for said, _ in texts], [apply(heard) for _, heard in texts])
+    assert Statistic.of(scores).value == getattr(whole, "cer" if name.startswith("cer") else "wer")
+    silent = scores[len(SAID) :]
+    heard = [process(apply(said), apply(text)).insertions for said, text in SILENCE]
+    assert [(s.status, s.value, s.numerator, s.denominator) for s in silent] == [("ok", n, n, 0) for n in heard]
+    assert [s.detail.get("flag") for s in silent] == [HALLUCINATED, HALLUCINATED, None, None]
+    assert not any("flag" in s.detail for s in scores[: len(SAID)])
+    assert Statistic.of(silent).value is None, "no rate over no words at all"
+    # Nothing bounds the words that may be heard in silence, and an empty transcript would be the best one.
+    assert metric.worst(text="[noise]", language="en") is None
+    assert metric.worst(text=SAID[0], language="en").value == 1
+
+
+def test_a_mean_of_rates_leaves_out_an_item_that_has_no_rate():
+    scores = build_metric("wer_macro[pocketsphinx]").compute([item(said, heard, "en") for said, heard in SILENCE])
+    assert {(s.status, s.value) for s in scores} == {("undefined", None)}
+    assert all("nothing is left of the reference" in s.reason for s in scores)
+
+
+@pytest.mark.parametrize("rule", [name for name in rule_names() if get_rule(name).empty_reference == "undefined"])
+def test_every_other_rule_leaves_silence_as_it_was(rule):
+    assert rule not in ("by-language-2", "mixed-2")
+    (score,) = build_metric(f"wer[pocketsphinx]@{rule}").compute([item("", "two words", "en")])
+    if rule.startswith("official/audiobench"):  # the source writes a word there
+        assert (score.status, score.detail["reference"]) == ("ok", "empty")
+    else:
+        assert score.status == "undefined"
+    assert score.protocol.endswith(f"/{get_rule(rule).name}")
+
+
+def test_the_share_of_silences_in_which_words_are_heard():
+    metric = build_metric("hallucinated[pocketsphinx]")
+    assert (metric.aggregate, metric.higher_is_better, metric.range) == ("mean", False, (0.0, 1.0))
+    scores = scores_of(metric, [item(said, heard, "en") for said, heard in [*SILENCE, (SAID[0], ""), (None, "words")]])
+    assert [s.value for s in scores] == [1, 1, 0, 0, None, None]
+    assert [s.status for s in scores[4:]] == ["refused", "refused"]
+    assert [s.detail["insertions"] for s in scores[:4]] == [3, 2, 0, 0]
+    assert Statistic.of(scores).value == 0.5
+    assert metric.worst(text="", language="en").value == 1
+    assert metric.worst(text=SAID[0], language="en") is None
+
+
+def test_what_the_same_recogniser_hears_of_nothing_counts_in_dwer():
+    sides = [("", "red green"), ("red green blue", "red green"), ("", "")]
+    batch = [
+        Inputs(
+            "a", 16_000, language="en", estimate_features={"pocketsphinx": {"transcript": heard}},
+            reference_features={"pocketsphinx": {"transcript": said}},
+        )
+        for said, heard in sides
+    ]  # fmt: skip
+    scores = build_metric("dwer[pocketsphinx]").compute(batch)
+    assert [(s.numerator, s.denominator) for s in scores] == [(2, 0), (1, 3), (0, 0)]
+    expected = jiwer.process_words([said for said, _ in sides], [heard for _, heard in sides]).wer
+    assert Statistic.of(scores).value == expected == 1
 
 
 @pytest.mark.parametrize("language", [None, "en", "EN", "en-US", "en_GB", "eng", "English"])
@@ -241,7 +308,7 @@ def test_dwer_compares_with_what_is_heard_in_the_reference(own):
         Inputs("c", 16_000, estimate_features=heard("eins"), reference_features=heard("")),
     ]
     scores = scores_of(metric, items)
-    assert [(s.status, s.value) for s in scores] == [("ok", 0.5), ("ok", 0.0), ("undefined", None)]
+    assert [(s.status, s.value, s.denominator) for s in scores] == [("ok", 0.5, 2), ("ok", 0.0, 2), ("ok", 1.0, 0)]
 
 
 def test_a_recogniser_that_loops_is_a_failure_and_silence_is_flagged(own):

@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from codec_bench import interval
+from codec_bench import interval, paired_test
 from codec_bench.errors import UserError
-from codec_bench.stats.intervals import FEWEST_UNITS, LONE, SHORT, interval_of, ratios, unit_codes, unit_sums
+from codec_bench.stats.intervals import (
+    FEWEST_UNITS,
+    LONE,
+    NOTHING_BELOW,
+    SHORT,
+    interval_of,
+    ratios,
+    unit_codes,
+    unit_sums,
+)
 
 
 def survey_ends(numerators, denominators, level=0.95):
@@ -67,6 +76,29 @@ def test_clusters_are_sums_and_their_order_does_not_matter(rng):
     order = rng.permutation(300)
     mixed = interval(errors[order], denominators=words[order], clusters=speakers[order])
     assert (mixed.low, mixed.high) == pytest.approx((whole.low, whole.high), rel=1e-12)
+
+
+def test_items_without_words_add_their_errors(rng):
+    """Items with errors and no words, and with neither: against the formula, with every unit left out by hand."""
+    words = np.concatenate([rng.integers(3, 20, 12), np.zeros(9)]).astype(float)
+    errors = np.concatenate([rng.poisson(1.5, 12), [4, 1, 7, 0, 0, 0, 0, 0, 0]]).astype(float)
+    ours = interval(errors, denominators=words)
+    value = errors.sum() / words.sum()
+    left = np.array([np.delete(errors, k).sum() / np.delete(words, k).sum() for k in range(15)])
+    error = np.sqrt(14 / 15 * np.square(left - value).sum())
+    assert ours.units == 15, "the six items that add nothing are no evidence"
+    assert ours.high - value == pytest.approx(stats.t.ppf(0.975, 14) * error, rel=1e-12)
+    speakers = [f"speaker {k % 7}" for k in range(21)]
+    sums = [[column[k::7].sum() for k in range(7)] for column in (errors, words)]
+    clustered, alone = interval(errors, denominators=words, clusters=speakers), interval(sums[0], denominators=sums[1])
+    assert (clustered.low, clustered.high, clustered.units) == pytest.approx((alone.low, alone.high, 7))
+
+
+def test_a_rate_over_no_words_at_all_is_undefined_and_says_so():
+    found = interval([3.0, 1.0, 0.0, 2.0], denominators=[0.0] * 4)
+    assert (found.low, found.high, found.note) == (None, None, NOTHING_BELOW)
+    test = paired_test([3.0, 1.0, 2.0], [0.0, 0.0, 1.0], denominators=[0.0] * 3)
+    assert (test.difference, test.p, test.note) == (None, None, NOTHING_BELOW)
 
 
 def test_an_item_of_no_cluster_is_a_unit_of_its_own(rng):
@@ -134,7 +166,7 @@ def test_means_are_marked_only_if_one_unit_carries_the_spread(rng):
 
 
 def test_a_value_that_one_unit_carries_alone_has_no_interval():
-    found = interval([0.0, 1.0, 0.0], denominators=[0.0, 2.0, 0.0])
+    found = interval([1.0, 1.0, 2.0], denominators=[0.0, 2.0, 0.0])
     assert found.low is None and "without one of the units" in found.note
     assert "no value" in interval([1.0, 1.0, 1.0], denominators=[0, 0, 0]).note
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import codec_bench
+from codec_bench.report.numbers import interval_notes
+from codec_bench.stats.intervals import NOTHING_BELOW
 from codec_bench.stats.summary import MAX_REASONS, summarise
 from codec_bench.store.record import ItemRecord, Run
 from codec_bench.store.writer import RunWriter
@@ -101,6 +103,23 @@ def test_values_are_those_computed_by_hand(tmp_path):
     assert codec["bitrate_bps"]["value"] == pytest.approx(15000 / 4, rel=1e-12)
     assert codec["bitrate_bps"] == codec["metrics"]["bitrate"]
     assert codec["timing"] == {"times_real_time": 12.0}
+
+
+def test_words_among_no_words_are_errors_and_alone_they_are_no_rate(tmp_path):
+    silent = Score.ok(3, "wer/p", numerator=3, denominator=0, detail={"flag": "words heard"})
+    rows = {
+        "both": {"a": {"wer": errors(1, 4)}, "b": {"wer": silent}, "c": {"wer": errors(0, 4)}},
+        "silence": {name: {"wer": silent} for name in "abc"},
+    }
+    summary = summarise(write_run(tmp_path / "run", rows, systems=rows))
+    both, silence = (summary["systems"][name]["metrics"]["wer"] for name in rows)
+    assert (both["value"], both["n"], both["failed"]) == (4 / 8, 3, 0)
+    assert (silence["value"], silence["ci95"], silence["n"], silence["failed"]) == (None, None, 3, 0)
+    assert silence["note"] == NOTHING_BELOW
+    flagged = {row["system"]: row["count"] for row in summary["failures"]["reasons"] if row["status"] == "flagged"}
+    assert flagged == {"both": 1, "silence": 3}
+    entries = [(name, "wer", summary["systems"][name]["metrics"]["wer"]) for name in rows]
+    assert f"no value (wer of silence): {NOTHING_BELOW}" in interval_notes(entries)
 
 
 def test_the_interval_is_that_of_the_public_function(tmp_path, rng):

@@ -15,14 +15,16 @@ from collections import Counter, defaultdict
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.export import COLUMNS, export_run, write_csv
 from codec_bench.store.record import NUMBERS, ItemRecord, Run
 from codec_bench.store.writer import RunWriter
-from codec_bench.types import Sample, Score
+from codec_bench.types import Audio, Sample, Score
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
 ASKED = "system,id,metric,value,status,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail"
@@ -63,8 +65,6 @@ def score_run(tmp_path_factory) -> Run:
 @pytest.fixture(scope="module")
 def benchmark_run(tmp_path_factory) -> Run:
     """A run of answers with BLEU, BLEU and CIDEr of captions, and an error rate; every sixth answer could not be read."""
-    import numpy as np
-
     from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
 
     rng = np.random.default_rng(3)
@@ -98,6 +98,25 @@ def benchmark_run(tmp_path_factory) -> Run:
     return Run(folder)
 
 
+@pytest.fixture(scope="module")
+def silence_run(tmp_path_factory) -> Run:
+    """A run in which words are heard where the reference has none, beside items with words and a silent one."""
+    from codec_bench import evaluate
+    from codec_bench.data import open_source
+
+    folder = tmp_path_factory.mktemp("silence")
+    samples = list(open_source("embedded"))[:3]
+    texts = (samples[0].text, "", "[noise] uh")
+    rows = [{"id": s.id, "audio": s.audio, "text": text, "language": "en"} for s, text in zip(samples, texts)]
+    (folder / "silent.wav").write_bytes(wav_bytes(Audio(np.zeros(16000, np.float32), 16000)))
+    rows.append({"id": "silent", "audio": "silent.wav", "text": "", "language": "en"})
+    (folder / "manifest.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return evaluate(
+        codec="unprocessed,g711-ulaw", data=str(folder), out=folder / "run", cache=False, workers=1, page=False,
+        metrics="wer[pocketsphinx],cer[pocketsphinx],wer_macro[pocketsphinx],hallucinated[pocketsphinx]",
+    )  # fmt: skip
+
+
 def exported(run: Run, folder: Path, **options) -> list[dict[str, str]]:
     export_run(run, "csv", folder / "x.csv", **options)
     with open(folder / "x.csv", newline="", encoding="utf-8") as file:
@@ -124,7 +143,7 @@ def coco_bleu_of(counts: list[list[float]]) -> float:
 FOLDS = {"bleu[13a]": bleu_of, "coco_bleu[4]": coco_bleu_of}
 
 
-@pytest.mark.parametrize("name", ["eval_run", "score_run", "benchmark_run"])
+@pytest.mark.parametrize("name", ["eval_run", "score_run", "benchmark_run", "silence_run"])
 def test_every_number_of_the_summary_comes_out_of_the_csv(name, request, tmp_path):
     run = request.getfixturevalue(name)
     groups = defaultdict(list)
@@ -165,6 +184,35 @@ def test_the_runs_that_are_compared_have_what_makes_them_hard(eval_run, score_ru
     assert {row.status for row in benchmark_run.rows()} == {"ok", "unparsed"}
     ratios = [row for row in eval_run.rows() if row.metric == "wer[pocketsphinx]" and row.status == "ok"]
     assert len({row.denominator for row in ratios}) > 1, "a mean of the items would be another number"
+
+
+def test_words_heard_in_silence_count_from_the_sound_to_the_table(silence_run, tmp_path):
+    import jiwer
+
+    rows = [row for row in exported(silence_run, tmp_path) if row["system"] == "unprocessed"]
+    by = {(row["metric"], row["id"]): row for row in rows}
+    wer = [row for row in rows if row["metric"] == "wer[pocketsphinx]"]
+    spoken, *silences, silent = wer
+    heard = [len(row["transcript"].split()) for row in silences]
+    assert min(heard) > 0 and [float(row["numerator"]) for row in silences] == heard
+    assert [float(row["denominator"]) for row in wer] == [
+        len(json.loads(spoken["detail"])["reference"].split()),
+        0,
+        0,
+        0,
+    ]
+    assert (silent["status"], float(silent["numerator"])) == ("ok", 0), "nothing is heard in digital silence"
+    texts = [json.loads(row["detail"]) for row in wer]
+    expected = jiwer.process_words([t["reference"] for t in texts], [t["hypothesis"] for t in texts]).wer
+    entry = silence_run.summary()["systems"]["unprocessed"]["metrics"]
+    assert entry["wer[pocketsphinx]"]["value"] == expected > 1
+    assert entry["hallucinated[pocketsphinx]"]["value"] == pytest.approx(2 / 3)
+    assert by["hallucinated[pocketsphinx]", spoken["id"]]["status"] == "refused"
+    assert [row["status"] for row in rows if row["metric"] == "wer_macro[pocketsphinx]"] == ["ok", *["undefined"] * 3]
+    reasons = [r for r in silence_run.summary()["failures"]["reasons"] if r["metric"] == "wer[pocketsphinx]"]
+    assert {(r["system"], r["status"], r["count"]) for r in reasons} == {
+        ("unprocessed", "flagged", 2), ("g711-ulaw", "flagged", 2),
+    }  # fmt: skip
 
 
 def test_pandas_gives_the_same_table(eval_run, tmp_path):

@@ -14,6 +14,8 @@ from codec_bench.data import REGISTERED
 from codec_bench.errors import RunMismatch
 
 OLD = Path(__file__).parents[1] / "golden" / "record_0_1"
+RENEWED = {"wer/answer/by-language-1": "wer/answer/by-language-2"}
+"""What is scored today goes by today's rule. It gives other numbers only where a reference is empty, as none is here."""
 
 
 def rebuild(name: str, folder: Path) -> Path:
@@ -35,7 +37,8 @@ def same_numbers(folder: Path, expected: str) -> None:
         assert ours[system]["metrics"].keys() == metrics.keys()
         for metric, entry in metrics.items():
             mine = ours[system]["metrics"][metric]
-            assert (mine["n"], mine["failed"], mine["protocol"]) == (entry["n"], entry["failed"], entry["protocol"])
+            protocol = RENEWED.get(entry["protocol"], entry["protocol"])
+            assert (mine["n"], mine["failed"], mine["protocol"]) == (entry["n"], entry["failed"], protocol)
             # Vector instructions differ between machines in the last digits.
             assert mine["value"] == pytest.approx(entry["value"], rel=1e-6), (system, metric)
 

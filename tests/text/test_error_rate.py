@@ -124,6 +124,18 @@ def test_an_empty_reference_has_no_rate():
     assert ErrorRate.zero().rate is None
 
 
+@pytest.mark.parametrize("unit", UNITS)
+def test_what_is_inserted_where_the_reference_is_empty_counts_in_the_corpus(unit):
+    references, estimates = ["one two", "", "", "a"], ["one", "three more words", "", "b"]
+    whole = error_rate(reference=references, estimate=estimates, unit=unit, normaliser="none")
+    expected = JIWER[unit](references, estimates)
+    assert as_tuple(whole) == as_tuple(expected)
+    assert whole.rate == getattr(expected, {"word": "wer", "char": "cer"}[unit])
+    assert (
+        whole.rate > error_rate(reference=references[::3], estimate=estimates[::3], unit=unit, normaliser="none").rate
+    )
+
+
 def test_a_rate_may_exceed_one():
     assert error_rate(reference="a", estimate="b c d", normaliser="none").rate == 3.0
 

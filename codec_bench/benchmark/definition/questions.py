@@ -265,7 +265,9 @@ def _blank(value: Any) -> bool:
 
 
 def _references(value: Any) -> tuple[str, ...]:
-    """The expected answers as texts; several if the data has a list."""
+    """The expected answers as texts; several if the data has a list. An empty text says that nothing is to be heard."""
+    if isinstance(value, str) and not value.strip():
+        return ("",)
     values = value if isinstance(value, (list, tuple)) else [value]
     return tuple(_text(one) for one in values if not _blank(one))
 

@@ -124,11 +124,12 @@ def text_of(exchange: Exchange) -> str | None:
     return str(text) if text is not None else next(iter(exchange.question.expected), None)
 
 
-def answer_of(exchange: Exchange, reading: Reading) -> Answer:
-    """An answer in the form that metrics take."""
+def answer_of(exchange: Exchange, reading: Reading, *, empty_references: bool = False) -> Answer:
+    """An answer in the form that metrics take, with the empty expected answers or without."""
     question = exchange.question
+    expected = tuple(text for text in question.expected if empty_references or text.strip())
     return Answer(
-        question.id, reading.parsed or "", question.expected, question.fields, question.language, exchange.answer.text or ""
+        question.id, reading.parsed or "", expected, question.fields, question.language, exchange.answer.text or ""
     )  # fmt: skip
 
 
@@ -162,7 +163,7 @@ def score_answers(
     for exchange in exchanges:
         number = exchange.question.number
         reading = readings[number]
-        answer = answer_of(exchange, reading)
+        answer = answer_of(exchange, reading, empty_references=metric.empty_references)
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
         if absent:
             scores[number] = Score.refused(f"the question has no {' and no '.join(absent)}", metric.protocol)

@@ -1,6 +1,6 @@
 """Metrics of answers by name: `accuracy[exact]`, `wer[answer]@by-language`, `bleu[zh]`, `ifeval[strict]`, ...
 
-`docs/metrics/answers.md` lists them all. `wer` and `cer` are metrics of answers with the argument `answer` only; with a
+`docs/metrics/answers.md` lists them all. `wer`, `cer` and `hallucinated` are metrics of answers with the argument `answer` only; with a
 recogniser's name they are audio metrics (`codec_bench.metrics`).
 """
 
@@ -18,6 +18,7 @@ TABLE = {
     "cer": "codec_bench.benchmark.scoring.metrics.error_rate:Cer",
     "cider": "codec_bench.benchmark.scoring.metrics.captions:Cider",
     "coco_bleu": "codec_bench.benchmark.scoring.metrics.captions:CocoBleu",
+    "hallucinated": "codec_bench.benchmark.scoring.metrics.error_rate:Hallucinated",
     "ifeval": "codec_bench.benchmark.scoring.metrics.ifeval:IfEval",
     "meteor": "codec_bench.benchmark.scoring.metrics.meteor:Meteor",
     "refusal_rate": "codec_bench.benchmark.scoring.metrics.refusal:RefusalRate",
@@ -26,7 +27,7 @@ TABLE = {
 }
 GROUPS = {"captions": (*(f"coco_bleu[{n}]" for n in range(1, 5)), "rouge_l[coco]", "cider")}
 REGISTRY = Registry("metric of answers", "ANSWER_METRICS", TABLE)
-_SHARED = ("cer", "wer")
+_SHARED = ("cer", "hallucinated", "wer")
 """Names that audio metrics have too. The argument `[answer]` tells the metrics of answers apart."""
 
 

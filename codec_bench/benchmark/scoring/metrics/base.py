@@ -48,6 +48,7 @@ class AnswerMetric(ABC):
             `codec_bench.stats.corpus.FOLDS`, such as `bleu`, which turns the summed `detail["counts"]` into a value.
         whole_set: whether an item's score depends on the other items' references, as for CIDEr. `compute` is then
             called once with all answers.
+        empty_references: whether it compares with an empty expected answer. Other metrics are not given empty ones.
         needs: names in `Answer.fields` without which the metric cannot be computed.
         protocol: exact id of the measurement.
         paper, source: the paper that defines it, and the implementation that it agrees with (and how closely).
@@ -59,6 +60,7 @@ class AnswerMetric(ABC):
     higher_is_better: bool = True
     aggregate: str = "mean"
     whole_set: bool = False
+    empty_references: bool = False
     needs: tuple[str, ...] = ()
     protocol: str
     paper: str = ""

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
+from codec_bench.benchmark.scoring.scoring import score_answers
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.store.answers import AnswerRecord, Exchange, QuestionRecord, Reading
+from codec_bench.text.rules import HALLUCINATED
 from codec_bench.types import Statistic
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "text"
@@ -27,10 +30,54 @@ def test_by_hand():
             Answer("6", "b c", ("a b c", "b c d e", "b, c."), {}, "en"),
         ]
     )
-    assert [score.value for score in scores] == pytest.approx([2 / 5, 1 / 5, 1.0, None, None, 0.0])
-    assert [score.status for score in scores[3:5]] == ["undefined", "undefined"]
-    assert Statistic.of(scores).value == pytest.approx(4 / 13)
-    assert metric.compute([Answer("x", "a", ("b",))])[0].protocol == "wer/answer/by-language-1"
+    assert [score.value for score in scores] == pytest.approx([2 / 5, 1 / 5, 1.0, None, 1.0, 0.0])
+    assert scores[3].status == "undefined"
+    assert Statistic.of(scores).value == pytest.approx(5 / 13)
+    assert metric.compute([Answer("x", "a", ("b",))])[0].protocol == "wer/answer/by-language-2"
+
+
+SILENCE = [
+    Answer("1", "the cat", ("the cat sat",), {}, "en"),
+    Answer("2", "two words", ("",), {}, "en"),
+    Answer("3", "", ("[noise]",), {}, "en"),
+    Answer("4", "", ("uh", "one"), {}, "en"),
+]
+
+
+def test_words_in_answer_to_silence_are_errors_among_no_words():
+    metric = load_answer_metric("wer[answer]")
+    scores = metric.compute(SILENCE)
+    assert [(s.numerator, s.denominator) for s in scores] == [(1, 3), (2, 0), (0, 0), (0, 0)]
+    assert Statistic.of(scores).value == 1
+    assert [s.detail.get("flag") for s in scores] == [None, HALLUCINATED, None, None]
+    assert [metric.worst(answer).status for answer in SILENCE] == ["ok", "undefined", "undefined", "undefined"]
+    earlier = load_answer_metric("wer[answer]@by-language-1").compute(SILENCE[:3])
+    assert [s.status for s in earlier] == ["ok", "undefined", "undefined"]
+
+
+def test_the_share_of_answers_to_silence():
+    metric = load_answer_metric("hallucinated[answer]")
+    scores = metric.compute(SILENCE)
+    assert [s.value for s in scores] == [None, 1, 0, 0]
+    assert scores[0].status == "refused"
+    assert [metric.worst(answer).value for answer in SILENCE] == [None, 1, 1, 1]
+
+
+def test_an_empty_expected_answer_reaches_only_what_compares_with_it():
+    read = Reading(None, "two words", None)
+    silent = Exchange(QuestionRecord(0, "a", expected=("",)), AnswerRecord("ok", text="two words"), read, None, None)
+    found = {
+        name: score_answers(load_answer_metric(name), [silent], {0: read})[0]
+        for name in ("wer[answer]", "wer[answer]@by-language-1", f"wer[answer]@{RULE}", "accuracy[exact]", "bleu[13a]")
+    }
+    assert {name: score.status for name, score in found.items()} == {
+        "wer[answer]": "ok", **dict.fromkeys(list(found)[1:], "undefined"),
+    }  # fmt: skip
+    assert found["wer[answer]"].numerator == 2
+    # A failed answer to silence counts nowhere as wrong: no number of words is the worst.
+    failed = Exchange(QuestionRecord(0, "a", expected=("",)), AnswerRecord("failed", "no"), None, None, None)
+    score = score_answers(load_answer_metric("wer[answer]"), [failed], {0: Reading(None, None, "no")})[0]
+    assert (score.status, "wrong" in score.detail) == ("failed", False)
 
 
 def test_characters():
