@@ -235,7 +235,7 @@ def _bitrate_label(info: CodecInfo, rate: dict[str, Any]) -> dict[str, Any]:
     kbps = [f"{v / 1000:.3g} kbit/s" for v in (nominal, measured)]
     if declared is None:
         text = f"it declares no bitrate; its codes take {kbps[0]} and were sent at {kbps[1]}"
-        return finding("bitrate label", "suspect", text)
+        return finding("bitrate label", "not applicable", text)
     share = nominal / declared - 1
     text = f"declared {declared / 1000:.3g} kbit/s, its codes take {kbps[0]} ({100 * share:+.1f} %)"
     return finding("bitrate label", "suspect" if abs(share) > _RATE_SHARE else "ok", text, share)

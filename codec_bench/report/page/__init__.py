@@ -22,6 +22,7 @@ _SCRIPTS = (
     "core.js",
     "frames.js",
     "summary.js",
+    "labels.js",
     "plots.js",
     "spectrogram.js",
     "player.js",

@@ -88,7 +88,7 @@ def collect(
     position = {sample: n for n, sample in enumerate(chosen)}
     entries = _entries(systems, columns, sets, summaries)
     heads = column_heads(systems, columns, entries, benchmarks, np.isfinite(values))
-    data = _data(names, systems, heads, entries, samples, origins, chosen, values, finished)
+    data = _data(names, systems, sets, heads, entries, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
     lost = {
         (system, position[sample]): [system, position[sample], -1, status, reason]
@@ -221,6 +221,7 @@ def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str
 def _data(
     names: Sequence[str],
     systems: Sequence[System],
+    sets: Sequence[str],
     heads: Sequence[Mapping[str, Any]],
     entries: Sequence[Sequence[Mapping[str, Any] | None]],
     samples: Sequence[SampleRow],
@@ -238,6 +239,7 @@ def _data(
             {
                 "label": system.label,
                 "run": system.run,
+                "data": sets[system.run],
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 # A model that answers in text has no sound. Codecs do not declare outputs: theirs is always sound.
                 "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),

@@ -26,11 +26,13 @@ const shown = (value, column, extra = 0) =>
   value === null || value === undefined ? "–" : number(value * column.factor, Math.min(4, column.places + extra));
 const single = (value, column) => (value === null || value === undefined ? "–" : number(value * column.factor, column.single));
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
-// A long name may break between its words.
-const breakable = (name) => (name.length <= 4 ? [name] : name.split(/(?<=_)/)).flatMap((part, n) => [n > 0 && el("wbr"), el("span", { class: "word" }, part)]);
+const LONGEST_WHOLE = 18;
+/** A name in which a line breaks between words only, which end with a space or with `/`, `_` or `-`; a short one is one word. */
+const words = (name, whole = LONGEST_WHOLE) =>
+  (name.length <= whole ? [name] : name.match(/[^\s/_-]*[\s/_-]+|[^\s/_-]+/g)).flatMap((piece, n) => [n > 0 && el("wbr"), piece.length <= LONGEST_WHOLE ? el("span", { class: "word" }, piece) : piece]);
 /** A name on one line; where it does not fit, characters in its middle are left out. */
 const shortened = (name) =>
-  name.length <= 18 ? el("span", { class: "id" }, name) : el("span", { class: "id", title: name }, el("span", { class: "start" }, name.slice(0, -9)), name.slice(-9));
+  name.length <= LONGEST_WHOLE ? el("span", { class: "id" }, name) : el("span", { class: "id", title: name }, el("span", { class: "start" }, name.slice(0, -9)), name.slice(-9));
 const collator = new Intl.Collator("en", { numeric: true });
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 const title = (column) => (column.data ? `${column.name}, ${column.data}` : column.name);

@@ -45,7 +45,7 @@ function openSample(n, s) {
       el(
         "div",
         { class: "detail-title" },
-        el("div", null, el("h2", { id: "detail-title", tabindex: -1, autofocus: true }, labelOf(data.samples[n])), el("small", null, facts), text && el("p", null, text)),
+        el("div", null, el("h2", { id: "detail-title", tabindex: -1, autofocus: true }, words(labelOf(data.samples[n]))), el("small", null, facts), text && el("p", null, text)),
         el(
           "div",
           null,
@@ -108,7 +108,7 @@ function trackRow(n, { track, clip }) {
     "div",
     { class: "track-name" },
     el("button", { type: "button", class: "listen", disabled: true, "data-track": track, "aria-label": `Play ${name}`, onclick: () => toggle(track) }, icon(PLAY)),
-    el("strong", null, name),
+    el("strong", null, words(name)),
     el("small", null, scores.map((c) => el("span", null, `${data.columns[c].base} ${single(data.values[track][c][n], data.columns[c])} ${data.columns[c].unit}`))),
   );
   if (clip !== undefined) {
@@ -346,20 +346,26 @@ function transcripts(n, order) {
 }
 
 function scoreTable(n, order) {
-  const head = el("tr", null, el("th", { scope: "col", class: "name" }, "System"), data.columns.map((column) => el("th", { scope: "col" }, el("span", { class: "metric" }, breakable(column.base), el("span", { class: "arrow", "aria-hidden": "true" }, column.arrow)), (column.variant || column.unit) && el("span", { class: "variant" }, [column.variant, column.unit].filter(Boolean).join(" ")))));
-  const rows = order.filter((s) => s >= 0).map((s) =>
+  const systems = order.filter((s) => s >= 0);
+  const sets = new Set(systems.map((s) => data.systems[s].data));
+  const columns = data.columns.map((column, c) => [column, c]).filter(([column]) => sets.has(column.data));
+  const heads = columns.map(([column]) =>
+    el("th", { scope: "col" }, el("span", { class: "metric" }, words(column.base, 4), el("span", { class: "arrow", "aria-hidden": "true" }, column.arrow)), (column.variant || column.unit) && el("span", { class: "variant" }, [column.variant, column.unit].filter(Boolean).join(" "))),
+  );
+  const rows = systems.map((s) =>
     el(
       "tr",
       null,
       el("th", { scope: "row", class: "name" }, el("span", { class: "mark" }, marker(data.systems[s].family)), shortened(data.systems[s].label)),
-      data.columns.map((column, c) => {
+      columns.map(([column, c]) => {
         const value = data.values[s][c][n];
         const because = value === null && why(s, n, c);
         return el("td", { class: value === null ? "none" : null }, because ? el("span", { class: `status ${because.status}` }, because.status.replace("_", " ")) : single(value, column));
       }),
     ),
   );
-  return el("div", null, el("h3", null, "Scores of this sample"), framed("Scores of this sample", el("table", { class: "grid" }, el("thead", null, head), el("tbody", null, rows))));
+  const table = el("table", { class: "grid" }, el("thead", null, el("tr", null, el("th", { scope: "col", class: "name" }, "System"), heads)), el("tbody", null, rows));
+  return el("div", null, el("h3", null, "Scores of this sample"), framed("Scores of this sample", table));
 }
 
 function remarks(n, order) {

@@ -28,10 +28,11 @@ function selectRows() {
     sound: (s, n) => isHeard(s, n),
   }[view.status];
   const rows = [];
+  const of = data.columns[view.metric].data;
   data.samples.forEach((_, n) => {
     if (!words.every((word) => searchable[n].includes(word))) return;
     data.systems.forEach((_, s) => {
-      if (data.finished[s][n] && (view.system < 0 || view.system === s) && keep(s, n)) rows.push([s, n]);
+      if (data.finished[s][n] && data.systems[s].data === of && (view.system < 0 || view.system === s) && keep(s, n)) rows.push([s, n]);
     });
   });
   const { key, worst } = view.sort;
@@ -84,7 +85,9 @@ function valueCell(s, n, c) {
 function drawRows() {
   const pages = Math.max(1, Math.ceil(view.rows.length / PAGE));
   view.page = Math.min(Math.max(0, view.page), pages - 1);
-  const columns = [view.metric, ...data.columns.map((_, c) => c).filter((c) => c !== view.metric)];
+  // Rows and columns are those of the set of data that the chosen metric belongs to.
+  const of = data.columns[view.metric].data;
+  const columns = [view.metric, ...data.columns.map((_, c) => c).filter((c) => c !== view.metric && data.columns[c].data === of)];
 
   const heads = [["sample", "Sample", "left name"], ["system", "System", "left"], ...columns.map((c) => [c, null, null]), ...(isTimed ? [["length", data.asked ? "Question’s length" : "Length", null]] : [])];
   const head = el("tr");
@@ -95,7 +98,7 @@ function drawRows() {
     const button = el(
       "button",
       { type: "button", "data-sort": key, onclick: () => sortRows(key) },
-      el("span", { class: "metric" }, label || breakable(column.base), column && column.arrow && el("span", { class: "arrow", "aria-hidden": "true" }, column.arrow)),
+      el("span", { class: "metric" }, label || words(column.base, 4), column && column.arrow && el("span", { class: "arrow", "aria-hidden": "true" }, column.arrow)),
       column && (column.variant || column.unit) && el("span", { class: "variant" }, [column.variant, column.unit].filter(Boolean).join(" ")),
     );
     head.append(el("th", { scope: "col", class: kind, "aria-sort": active ? (up ? "ascending" : "descending") : null }, button));
@@ -149,6 +152,17 @@ function sortRows(key) {
 
 function showSamples(change) {
   Object.assign(view, change, { page: 0 });
+  // A system and a metric of different data have no rows in common: what was chosen last counts.
+  const of = (s) => (s < 0 ? null : data.systems[s].data);
+  if (view.system >= 0 && of(view.system) !== data.columns[view.metric].data) {
+    if ("metric" in change && !("system" in change)) view.system = -1;
+    else {
+      const { name } = data.columns[view.metric];
+      const there = data.columns.map((_, c) => c).filter((c) => data.columns[c].data === of(view.system));
+      view.metric = there.find((c) => data.columns[c].name === name) ?? there.find((c) => qualityColumns.includes(c)) ?? there[0];
+      change = { ...change, metric: view.metric };
+    }
+  }
   if ("metric" in change) view.sort = { key: view.metric, worst: true };
   byId("by-metric").value = view.metric;
   byId("by-system").value = view.system;
@@ -180,9 +194,9 @@ function startSamples() {
   byId("page-next").addEventListener("click", () => turn(1));
   for (const button of document.querySelectorAll("[data-show]")) {
     button.addEventListener("click", () => {
-      const [system, column] = button.dataset.show.split(" ").map(Number);
+      const [system, column, first] = button.dataset.show.split(" ").map(Number);
       const flagged = button.closest("tr").querySelector(".status.flagged");
-      showSamples({ metric: column < 0 ? firstColumn : column, system, status: flagged ? "flagged" : "missing", text: "" });
+      showSamples({ metric: column < 0 ? first : column, system, status: flagged ? "flagged" : "missing", text: "" });
       byId("samples").scrollIntoView();
     });
   }
@@ -190,7 +204,7 @@ function startSamples() {
     const n = Number(cell.dataset.example);
     const first = Math.max(0, data.finished.findIndex((done) => done[n]));
     const [system] = cell.closest("tr").querySelector("[data-show]").dataset.show.split(" ").map(Number);
-    cell.replaceChildren(el("button", { type: "button", class: "link", onclick: () => openSample(n, system < 0 ? first : system) }, labelOf(data.samples[n])));
+    cell.replaceChildren(el("button", { type: "button", class: "link", onclick: () => openSample(n, system < 0 ? first : system) }, shortened(labelOf(data.samples[n]))));
   }
   showSamples({});
 }

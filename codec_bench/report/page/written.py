@@ -97,6 +97,8 @@ def reason(
 ) -> dict[str, Any]:
     """One row of the failures, with the filter for its samples: a column, and the system if it is only one.
 
+    The column of a whole item is -1; `first` is the first column of quality over its data.
+
     `example` is the position of the sample that is named as example, or None if it is not on the page.
     """
     keys = [(head["name"], head["protocol"], head["data"]) for head in heads]
@@ -105,8 +107,9 @@ def reason(
         **row,
         "sample": example,
         "column": keys.index((row["metric"], row["protocol"], row["data"])) if row["metric"] else -1,
+        "first": next((n for n, (name, _, data) in enumerate(keys) if data == row["data"] and name != "bitrate"), 0),
         "place": labels.index(row["systems"][0]) if len(row["systems"]) == 1 else -1,
-        "where": f"all {len(systems)}" if len(row["systems"]) == len(systems) > 1 else ", ".join(row["systems"]),
+        "where": [f"all {len(systems)}"] if len(row["systems"]) == len(systems) > 1 else row["systems"],
     }
 
 

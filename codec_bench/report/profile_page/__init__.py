@@ -22,6 +22,7 @@ _LAYOUT = Layout(
     (
         (SHARED, "core.js"),
         (SHARED, "frames.js"),
+        (SHARED, "labels.js"),
         (SHARED, "plots.js"),
         (SHARED, "player.js"),
         (__package__, "codebooks.js"),

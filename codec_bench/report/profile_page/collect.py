@@ -6,7 +6,7 @@ and are named by their position. `summary` holds the value, the interval and the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -50,8 +50,11 @@ def collect(
         "labels": labels,
         "sections": [section for section in made if section.rows],
         "reasons": reasons(made, labels),
-        "findings": findings(profile),
-        "checked": sum(len(c["findings"].get("findings", [])) for c in profile["codecs"].values()),
+        "suspects": len(findings(profile)),
+        "checks": _checks(profile, ("failed", "suspect")),
+        "in_order": _checks(profile, ("ok",)),
+        "without_check": _checks(profile, ("not applicable",)),
+        "checked": sum(f["state"] != "not applicable" for _, f in _findings(profile)),
         "data_name": profile["data"]["name"],
         "samples": profile["data"]["usable"],
         "left_out": profile["data"]["samples"] - profile["data"]["usable"],
@@ -74,6 +77,27 @@ def collect(
         "not_counted": _not_counted(profile, labels),
     }
     return page, data
+
+
+def _findings(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, codec in profile["codecs"].items():
+        for finding in codec["findings"].get("findings", []):
+            yield label(profile, name), finding
+
+
+def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str, Any]]:
+    """The findings of some states, in the order of the states and of the checks; codecs with equal findings share a row."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for text, finding in _findings(profile):
+        if finding["state"] in states:
+            rows.setdefault((finding["state"], finding["check"], finding["found"]), []).append(text)
+    checks = list(dict.fromkeys(check for _, check, _ in rows))
+    ordered = sorted(rows.items(), key=lambda row: (states.index(row[0][0]), checks.index(row[0][1])))
+    everyone = len(profile["codecs"])
+    return [
+        {"state": state, "check": check, "found": found, "codecs": ["all"] if len(who) == everyone > 1 else who}
+        for (state, check, found), who in ordered
+    ]
 
 
 def _tracks(tracks: Sequence[tuple[int, int]], labels: Sequence[str]) -> list[tuple[int, str]]:
