@@ -71,8 +71,16 @@ class RunMismatch(UserError):
     """A run folder was begun with other settings; the message says what differs."""
 
 
+class DamagedRecord(UserError):
+    """A run record is not as it was written; the message says what is damaged."""
+
+
 class RunLocked(UserError):
     """Another process is writing the run folder."""
+
+
+class Note(UserWarning):
+    """Something that a person should know and that is not an error. Commands print it to stderr."""
 
 
 HubFault = Literal["gated", "revision", "missing", "server", "disk", "network"]

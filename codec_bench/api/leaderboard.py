@@ -164,6 +164,7 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
     ignored: list[str] = []
     for place in (found for folder in runs for found in run_folders(folder)):
         run = open_run(place)
+        run.check()  # a damaged run of another benchmark is told too
         values = list(_values(run, columns))
         ignored += [] if values else [str(place)]
         for system, column, value in values:

@@ -15,11 +15,16 @@ def main() -> None:
 
 
 def _main() -> None:
+    import warnings
+
     from codec_bench.cli.app import app
+    from codec_bench.cli.output import talk_notes
     from codec_bench.errors import UserError
 
     try:
-        app()
+        with warnings.catch_warnings():
+            talk_notes()
+            app()
     except UserError as error:
         sys.stderr.write(f"error: {error.message}\n")
         if error.hint:

@@ -32,6 +32,7 @@ from codec_bench.cli.options import (
 )
 from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
+from codec_bench.cli.record import rescue, verify
 from codec_bench.cli.run import leaderboard, run
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
@@ -52,6 +53,8 @@ app.add_typer(weights_app, name="weights")
 app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)
+app.command("verify")(verify)
+app.command("rescue")(rescue)
 
 
 @app.callback(invoke_without_command=True)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+
+from codec_bench.errors import Note
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +31,21 @@ def console() -> Console:
 def talk(text: str) -> None:
     """Writes a line to stderr."""
     sys.stderr.write(text + "\n")
+
+
+def talk_notes() -> None:
+    """Makes every `Note` a line on stderr, once each, without the place in the code that other warnings have."""
+    others, told = warnings.showwarning, set()
+
+    def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+        if not issubclass(category, Note):
+            others(message, category, *where, **more)
+        elif str(message) not in told:
+            told.add(str(message))
+            talk(f"note: {message}")
+
+    warnings.simplefilter("always", Note)
+    warnings.showwarning = show
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:

@@ -8,26 +8,33 @@ Conventions
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from codec_bench.store.record import ItemRecord, Run
-from codec_bench.store.writer import RunWriter, storable
+from codec_bench.store.writer import SCORES, TABLES, RunWriter, json_text, storable
 from codec_bench.types import Score
 
-TABLES = """
+QUESTIONS = """
 CREATE TABLE IF NOT EXISTS questions (
-    number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT);
+    number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT,
+    checksum INTEGER);
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
-    first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT);
+    first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
+    checksum INTEGER);
 CREATE TABLE IF NOT EXISTS readings (
-    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT);
+    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, checksum INTEGER);
 """
+_SAMPLES = ("number", "id", "audio", "text", "language", "duration_s", "sample_rate_hz", "channels")
+_QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio")
+_READINGS = ("number", "transcript", "parsed", "reason")
+_ANSWERS = (
+    "number", "status", "reason", "text", "audio", "usage", "latency_s", "first_s", "finish", "cut_s", "attempts", "cached", "notes",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +105,21 @@ class Reading:
 class AnswerWriter(RunWriter):
     """A run record with questions and answers; arguments as `RunWriter`."""
 
-    def __init__(self, folder: Any, fingerprint: Mapping[str, Any], *, replacing: Sequence[str] = ()) -> None:
-        super().__init__(folder, fingerprint, replacing=replacing)
-        try:
-            self._db.executescript(TABLES)
-        except sqlite3.Error as error:
-            self.close()
-            raise self._trouble(error) from error
+    tables: ClassVar[str] = TABLES + QUESTIONS
 
-    def _check(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
-        # Before there is a score, the rules of scoring may still change.
-        begun = self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
-        super()._check(fingerprint, replacing if begun else (*replacing, "scored"))
-        if not begun:
+    def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
+        super()._open(fingerprint, replacing)
+        if not self._scored():
             # Metrics are numbered by their order: names that were never used would take the numbers of others.
-            self._db.execute("DELETE FROM metrics")
+            with self._transaction() as rows:
+                rows.delete("metrics", "TRUE")
+
+    def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
+        # Before there is a score, the rules of scoring may still change.
+        super()._check(before, now, replacing if self._scored() else (*replacing, "scored"))
+
+    def _scored(self) -> bool:
+        return self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
 
     def answered(self) -> dict[int, str]:
         """The status of every recorded answer, by the question's number."""
@@ -137,17 +144,11 @@ class AnswerWriter(RunWriter):
                     a.finish, a.cut_s, a.attempts, a.cached, _json(a.notes),
                 )
             )  # fmt: skip
-        self._transact(
-            # By number and not by name, so that a question never replaces another question.
-            ("DELETE FROM samples WHERE number = ?", [row[:1] for row in samples]),
-            (
-                "INSERT INTO samples (number, id, audio, text, speaker, language, duration_s, sample_rate_hz, "
-                "channels) VALUES (?, ?, ?, ?, NULL, ?, ?, ?, ?)",
-                samples,
-            ),
-            ("INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)", questions),
-            ("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", answers),
-        )
+        with self._transaction() as rows:
+            # Replaced by number and not by name, so that a question never replaces another question.
+            rows.insert("samples", _SAMPLES, samples, clash="replace")
+            rows.insert("questions", _QUESTIONS, questions, clash="replace")
+            rows.insert("answers", _ANSWERS, answers, clash="replace")
 
     def write_marked(self, items: Sequence[tuple[int, ItemRecord]], readings: Mapping[int, Reading]) -> None:
         """Writes scored answers and their readings, by the question's number.
@@ -156,45 +157,44 @@ class AnswerWriter(RunWriter):
         """
         if not items:
             return
-        rows = [(n, storable(r.transcript), storable(r.parsed), storable(r.reason)) for n, r in readings.items()]
-        self._transact(("INSERT OR REPLACE INTO readings VALUES (?, ?, ?, ?)", rows))
+        read = [(n, storable(r.transcript), storable(r.parsed), storable(r.reason)) for n, r in readings.items()]
+        with self._transaction() as rows:
+            rows.insert("readings", _READINGS, read, clash="replace")
         self.write(items)
 
     def write_scores(self, system: str, metric: str, scores: Mapping[int, Score]) -> None:
         """Writes one metric's scores by the question's number, and replaces those that are there."""
-        rows = [self._score_row(system, metric, number, score) for number, score in scores.items()]
-        self._transact(("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows))
+        made = [self._score_row(system, metric, number, score) for number, score in scores.items()]
+        with self._transaction() as rows:
+            rows.insert("scores", SCORES, made, clash="replace")
 
     def scored(self, metric: str) -> set[int]:
         """The numbers of the questions that have a score of a metric, whatever its status."""
         number = self._metrics[metric]
         return {n for (n,) in self._db.execute("SELECT sample FROM scores WHERE metric = ?", (number,))}
 
-    def _transact(self, *writes: tuple[str, Sequence[tuple[Any, ...]]]) -> None:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            for sql, rows in writes:
-                self._db.executemany(sql, rows)
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise self._trouble(error) from error
-
     def forget_scores(self) -> None:
         """Deletes everything that was made from the answers, so that it is made again."""
-        self._transact(*((f"DELETE FROM {table}", [()]) for table in ("readings", "scores", "items", "metrics")))
+        with self._transaction() as rows:
+            for table in ("readings", "scores", "items", "metrics"):
+                rows.delete(table, "TRUE")
 
     def forget_failed_scores(self, metric: str) -> None:
         """Deletes one metric's failed scores, so that they are made again."""
-        number = [(self._metrics[metric],)]
-        self._transact(("DELETE FROM scores WHERE metric = ? AND status = 'failed'", number))
+        with self._transaction() as rows:
+            rows.delete("scores", "metric = ? AND status = 'failed'", [(self._metrics[metric],)])
 
     def forget_failed_answers(self) -> int:
         """Deletes failed answers and what was made from them, so that they are asked again; returns how many."""
-        bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
-        tables = (("scores", "sample"), ("items", "sample"), ("readings", "number"), ("answers", "number"))
-        self._transact(*((f"DELETE FROM {table} WHERE {key} = ?", bad) for table, key in tables))
+        with self._transaction() as rows:
+            bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
+            for table, key in (
+                ("scores", "sample"),
+                ("items", "sample"),
+                ("readings", "number"),
+                ("answers", "number"),
+            ):
+                rows.delete(table, f"{key} = ?", bad)
         return len(bad)
 
 
@@ -228,13 +228,12 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
         f"LEFT JOIN readings r ON r.number = a.number {chosen} ORDER BY a.number"
     ):
-        asked = QuestionRecord(
-            row[0], row[1], json.loads(row[2]), tuple(json.loads(row[3])), json.loads(row[4]), *row[5:12]
-        )
+        cell = partial(run.json, where=f"the record of question {row[0]}")
+        asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:12])
         status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes = row[12:24]
         answer = AnswerRecord(
-            status, reason, text, sound, json.loads(usage), latency_s, first_s, finish, cut_s, attempts, bool(cached),
-            tuple(json.loads(notes)),
+            status, reason, text, sound, cell(usage), latency_s, first_s, finish, cut_s, attempts, bool(cached),
+            tuple(cell(notes)),
         )  # fmt: skip
         reading = Reading(*row[25:28]) if row[24] is not None else None
         yield Exchange(asked, answer, reading, _sound(run, asked), run.folder / answer.audio if answer.audio else None)
@@ -249,4 +248,4 @@ def _sound(run: Run, question: QuestionRecord) -> Path | None:
 def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:
     if not value:
         return "{}" if isinstance(value, Mapping) else "[]"
-    return storable(json.dumps(dict(value) if isinstance(value, Mapping) else list(value), ensure_ascii=False)) or ""
+    return json_text(dict(value) if isinstance(value, Mapping) else list(value))

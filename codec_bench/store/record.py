@@ -6,14 +6,15 @@ Conventions
     An item is one sample through one system. Everything about it is written in one transaction, so that an item is in the
     record completely or not at all. This is why a run that was killed continues without losing or repeating an item.
     Only one process writes a run folder at a time. Readers need no lock.
+    A record is read only if it is whole (see `store.integrity`).
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -23,10 +24,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.store import integrity
+from codec_bench.store.integrity import DATABASE
 from codec_bench.types import Score
 
-SCHEMA = 1
-DATABASE = "run.sqlite"
 SILENT = "the audio is digital silence"
 """The note of an item whose estimate holds no sound."""
 
@@ -158,6 +159,8 @@ class Run:
 
     Raises:
         UserError: the folder holds no run record, or one of another version.
+        DamagedRecord: the record is not as it was written. Whatever reads rows raises it too, since rows are checked before
+            the first is read.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -167,46 +170,74 @@ class Run:
             inside = sorted(str(p.parent) for p in self.folder.glob(f"*/**/{DATABASE}"))
             hint = f"it holds {', '.join(inside[:5])}{' and more' if len(inside) > 5 else ''}" if inside else None
             raise UserError(f"'{self.folder}' is not a run folder: it holds no {DATABASE}", hint=hint)
-        address = path.resolve().as_posix().replace("?", "%3f").replace("#", "%23")
-        # Threads may share the connection: it is read-only, and SQLite runs one query at a time.
-        self._db = sqlite3.connect(f"file:{address}?mode=ro", uri=True, check_same_thread=False)
+        self._path = path
+        self._lock, self._checked = threading.Lock(), False
+        integrity.check_header(path)
+        with integrity.reading(path):
+            self._db = integrity.connect(path)
         try:
-            schema = self.meta.get("schema")
-        except sqlite3.DatabaseError as error:
-            raise UserError(f"'{path}' is not a run record ({error})") from error
-        if schema != SCHEMA:
-            raise UserError(
-                f"'{path}' has schema {schema}; this version of codec-bench reads schema {SCHEMA}",
-                hint="read it with the version of codec-bench that wrote it",
-            )
+            self.schema = integrity.check_opened(self._db, path)
+            self._facts_are_whole()
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _facts_are_whole(self) -> None:
+        integrity.check_meta(self.meta, self._path)
+        for what, table in (("system", self.systems), ("metric", self.metrics)):
+            for name, facts in table.items():
+                if not isinstance(facts, dict) or (what == "metric" and not isinstance(facts.get("protocol"), str)):
+                    raise integrity.damaged(
+                        self._path, f"the facts of the {what} '{name}' are not those that a run writes"
+                    )
+
+    def check(self) -> None:
+        """Checks the content of the record, once; everything that reads rows does so first.
+
+        Raises:
+            DamagedRecord: something is not as it was written.
+        """
+        with self._lock:
+            if not self._checked:
+                integrity.check_content(self._path, self.schema)
+                self._checked = True
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        self.check()
+        with integrity.reading(self._path):
+            yield from self._db.execute(sql, values)
+
+    def _facts(self, sql: str, where: str) -> dict[str, Any]:
+        with integrity.reading(self._path):
+            return {name: self.json(text, f"{where} '{name}'") for name, text in self._db.execute(sql)}
 
     @property
     def meta(self) -> dict[str, Any]:
         """What was asked for and what ran: `config`, `fingerprint`, `versions`, `machine`, `timings`, `state`, ..."""
-        return {key: json.loads(value) for key, value in self._db.execute("SELECT key, value FROM meta")}
+        return self._facts("SELECT key, value FROM meta", "its entry")
 
     @property
     def systems(self) -> dict[str, dict[str, Any]]:
         """The systems in the order in which they were asked for, with their facts."""
-        return {n: json.loads(f) for n, f in self._db.execute("SELECT name, facts FROM systems ORDER BY number")}
+        return self._facts("SELECT name, facts FROM systems ORDER BY number", "the facts of the system")
 
     @property
     def metrics(self) -> dict[str, dict[str, Any]]:
         """The metrics in the order in which they were asked for, with protocol, unit, higher_is_better and further facts."""
-        return {n: json.loads(f) for n, f in self._db.execute("SELECT name, facts FROM metrics ORDER BY number")}
+        return self._facts("SELECT name, facts FROM metrics ORDER BY number", "the facts of the metric")
 
     def samples(self) -> Iterator[SampleRow]:
         """The samples in the order of the data."""
         yield from (
             SampleRow(*row)
-            for row in self._db.execute(
+            for row in self._rows(
                 "SELECT id, audio, text, speaker, language, duration_s, sample_rate_hz, channels FROM samples ORDER BY number"
             )
         )
 
     def items(self, system: str | None = None) -> Iterator[ItemRow]:
         """The finished items of all systems, or of one."""
-        for name, sample, status, reason, bits, notes, audio in self._db.execute(
+        for name, sample, status, reason, bits, notes, audio in self._rows(
             "SELECT s.name, p.id, i.status, i.reason, i.bits, i.notes, i.audio FROM items i JOIN systems s ON s.number = i.system "
             "JOIN samples p ON p.number = i.sample WHERE (?1 IS NULL OR s.name = ?1) ORDER BY i.system, i.sample",
             (system,),
@@ -217,13 +248,13 @@ class Run:
                 status,
                 reason,
                 bits,
-                json.loads(notes) if notes else [],
+                self.json(notes, f"the notes of '{sample}'") if notes else [],
                 self.folder / audio if audio else None,
             )
 
     def reference_audio(self, sample: str) -> Path | None:
         """A file with a sample's reference audio: the kept copy, or the file that the data names; None if neither exists."""
-        row = self._db.execute("SELECT number, audio FROM samples WHERE id = ?", (sample,)).fetchone()
+        row = next(self._rows("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
         for folder in ("reference", "questions"):
@@ -242,15 +273,14 @@ class Run:
             without_value: only the scores that are not ok.
         """
         protocols = {name: facts["protocol"] for name, facts in self.metrics.items()}
-        for name, sample, of, value, status, reason, num, den, detail in self._db.execute(
+        for name, sample, of, value, status, reason, num, den, detail in self._rows(
             "SELECT s.name, p.id, m.name, c.value, c.status, c.reason, c.numerator, c.denominator, c.detail FROM scores c "
             "JOIN systems s ON s.number = c.system JOIN samples p ON p.number = c.sample JOIN metrics m ON m.number = c.metric "
             "WHERE (?1 IS NULL OR s.name = ?1) AND (?2 IS NULL OR m.name = ?2) AND (NOT ?3 OR c.status != 'ok') ORDER BY c.system, c.metric, c.sample",
             (system, metric, without_value),
         ):
-            yield ScoreRow(
-                name, sample, of, value, status, reason, protocols[of], num, den, json.loads(detail) if detail else {}
-            )
+            held = self.json(detail, f"the detail of '{sample}'") if detail else {}
+            yield ScoreRow(name, sample, of, value, status, reason, protocols[of], num, den, held)
 
     def rows(self) -> Iterator[TableRow]:
         """The run as a table: a row for every system, metric and finished sample, in this order.
@@ -259,7 +289,7 @@ class Run:
         """
         protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
-        for system, sample, metric, item, why, *score, speaker, language, duration_s, text, detail in self._db.execute(
+        for system, sample, metric, item, why, *score, speaker, language, duration_s, text, detail in self._rows(
             "SELECT s.name, p.id, m.name, i.status, i.reason, c.value, c.status, c.reason, c.numerator, c.denominator, "
             "p.speaker, p.language, p.duration_s, p.text, c.detail FROM systems s CROSS JOIN metrics m "
             "CROSS JOIN items i ON i.system = s.number CROSS JOIN samples p ON p.number = i.sample "
@@ -325,16 +355,16 @@ class Run:
             unknown). Then, of the other scores, a count per status.
         """
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
-        rows = self._db.execute(
+        rows = self._rows(
             "SELECT c.sample, c.numerator, c.denominator, COALESCE(p.speaker, '') FROM scores c JOIN samples p ON p.number = c.sample "
             "WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' ORDER BY p.id",
             key,
-        ).fetchall()
+        )
         missing = dict(
-            self._db.execute(
+            self._rows(
                 "SELECT status, COUNT(*) FROM scores WHERE system = ? AND metric = ? AND status != 'ok' GROUP BY status",
                 key,
-            ).fetchall()
+            )
         )
         columns = list(zip(*rows)) or [(), (), (), ()]
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
@@ -342,7 +372,7 @@ class Run:
     def scored_numbers(self, system: str, metric: str) -> np.ndarray:
         """The numbers of the samples that a system has a value of a metric for, int64, in rising order."""
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
-        rows = self._db.execute(
+        rows = self._rows(
             "SELECT sample FROM scores WHERE system = ? AND metric = ? AND status = 'ok' ORDER BY sample", key
         )
         return np.fromiter((number for (number,) in rows), np.int64)
@@ -357,32 +387,40 @@ class Run:
 
     def _parts(self, system: str, metric: str, which: str, name: str) -> Iterator[tuple[int, list[float]]]:
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
-        for number, parts in self._db.execute(
+        for number, parts in self._rows(
             f"SELECT c.sample, json_extract(c.detail, '$.{name}') AS parts FROM scores c WHERE c.system = ? AND c.metric = ? "
             f"AND {which} AND c.detail LIKE '%\"{name}\"%' AND parts IS NOT NULL",
             key,
         ):
-            yield number, json.loads(parts)
+            yield number, self.json(parts, f"the detail of sample {number}")
 
     def flags(self, system: str, metric: str) -> list[tuple[str, int, str]]:
         """The flags of one system's scores that are ok: (flag, how many scores have it, the id of one of the samples)."""
-        return self._db.execute(
+        return self.query(
             "SELECT json_extract(c.detail, '$.flag') AS flag, COUNT(*), MIN(p.id) FROM scores c JOIN samples p ON p.number = c.sample "
             "WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' AND c.detail LIKE '%\"flag\"%' AND flag IS NOT NULL GROUP BY flag",
             (self._number("systems", "system", system), self._number("metrics", "metric", metric)),
-        ).fetchall()
+        )
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """The rows that an SQL query gives, for other modules of the package."""
-        return self._db.execute(sql, values).fetchall()
+        return list(self._rows(sql, values))
 
     def query_lazily(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """As `query`, row by row, for tables that may not fit into memory."""
-        yield from self._db.execute(sql, values)
+        yield from self._rows(sql, values)
+
+    def json(self, text: str, where: str) -> Any:
+        """Reads a cell that holds JSON.
+
+        Raises:
+            DamagedRecord: it does not; the message says `where` it is.
+        """
+        return integrity.json_cell(text, self._path, where)
 
     def counts(self) -> dict[str, int]:
         """How many samples there are, items in all, items finished, items that failed, and scores that failed."""
-        one = lambda sql: self._db.execute(sql).fetchone()[0]  # noqa: E731
+        one = lambda sql: next(self._rows(sql))[0]  # noqa: E731
         samples, systems = one("SELECT COUNT(*) FROM samples"), one("SELECT COUNT(*) FROM systems")
         return {
             "samples": samples,
@@ -393,9 +431,9 @@ class Run:
         }
 
     def _number(self, table: str, room: str, name: str) -> int:
-        row = self._db.execute(f"SELECT number FROM {table} WHERE name = ?", (name,)).fetchone()
+        row = next(self._rows(f"SELECT number FROM {table} WHERE name = ?", (name,)), None)
         if row is None:
-            raise UnknownName(room, name, [n for (n,) in self._db.execute(f"SELECT name FROM {table}")])
+            raise UnknownName(room, name, [n for (n,) in self._rows(f"SELECT name FROM {table}")])
         return row[0]
 
     def close(self) -> None:

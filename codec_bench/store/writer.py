@@ -6,32 +6,43 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from codec_bench.data.columns import Value, kept_columns, kept_values
+from codec_bench.data.columns import kept_columns, kept_values
 from codec_bench.errors import RunLocked, RunMismatch, UserError
-from codec_bench.store.record import DATABASE, SCHEMA, ItemRecord
+from codec_bench.store import integrity
+from codec_bench.store.integrity import DATABASE, SCHEMA
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.tables import COUNTS, Rows
 from codec_bench.types import Sample, Score
 
 _HALVES = re.compile("[\ud800-\udfff]")
-_TABLES = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS systems (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS metrics (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL);
+TABLES = f"""
+{COUNTS}
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS systems (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS metrics (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE IF NOT EXISTS samples (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, audio TEXT, text TEXT, speaker TEXT, language TEXT,
-    duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, notes TEXT);
-CREATE TABLE IF NOT EXISTS extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL);
+    duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, notes TEXT, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE IF NOT EXISTS items (
     system INTEGER NOT NULL, sample INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT, bits REAL, notes TEXT,
-    audio TEXT, PRIMARY KEY (system, sample)) WITHOUT ROWID;
+    audio TEXT, checksum INTEGER, PRIMARY KEY (system, sample)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS scores (
     system INTEGER NOT NULL, metric INTEGER NOT NULL, sample INTEGER NOT NULL, value REAL, status TEXT NOT NULL,
-    reason TEXT, numerator REAL, denominator REAL, detail TEXT, PRIMARY KEY (system, metric, sample)) WITHOUT ROWID;
+    reason TEXT, numerator REAL, denominator REAL, detail TEXT, checksum INTEGER,
+    PRIMARY KEY (system, metric, sample)) WITHOUT ROWID;
 """
+SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
+_ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio")
+_NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 class RunWriter:
@@ -46,8 +57,12 @@ class RunWriter:
     Raises:
         RunLocked: another process is writing the folder.
         RunMismatch: the record was begun with another fingerprint; the message says what differs.
+        DamagedRecord: the record in the folder is not as it was written. Nothing in it is changed then.
         UserError: the folder cannot be written.
     """
+
+    tables: ClassVar[str] = TABLES
+    """The SQL statements that make the tables of the record."""
 
     def __init__(
         self, folder: str | os.PathLike[str], fingerprint: Mapping[str, Any], *, replacing: Sequence[str] = ()
@@ -58,12 +73,9 @@ class RunWriter:
             self._lock = _lock(self.folder)
         except OSError as error:
             raise UserError(f"the run folder '{self.folder}' cannot be written: {error.strerror}") from error
+        self._writing = False
         try:
-            self._db = sqlite3.connect(self.folder / DATABASE, isolation_level=None)
-            self._execute("PRAGMA journal_mode = WAL")
-            self._execute("PRAGMA synchronous = NORMAL")
-            self._db.executescript(_TABLES)
-            self._check(json.loads(json.dumps(dict(fingerprint))), replacing)
+            self._open(json.loads(json.dumps(dict(fingerprint))), replacing)
         except sqlite3.Error as error:
             self.close()
             raise self._trouble(error) from error
@@ -73,20 +85,47 @@ class RunWriter:
         self._systems: dict[str, int] = {}
         self._metrics: dict[str, int] = {}
 
-    def _check(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
-        row = self._db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-        if row is None:
-            self.set_meta(schema=SCHEMA, fingerprint=fingerprint)
-            return
-        before = json.loads(row[0])
-        begun = before | {name: fingerprint[name] for name in replacing}
-        if begun != fingerprint:
+    def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
+        self._db = sqlite3.connect(self.folder / DATABASE, isolation_level=None)
+        with integrity.reading(self.folder / DATABASE):
+            # A run that was killed may have left side files, which this first reading takes up.
+            begun = self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] > 0
+        if begun or integrity.read_seal(self.folder) is not None:
+            with closing(Run(self.folder)) as run:
+                run.check()
+                self._check(run.meta.get("fingerprint"), fingerprint, replacing)
+        integrity.remove_seal(self.folder)
+        self._writing = True
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = NORMAL")
+        rows = Rows(self._db)
+        with rows.transaction():
+            rows.adopt(self.tables)
+            _set(rows, schema=SCHEMA, fingerprint=fingerprint)
+        self._layouts = rows.layouts
+
+    def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
+        """Refuses to continue a record that was begun differently."""
+        begun = None if before is None else before | {name: now[name] for name in replacing}
+        if begun is not None and begun != now:
             raise RunMismatch(
-                f"'{self.folder}' was begun differently: {'; '.join(_differences(begun, fingerprint))}",
+                f"'{self.folder}' was begun differently: {'; '.join(_differences(begun, now))}",
                 hint="give another --out, or the settings that it was begun with",
             )
-        if begun != before:
-            self.set_meta(fingerprint=begun)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Rows]:
+        """Everything that is written inside is written together, or not at all.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        rows = Rows(self._db, self._layouts)
+        try:
+            with rows.transaction():
+                yield rows
+        except sqlite3.Error as error:
+            raise self._trouble(error) from error
 
     def begin(
         self, systems: Mapping[str, Any], metrics: Mapping[str, Any], samples: Iterable[Sample]
@@ -104,30 +143,18 @@ class RunWriter:
             UserError: the record cannot be written.
         """
         samples = list(samples)
-        kept = kept_columns(samples)
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            insert = "INSERT INTO {} VALUES (?, ?, ?) ON CONFLICT (number) DO UPDATE SET facts = excluded.facts"
+        with self._transaction() as rows:
             for table, entries in (("systems", systems), ("metrics", metrics)):
-                self._db.executemany(
-                    insert.format(table), [(n, k, json.dumps(f)) for n, (k, f) in enumerate(entries.items())]
-                )
-            self._db.executemany(
-                "INSERT OR IGNORE INTO samples (number, id, audio, text, speaker, language) VALUES (?, ?, ?, ?, ?, ?)",
+                facts = [(n, name, json.dumps(f)) for n, (name, f) in enumerate(entries.items())]
+                rows.insert(table, ("number", "name", "facts"), facts, clash="replace")
+            rows.insert(
+                "samples",
+                ("number", "id", "audio", "text", "speaker", "language"),
                 ((n, s.id, s.audio, s.text, s.speaker, s.language) for n, s in enumerate(samples)),
+                clash="ignore",
             )
             self._check_order(samples)
-            self._db.executemany(
-                "INSERT INTO extras SELECT number, ? FROM samples WHERE id = ? "
-                "ON CONFLICT (number) DO UPDATE SET columns = json_patch(columns, excluded.columns)",
-                ((_columns(held), s.id) for s in samples if (held := kept_values(s, kept))),
-            )
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._trouble(error) from error
-        except RunMismatch:
-            self._db.execute("ROLLBACK")
-            raise
+            rows.insert("extras", ("number", "columns"), self._extras(samples), clash="replace")
         self._systems = {name: n for n, name in enumerate(systems)}
         self._metrics = {name: n for n, name in enumerate(metrics)}
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
@@ -142,93 +169,103 @@ class RunWriter:
                     hint="give another --out, or the data in the order that it was begun with",
                 )
 
+    def _extras(self, samples: Sequence[Sample]) -> Iterator[tuple[int, str]]:
+        """The further columns of the samples, with those in the record, where they are not in the record yet."""
+        kept, held = kept_columns(samples), dict(self._db.execute("SELECT number, columns FROM extras").fetchall())
+        for number, sample in enumerate(samples):
+            before = held.get(number)
+            now = json_text({**json.loads(before or "{}"), **kept_values(sample, kept)})
+            if now not in (before, "{}"):
+                yield number, now
+
     def forget_failures(self) -> int:
         """Deletes the items that failed or hold a failed score, so that they run again; returns how many."""
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
+        with self._transaction() as rows:
             bad = self._db.execute(
                 "SELECT system, sample FROM items WHERE status != 'ok' UNION SELECT system, sample FROM scores WHERE status = 'failed'"
             ).fetchall()
-            self._db.executemany("DELETE FROM scores WHERE system = ? AND sample = ?", bad)
-            self._db.executemany("DELETE FROM items WHERE system = ? AND sample = ?", bad)
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise self._trouble(error) from error
+            for table in ("scores", "items"):
+                rows.delete(table, "system = ? AND sample = ?", bad)
         return len(bad)
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
         """Writes finished items, each with its sample's number, in one transaction."""
         items, scores, samples = [], [], []
         for number, r in records:
-            system = self._systems[r.system]
-            items.append(
-                (
-                    system,
-                    number,
-                    r.status,
-                    storable(r.reason),
-                    r.bits,
-                    json.dumps(list(r.notes)) if r.notes else None,
-                    r.audio,
-                )
-            )
+            notes = json_text(list(r.notes)) if r.notes else None
+            items.append((self._systems[r.system], number, r.status, storable(r.reason), r.bits, notes, r.audio))
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
-                samples.append((r.duration_s, r.sample_rate_hz, r.channels, number))
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", items)
-            self._db.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", scores)
-            self._db.executemany(
-                "UPDATE samples SET duration_s = ?, sample_rate_hz = ?, channels = ? WHERE number = ?", samples
-            )
-            self._db.execute("COMMIT")
-        except sqlite3.Error as error:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            raise self._trouble(error) from error
+                samples.append((number, r.duration_s, r.sample_rate_hz, r.channels))
+        with self._transaction() as rows:
+            rows.insert("items", _ITEMS, items)
+            rows.insert("scores", SCORES, scores)
+            rows.change("samples", ("duration_s", "sample_rate_hz", "channels"), samples)
 
     def _score_row(self, system: str, metric: str, sample: int, s: Score) -> tuple[Any, ...]:
-        detail = storable(json.dumps(dict(s.detail), ensure_ascii=False)) if s.detail else None
+        detail = json_text(dict(s.detail)) if s.detail else None
         numbers = (self._systems[system], self._metrics[metric], sample)
         return (*numbers, s.value, s.status, storable(s.reason), s.numerator, s.denominator, detail)
 
+    def copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Writes rows of another record, given in the order of `columns`."""
+        with self._transaction() as writing:
+            writing.insert(table, columns, rows, clash="replace")
+
     def set_meta(self, **values: Any) -> None:
         """Sets entries of `Run.meta`; values are JSON."""
-        try:
-            self._db.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in values.items()]
-            )
-        except sqlite3.Error as error:
-            raise self._trouble(error) from error
-
-    def _execute(self, sql: str) -> None:
-        self._db.execute(sql)
+        with self._transaction() as rows:
+            _set(rows, **values)
 
     def _trouble(self, error: sqlite3.Error) -> UserError:
-        if isinstance(error, sqlite3.IntegrityError):
+        path = self.folder / DATABASE
+        if isinstance(error, (sqlite3.IntegrityError, sqlite3.ProgrammingError)):
             raise error  # the same item twice is a defect of this program, not of the disk
+        if integrity.is_damage(error):
+            self._writing = False  # a record that is damaged gets no seal
+            return integrity.damaged(path, str(error))
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        do = "make sure that you may write the folder"
+        if code in _NO_ROOM:
+            do = "make room on the disk"
+        elif code in _HELD:
+            do = "close the program that holds the record"
         return UserError(
-            f"the run record '{self.folder / DATABASE}' cannot be written: {error}",
-            hint="finished items are kept; make room on the disk and run the same command again",
+            f"the run record '{path}' cannot be written: {error}",
+            hint=f"finished items are kept; {do} and run the same command again",
         )
 
     def close(self) -> None:
-        """Closes the record. Other processes may then write it."""
-        if getattr(self, "_db", None) is not None:
+        """Closes the record, and writes its seal. Other processes may then write it."""
+        db, writing = getattr(self, "_db", None), self._writing
+        self._writing = False
+        if db is not None:
+            alone = False
             with suppress(sqlite3.Error):  # if a reader holds it, or the disk is full, the two side files stay
-                self._db.execute("PRAGMA journal_mode = DELETE")
-            self._db.close()
+                alone = db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete" if writing else False
+            db.close()
+            if alone:
+                with suppress(UserError, OSError):  # a record without a seal is checked row by row
+                    integrity.write_seal(self.folder)
         os.close(self._lock)
+
+
+def _set(rows: Rows, **values: Any) -> None:
+    rows.insert("meta", ("key", "value"), [(key, json.dumps(value)) for key, value in values.items()], clash="replace")
+
+
+def json_text(value: Any) -> str:
+    """A value as the record holds it: JSON as the standard has it, with null in place of NaN and the infinities."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), ensure_ascii=False)
+    return storable(text) or ""
 
 
 def storable(text: str | None) -> str | None:
     """A text as the record can hold it: halves of surrogate pairs, as in an answer that was cut, become U+FFFD."""
     return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
-
-
-def _columns(held: Mapping[str, Value]) -> str:
-    return storable(json.dumps(held, ensure_ascii=False)) or ""
 
 
 def _lock(folder: Path) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -269,14 +270,15 @@ class FullDisk:
         self._db, self._room = db, room
 
     def executemany(self, sql, rows):
+        changed = 0
         for row in rows:
             self._room -= 1
             if self._room < 0:
-                raise sqlite3.OperationalError("database or disk is full")
-            self._db.execute(sql, row)
-
-    def executescript(self, sql):
-        raise sqlite3.OperationalError("database or disk is full")
+                full = sqlite3.OperationalError("database or disk is full")
+                full.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise full
+            changed += self._db.execute(sql, row).rowcount
+        return SimpleNamespace(rowcount=changed)
 
     def __getattr__(self, name):
         return getattr(self._db, name)

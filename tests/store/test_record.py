@@ -113,11 +113,17 @@ def test_readers_need_no_lock_and_no_room_to_write(tmp_path):
     assert len(list(reader.scores())) == 6
     reader.close()
     writer.close()
-    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["run.lock", "run.sqlite"]
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["run.lock", "run.seal", "run.sqlite"]
 
 
 @pytest.mark.parametrize(
-    "make, says", [(lambda p: None, "not a run folder"), (lambda p: p.write_bytes(b"x" * 5000), "not a run record")]
+    "make, says",
+    [
+        (lambda p: None, "not a run folder"),
+        (lambda p: p.write_bytes(b""), "stopped before it began"),
+        (lambda p: p.write_bytes(b"x" * 5000), "does not begin as a run record does"),
+        (lambda p: sqlite3.connect(p).execute("CREATE TABLE other (x)"), "not a run record: it has the tables other"),
+    ],
 )
 def test_what_is_no_run_is_told(tmp_path, make, says):
     make(tmp_path / "run.sqlite")

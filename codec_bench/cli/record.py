@@ -1,0 +1,44 @@
+"""The commands that look after a run record: `verify` and `rescue`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codec_bench.cli.options import Json
+from codec_bench.cli.output import console, table, talk
+
+
+def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: Json = False) -> None:
+    """Check that a run record is as it was written, and say what can be saved if not; exits with 2 if it is damaged."""
+    from codec_bench.store.verify import verify_record
+
+    checks = verify_record(run)
+    if as_json:
+        rows = [{"what": check.what, "whole": check.whole, "found": check.found} for check in checks]
+        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+    else:
+        marks = {True: "ok", False: "WRONG"}
+        console().print(table(("what", "", "found"), [(c.what, marks[c.whole], c.found) for c in checks]))
+    if not all(check.whole for check in checks):
+        talk(f"what is whole can be saved: codec-bench rescue {run} --out NEW")
+        raise typer.Exit(2)
+
+
+def rescue(
+    run: Annotated[Path, typer.Argument(help="A run folder with a damaged record. It is not changed.")],
+    out: Annotated[Path, typer.Option("--out", help="A new folder for what can be saved.")],
+) -> None:
+    """Save what is whole of a damaged record; the run's own command with the new folder as --out runs the rest again."""
+    from codec_bench.store.rescue import rescue as save
+
+    found = save(run, out)
+    if found.answers is not None:
+        talk(f"answers: {len(found.answers)} saved, {found.lost_answers} lost")
+    talk(f"items: {len(found.items)} saved, {found.lost_items} lost")
+    talk(f"The command of the run, with --out {out}, continues it and runs what was lost again.")
+    sys.stdout.write(f"{out}\n")

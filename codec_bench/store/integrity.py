@@ -1,0 +1,331 @@
+"""Whether a run record is whole. A record that is not is refused with one sentence, so that no number is read from it.
+
+Conventions
+    When a record is opened, its header, its length, its tables, the checksums of the small tables and the number of rows of
+    each table are checked. This takes less than a second for a million items, also while the record is being written.
+    Before the first row is read, the content is checked. When a writer closes a record it writes `run.seal` beside it, which
+    holds the file's length and hash. A record with a seal must have that hash. A record without one, because its run goes on
+    or was killed, is read once from its first row to its last, and every row must have its checksum.
+    Records that were made before there were checksums (schema 1) are checked as far as they can be, and a note says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import DamagedRecord, Note, UserError
+from codec_bench.store.files import write_json
+from codec_bench.store.tables import CHECKSUM, Layout, layouts, row_checksum
+
+SCHEMA = 2
+READABLE = (1, 2)
+DATABASE = "run.sqlite"
+SEAL = "run.seal"
+SMALL = ("meta", "systems", "metrics")
+"""The tables that are read whole whenever a record is opened."""
+REQUIRED = {
+    "meta": "key value",
+    "systems": "number name facts",
+    "metrics": "number name facts",
+    "samples": "number id audio text speaker language duration_s sample_rate_hz channels",
+    "items": "system sample status reason bits notes audio",
+    "scores": "system metric sample value status reason numerator denominator detail",
+}
+JSON_CELLS = {
+    "meta": ("value",), "systems": ("facts",), "metrics": ("facts",), "items": ("notes",), "scores": ("detail",),
+    "questions": ("fields", "expected", "subsets"), "answers": ("usage", "notes"),
+}  # fmt: skip
+"""The columns that hold JSON, by table."""
+_MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
+_MAGIC = b"SQLite format 3\0"
+_HASH = "blake2b"
+_TYPES = {"INTEGER": "'integer'", "REAL": "'real', 'integer'", "TEXT": "'text'"}
+_OF_THE_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def damaged(path: Path, what: str) -> DamagedRecord:
+    """The error that says that a record is damaged, and what to do."""
+    return DamagedRecord(
+        f"the run record '{path}' is damaged: {what}",
+        hint=f"codec-bench verify {path.parent} says what can be saved, and codec-bench rescue {path.parent} --out NEW saves it",
+    )
+
+
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether SQLite's error means that the file is broken, and not that the disk is full or the file locked."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_FILE
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turns what SQLite says of a broken file into one sentence.
+
+    Raises:
+        DamagedRecord: the file is broken.
+        UserError: the file cannot be read for another reason.
+    """
+    try:
+        yield
+    except (sqlite3.ProgrammingError, sqlite3.IntegrityError):
+        raise  # a defect of this program, not of the file
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        # What SQLite's functions of JSON find, and text that is not UTF-8, have no code of their own.
+        if code in (*_OF_THE_FILE, sqlite3.SQLITE_ERROR, 0):
+            raise damaged(path, str(error)) from error
+        raise UserError(f"the run record '{path}' cannot be read: {error}") from error
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Opens a record for reading."""
+    address = path.resolve().as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    # Threads may share the connection: it is read-only, and SQLite runs one query at a time.
+    return sqlite3.connect(f"file:{address}?mode=ro", uri=True, check_same_thread=False)
+
+
+def json_cell(text: Any, path: Path, where: str) -> Any:
+    """Reads a cell that holds JSON. It is the only way in which such cells are read.
+
+    Raises:
+        DamagedRecord: the cell does not hold JSON; the message says `where` it is.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise damaged(path, f"{where} is not JSON ({str(error).splitlines()[0]})") from error
+
+
+# ---------------------------------------------------------------------------------------------- when a record is opened
+
+
+def check_header(path: Path) -> None:
+    """Checks the first bytes of the file, and its length.
+
+    Raises:
+        DamagedRecord: the file was cut or has grown. UserError: it is no record, or cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+            size = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise UserError(f"the run record '{path}' cannot be read: {error.strerror or error}") from error
+    if size == 0 and read_seal(path.parent) is None:
+        raise UserError(f"'{path}' is empty: its run was stopped before it began", hint="run the same command again")
+    if len(head) < 100 or not head.startswith(_MAGIC):
+        raise damaged(path, f"it has {size} bytes and does not begin as a run record does")
+    # Changes that are not in the file yet may have moved its end.
+    if any(_has_bytes(path, more) for more in ("-wal", "-journal")):
+        return
+    page = int.from_bytes(head[16:18], "big")
+    expected = int.from_bytes(head[28:32], "big") * (65536 if page == 1 else page)
+    counted = head[24:28] == head[92:96]  # only then is the number of pages in the header that of the file
+    if counted and size != expected:
+        raise damaged(path, f"it has {size} bytes, and its header says {expected}")
+
+
+def _has_bytes(path: Path, suffix: str) -> bool:
+    with suppress(OSError):
+        return os.path.getsize(f"{path}{suffix}") > 0
+    return False
+
+
+def check_opened(db: sqlite3.Connection, path: Path) -> int:
+    """Checks the schema, the tables, the small tables and the numbers of rows of a record; returns its schema.
+
+    Raises:
+        DamagedRecord: something is missing or other than it was written. UserError: it is of another version.
+    """
+    with reading(path):
+        db.execute("BEGIN")  # what is counted and the counts are of one moment, also while the record is being written
+        try:
+            tables = layouts(db)
+            schema = _schema(db, path, tables)
+            for name, columns in REQUIRED.items():
+                missing = [
+                    column for column in columns.split() if name not in tables or column not in tables[name].columns
+                ]
+                if missing:
+                    raise damaged(path, f"its table '{name}' lacks {', '.join(missing)}")
+            if schema > 1:
+                for name in SMALL:
+                    check_table(db, path, tables[name])
+                _check_counts(db, path)
+        finally:
+            db.execute("ROLLBACK")
+    return schema
+
+
+def _schema(db: sqlite3.Connection, path: Path, tables: dict[str, Layout]) -> int:
+    if "meta" not in tables:
+        other = f"it has the tables {', '.join(sorted(tables))}" if tables else "it has no tables"
+        raise UserError(f"'{path}' is not a run record: {other}")
+    row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    schema = json_cell(row[0], path, "its schema") if row is not None else None
+    if schema not in READABLE:
+        newer = isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA
+        raise UserError(
+            f"'{path}' has schema {schema}; this version of codec-bench reads schema {' and '.join(map(str, READABLE))}",
+            hint="read it with a newer version of codec-bench"
+            if newer
+            else "it is not a record that codec-bench wrote",
+        )
+    return int(schema)
+
+
+def _check_counts(db: sqlite3.Connection, path: Path) -> None:
+    for table, said, found in row_counts(db):
+        if said != found:
+            raise damaged(path, f"its table '{table}' has {found} rows where {said} were written")
+
+
+def row_counts(db: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
+    """The tables of a record: (name, how many rows were written, how many there are)."""
+    said = dict(db.execute("SELECT name, rows FROM counts").fetchall())
+    for name, layout in layouts(db).items():
+        if layout.summed:
+            yield name, said.get(name, 0), db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
+
+
+def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
+    """Checks every row of a table.
+
+    Raises:
+        DamagedRecord: a row has not the checksum that it was written with.
+    """
+    if not layout.summed:
+        raise damaged(path, f"its table '{layout.name}' has lost its checksums")
+    # NOT INDEXED: an index is not read, since it is only a copy.
+    for *cells, checksum in db.execute(
+        f"SELECT {', '.join(layout.columns)}, {CHECKSUM} FROM {layout.name} NOT INDEXED"
+    ):
+        if row_checksum(cells) != checksum:
+            named = ", ".join(map(str, layout.key_of(cells)))
+            raise damaged(path, f"row {named} of its table '{layout.name}' is not as it was written")
+
+
+def check_meta(meta: Any, path: Path) -> Any:
+    """Checks that the entries of `meta` which others look into are mappings.
+
+    Raises:
+        DamagedRecord: one of them is not.
+    """
+    for name in _MAPPINGS:
+        if not isinstance(meta.get(name, {}), dict | None):
+            raise damaged(path, f"its entry '{name}' is not a mapping")
+    return meta
+
+
+# ------------------------------------------------------------------------------------------- before the first row is read
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The length and the hash of a record when it was closed."""
+
+    bytes: int
+    hash: str
+
+
+def seal_of(path: Path) -> Seal:
+    """The seal that a file should have, from what it holds now."""
+    with path.open("rb") as file:
+        digest = file_digest(file, _HASH).hexdigest()
+        return Seal(file.tell(), digest)
+
+
+def read_seal(folder: Path) -> Seal | None:
+    """The seal beside a record; None if there is none, or none that can be read."""
+    with suppress(OSError, ValueError, RecursionError):
+        held = json.loads((folder / SEAL).read_bytes())
+        if isinstance(held, dict) and isinstance(held.get("bytes"), int) and isinstance(held.get(_HASH), str):
+            return Seal(held["bytes"], held[_HASH])
+    return None
+
+
+def write_seal(folder: Path) -> None:
+    """Writes the seal of a record that is closed.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    seal = seal_of(folder / DATABASE)
+    write_json(folder / SEAL, {"bytes": seal.bytes, _HASH: seal.hash})
+
+
+def remove_seal(folder: Path) -> None:
+    """Removes the seal of a record that is about to change."""
+    (folder / SEAL).unlink(missing_ok=True)
+
+
+def check_content(path: Path, schema: int) -> None:
+    """Checks everything that a record holds, by its seal or row by row.
+
+    Raises:
+        DamagedRecord: something is not as it was written.
+    """
+    seal = read_seal(path.parent)
+    while seal is not None:
+        try:
+            if seal_of(path) == seal:
+                return
+        except OSError as error:
+            raise UserError(f"the run record '{path}' cannot be read: {error.strerror or error}") from error
+        again = read_seal(path.parent)
+        if again == seal:
+            raise damaged(path, f"it is not as it was when it was closed ({SEAL})")
+        seal = again  # it was opened for writing in this moment
+    check_pages(path)
+    with closing(connect(path)) as db, reading(path):
+        db.execute("BEGIN")
+        for layout in layouts(db).values():
+            if schema == 1:
+                _check_types(db, path, layout)
+            elif layout.summed:
+                check_table(db, path, layout)
+    if schema == 1:
+        warnings.warn(
+            f"'{path}' was written before records had checksums: a changed number in it cannot be seen",
+            Note,
+            stacklevel=4,
+        )
+
+
+def check_pages(path: Path) -> None:
+    """Checks the structure of the file, and that indexes agree with tables.
+
+    Raises:
+        DamagedRecord: SQLite finds something that it would not have written.
+    """
+    with closing(connect(path)) as db, reading(path):
+        found = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if found != "ok":
+        raise damaged(path, " ".join(found.split()))
+
+
+def _check_types(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
+    """Checks what can be checked of a table without checksums: types, JSON, and that what rows name is there."""
+    name = layout.name
+    wrong = [f"typeof({c}) NOT IN ({_TYPES[k]}, 'null')" for c, k in zip(layout.columns, layout.kinds) if k in _TYPES]
+    # Details may hold NaN, which SQLite does not take for JSON; they are checked when they are read.
+    wrong += [
+        f"{c} IS NOT NULL AND NOT json_valid({c})"
+        for c in JSON_CELLS.get(name, ())
+        if c in layout.columns and c != "detail"
+    ]
+    named = {"system": "systems", "metric": "metrics", "sample": "samples"} if name in ("items", "scores") else {}
+    wrong += [
+        f"{column} NOT IN (SELECT number FROM {table})" for column, table in named.items() if column in layout.columns
+    ]
+    count = db.execute(f"SELECT COUNT(*) FROM {name} WHERE {' OR '.join(wrong)}").fetchone()[0] if wrong else 0
+    if count:
+        raise damaged(path, f"{count} rows of its table '{name}' hold what no run writes")

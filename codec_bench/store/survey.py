@@ -1,0 +1,294 @@
+"""What of a record is whole: every row that can still be read and has its checksum, and the items that these rows make up.
+
+A row is looked for wherever the file can still be read. Where reading in order fails, rows are read from the other end, and
+those between are asked for one by one. Indexes are not used, since they may be damaged as well.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.store.integrity import DATABASE, JSON_CELLS, READABLE, REQUIRED, connect
+from codec_bench.store.tables import CHECKSUM, Layout, layouts, row_checksum
+
+MOST_ENTRIES = 10_000
+"""Rows of the small tables that are looked for one by one."""
+_KINDS = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,)}
+ANSWERING = ("questions", "answers")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows of one table.
+
+    Args:
+        said: how many were written; None if that is not known. whole: how many are as they were written.
+    """
+
+    said: int | None
+    whole: int
+
+    @property
+    def lost(self) -> int:
+        """How many rows are damaged or missing, as far as that is known."""
+        return max((self.said or 0) - self.whole, 0)
+
+
+@dataclass(slots=True)
+class Survey:
+    """What of a record can be saved.
+
+    Args:
+        path: the record. summed: whether its rows have checksums, so that a changed value is seen.
+        meta: the entries that are whole.
+        parts: the tables by name.
+        systems, metrics, samples: numbers of those that are whole.
+        items: (system, sample) of the items that are whole with all their scores; `lost_items` is how many are not.
+        answers: numbers of the questions that are whole with their answers; None for a run that asks no model.
+    """
+
+    path: Path
+    summed: bool
+    meta: dict[str, Any]
+    parts: dict[str, Part] = field(default_factory=dict)
+    systems: Sequence[int] = ()
+    metrics: Sequence[int] = ()
+    samples: set[int] = field(default_factory=set)
+    items: set[tuple[int, int]] = field(default_factory=set)
+    lost_items: int = 0
+    answers: set[int] | None = None
+    lost_answers: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether no row is damaged or missing."""
+        return not (self.lost_items or self.lost_answers or any(part.lost for part in self.parts.values()))
+
+    def rows(self, table: str) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
+        """The rows of a table that belong to what can be saved, each with the names of its cells."""
+        with closing(_opened(self.path)) as db:
+            layout = layouts(db)[table]
+            reach = (self.systems, self.metrics, max(self.samples, default=-1) + 1)
+            for cells in _Reader(db, reach).rows(layout):
+                if self._belongs(table, dict(zip(layout.columns, cells))):
+                    yield layout.columns, cells
+
+    def _belongs(self, table: str, row: Mapping[str, Any]) -> bool:
+        if table in ("items", "scores"):
+            return (row["system"], row["sample"]) in self.items
+        if table == "samples":
+            return row["number"] in (self.samples if self.answers is None else self.answers)
+        if self.answers is not None and table in (*ANSWERING, "readings"):
+            return row["number"] in self.answers
+        return True
+
+
+def survey(folder: Path) -> Survey:
+    """Reads everything in a record that can be read.
+
+    Raises:
+        UserError: nothing can be: the file is no record, or what was asked for is lost.
+    """
+    path = folder / DATABASE
+    if not path.is_file():
+        raise UserError(f"'{folder}' is not a run folder: it holds no {DATABASE}")
+    try:
+        with closing(_opened(path)) as db:
+            return _survey(db, path)
+    except sqlite3.Error as error:
+        raise UserError(f"nothing of the run record '{path}' can be saved: {error}", hint="run it again") from error
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    db = connect(path)
+    db.execute("PRAGMA writable_schema = ON")  # SQLite then also reads a file that is shorter than its header says
+    db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    return db
+
+
+def _survey(db: sqlite3.Connection, path: Path) -> Survey:
+    tables = layouts(db)
+    missing = [name for name in REQUIRED if name not in tables]
+    if missing:
+        raise UserError(
+            f"nothing of the run record '{path}' can be saved: it has no table '{missing[0]}'", hint="run it again"
+        )
+    meta = _meta(db, tables["meta"])
+    if meta.get("schema") not in READABLE or not isinstance(meta.get("fingerprint"), dict):
+        raise UserError(
+            f"nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint', which say what was "
+            "asked for, are lost",
+            hint="run it again",
+        )
+    found = Survey(path, tables["scores"].summed, meta)
+    said = _said(db, tables)
+    small = _Reader(db, ((), (), max(said.get("samples", 0), _samples_asked(meta))))
+    numbers = {name: {cells[0] for cells in small.rows(tables[name])} for name in ("systems", "metrics", "samples")}
+    found.systems, found.metrics, found.samples = (
+        sorted(numbers["systems"]),
+        sorted(numbers["metrics"]),
+        numbers["samples"],
+    )
+    found.parts = {"meta": Part(said.get("meta"), len(meta))}
+    found.parts |= {name: Part(said.get(name), len(held)) for name, held in numbers.items()}
+    reader = _Reader(db, (found.systems, found.metrics, max(small.most, max(found.samples, default=-1) + 1)))
+    if all(name in tables for name in ANSWERING):
+        _survey_answers(found, reader, tables, said)
+    _survey_items(found, reader, tables, said)
+    for name, layout in tables.items():
+        if name not in found.parts and layout.summed:
+            found.parts[name] = Part(said.get(name), sum(1 for _ in reader.rows(layout)))
+    return found
+
+
+def _survey_answers(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> None:
+    held = {name: {cells[0] for cells in reader.rows(tables[name])} for name in ANSWERING}
+    for name, numbers in held.items():
+        found.parts[name] = Part(said.get(name), len(numbers))
+    found.answers = found.samples & held["questions"] & held["answers"]
+    found.lost_answers = max(said.get("answers", 0), len(held["answers"])) - len(found.answers)
+
+
+def _survey_items(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> None:
+    scored: Counter[tuple[int, int]] = Counter()
+    at = [tables["scores"].columns.index(name) for name in ("system", "sample", "metric")]
+    count = 0
+    for cells in reader.rows(tables["scores"]):
+        count += 1
+        scored[cells[at[0]], cells[at[1]]] += cells[at[2]] in found.metrics
+    found.parts["scores"] = Part(said.get("scores"), count)
+    whole = {tables["items"].key_of(cells) for cells in reader.rows(tables["items"])}
+    found.parts["items"] = Part(said.get("items"), len(whole))
+    kept = {(system, sample) for system, sample in whole if sample in found.samples}
+    if found.answers is not None:
+        kept = {key for key in kept if key[1] in found.answers}
+    if found.parts["scores"].lost or found.parts["metrics"].lost or reader.failed:
+        # A score was lost, and nothing says whose it was: an item is whole only if it has one of each metric.
+        every = max(said.get("metrics", 0), len(found.metrics))
+        kept = {key for key in kept if scored[key] == every}
+    if "readings" in tables:
+        readings = {cells[0] for cells in reader.rows(tables["readings"])}
+        found.parts["readings"] = Part(said.get("readings"), len(readings))
+        if found.parts["readings"].lost:
+            kept = {key for key in kept if key[1] in readings}
+    found.items = kept
+    found.lost_items = max(said.get("items", 0), len(whole)) - len(kept)
+
+
+def _meta(db: sqlite3.Connection, layout: Layout) -> dict[str, Any]:
+    held = {}
+    for cells in _Reader(db, ((), (), 0)).rows(layout):
+        try:
+            held[cells[layout.columns.index("key")]] = json.loads(cells[layout.columns.index("value")])
+        except (ValueError, TypeError, RecursionError):
+            continue
+    return held
+
+
+def _said(db: sqlite3.Connection, tables: Mapping[str, Layout]) -> dict[str, int]:
+    """How many rows of each table were written, as far as that can be read."""
+    if "counts" not in tables:
+        return {}
+    try:
+        rows = db.execute("SELECT name, rows FROM counts").fetchall()
+    except sqlite3.Error:
+        return {}
+    return {name: count for name, count in rows if isinstance(name, str) and isinstance(count, int)}
+
+
+def _samples_asked(meta: Mapping[str, Any]) -> int:
+    data = meta.get("data")
+    asked = data.get("samples") if isinstance(data, dict) else None
+    return asked if isinstance(asked, int) else 0
+
+
+class _Reader:
+    """Reads the rows of a table that are whole.
+
+    Args:
+        db: the record. reach: numbers of systems, numbers of metrics, and how many samples there may be. Rows are looked
+            for one by one among these where they cannot be read in order.
+
+    Attributes:
+        failed: whether a row was damaged or could not be read.
+    """
+
+    def __init__(self, db: sqlite3.Connection, reach: tuple[Sequence[int], Sequence[int], int]) -> None:
+        self._db = db
+        systems, metrics, self.most = reach
+        self._of = {"system": systems, "metric": metrics}
+        self.failed = False
+
+    def rows(self, layout: Layout) -> Iterator[tuple[Any, ...]]:
+        """The cells of each row that is whole, in the order of the table's columns; every row once."""
+        named = layout.key if all(name in (*self._of, "sample", "number") for name in layout.key) else ("rowid",)
+        last = named[-1]
+        columns = ", ".join((*layout.columns, *([CHECKSUM] if layout.summed else [])))
+        for prefix in itertools.product(*(self._of[name] for name in named[:-1])):
+            where = " AND ".join([*(f"{name} = ?" for name in named[:-1]), f"{last} BETWEEN ? AND ?"])
+            sql = f"SELECT {last}, {columns} FROM {layout.name} NOT INDEXED WHERE {where} ORDER BY {last}"
+            for row in self._through(sql, prefix):
+                cells = row[: len(layout.columns)]
+                if _is_whole(layout, cells, row[len(layout.columns) :]):
+                    yield cells
+                else:
+                    self.failed = True
+
+    def _through(self, sql: str, prefix: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        low, high = 0, max(self.most, MOST_ENTRIES) - 1
+        try:
+            for place, *row in self._db.execute(sql, (*prefix, low, 2**62)):
+                if not isinstance(place, int) or place < low:
+                    continue  # a damaged page repeats itself
+                yield tuple(row)
+                low = place + 1
+            return
+        except sqlite3.Error:
+            self.failed = True
+        try:
+            for place, *row in self._db.execute(f"{sql} DESC", (*prefix, low, 2**62)):
+                if isinstance(place, int) and low <= place:
+                    yield tuple(row)
+                    high = min(high, place - 1)
+        except sqlite3.Error:
+            pass
+        for place in range(low, high + 1):
+            try:
+                yield from (tuple(row) for _, *row in self._db.execute(sql, (*prefix, place, place)))
+            except sqlite3.Error:
+                continue
+
+
+def _is_whole(layout: Layout, cells: tuple[Any, ...], checksum: tuple[Any, ...]) -> bool:
+    if layout.summed:
+        return row_checksum(cells) == checksum[0]
+    typed = all(
+        cell is None or (isinstance(cell, _KINDS.get(kind, (object,))) and not _broken(cell))
+        for cell, kind in zip(cells, layout.kinds)
+    )
+    return typed and all(
+        _is_json(cells[layout.columns.index(name)])
+        for name in JSON_CELLS.get(layout.name, ())
+        if name in layout.columns
+    )
+
+
+def _broken(cell: Any) -> bool:
+    """Whether a cell holds text that is not UTF-8."""
+    return isinstance(cell, str) and not cell.isascii() and any("\udc80" <= c <= "\udcff" for c in cell)
+
+
+def _is_json(cell: str | None) -> bool:
+    try:
+        return cell is None or json.loads(cell) is not None
+    except (ValueError, RecursionError):
+        return False

@@ -1,0 +1,197 @@
+"""The tables of a record: every row carries a checksum, and the record knows how many rows each table has.
+
+Conventions
+    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them. Empty cells
+    at the end are left out, so that a column which a later version appends does not change the checksums of the rows that
+    are there.
+    The table `counts` holds the number of rows of each table. It changes in the transaction that changes the rows.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+from zlib import crc32
+
+CHECKSUM = "checksum"
+COUNTS = "CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;"
+_FORMS: dict[str, Callable[[Any], Any]] = {"INTEGER": int, "TEXT": str}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a table, without the checksum.
+
+    Args:
+        name: of the table. columns: in their order. kinds: `INTEGER`, `REAL` or `TEXT`, one for each column.
+        key: the columns of the primary key. summed: whether the rows carry checksums.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    key: tuple[str, ...]
+    summed: bool
+
+    @property
+    def where_key(self) -> str:
+        """The SQL condition that names one row by its key."""
+        return " AND ".join(f"{name} = ?" for name in self.key)
+
+    def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        """The key of a row that is given in the order of `columns`."""
+        return tuple(row[self.columns.index(name)] for name in self.key)
+
+
+def layouts(db: sqlite3.Connection) -> dict[str, Layout]:
+    """The tables of a record by name."""
+    found = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
+    return {name: _layout(db, name) for (name,) in found}
+
+
+def _layout(db: sqlite3.Connection, table: str) -> Layout:
+    found = db.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
+    columns = [(name, kind.upper()) for name, kind, _ in found if name != CHECKSUM]
+    key = [name for name, _, place in sorted(found, key=lambda column: column[2]) if place]
+    names, kinds = zip(*columns) if columns else ((), ())
+    return Layout(table, names, kinds, tuple(key), len(columns) < len(found))
+
+
+def row_checksum(cells: Sequence[Any]) -> int:
+    """The checksum of a row: of its cells as SQLite gives them back."""
+    end = len(cells)
+    while end and cells[end - 1] is None:
+        end -= 1
+    return crc32(ascii(tuple(cells[:end])).encode())
+
+
+def stored(value: Any, kind: str) -> Any:
+    """A value as SQLite gives it back from a column of this kind."""
+    if value is None:
+        return None
+    if kind == "REAL":
+        number = float(value)
+        return None if math.isnan(number) else number + 0.0  # SQLite keeps no NaN and no negative zero
+    return _FORMS[kind](value)
+
+
+class Rows:
+    """Writes the rows of a record, with their checksums and counts. Every change is made inside `transaction`.
+
+    Args:
+        db: the record. held: its tables, if they are known already.
+    """
+
+    def __init__(self, db: sqlite3.Connection, held: dict[str, Layout] | None = None) -> None:
+        self._db = db
+        self._grown: Counter[str] = Counter()
+        self.layouts = layouts(db) if held is None else held
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Everything inside is written together, or not at all if an exception ends it."""
+        self._grown.clear()
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.executemany(
+                "INSERT INTO counts VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET rows = rows + ?2",
+                [(table, grown) for table, grown in self._grown.items() if grown],
+            )
+            self._db.execute("COMMIT")
+        except BaseException:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise
+
+    def insert(
+        self,
+        table: str,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        *,
+        clash: Literal["refuse", "ignore", "replace"] = "refuse",
+    ) -> None:
+        """Writes rows, given in the order of `columns`; other columns stay empty.
+
+        Args:
+            clash: what happens to a row whose key is in the table: `refuse` raises `sqlite3.IntegrityError`, `ignore`
+                leaves the row that is there, and `replace` deletes it first.
+        """
+        layout = self.layouts[table]
+        if clash == "replace":
+            rows = list(rows)
+            places = [columns.index(name) for name in layout.key]
+            self.delete(table, layout.where_key, [[row[place] for place in places] for row in rows])
+        names = ", ".join((*layout.columns, CHECKSUM))
+        marks = ", ".join("?" * (len(layout.columns) + 1))
+        verb = "INSERT OR IGNORE" if clash == "ignore" else "INSERT"
+        done = self._db.executemany(f"{verb} INTO {table} ({names}) VALUES ({marks})", _summed(layout, columns, rows))
+        self._grown[table] += max(done.rowcount, 0)
+
+    def delete(self, table: str, where: str, values: Sequence[Sequence[Any]] = ((),)) -> None:
+        """Deletes the rows that fulfil an SQL condition, once for each of `values`."""
+        self._grown[table] -= max(self._db.executemany(f"DELETE FROM {table} WHERE {where}", values).rowcount, 0)
+
+    def change(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        """Changes cells of rows that are there. A row of `rows` holds the row's key and then its cells of `columns`."""
+        layout = self.layouts[table]
+        names = ", ".join(layout.columns)
+        places = [layout.columns.index(name) for name in columns]
+        for row in rows:
+            key, cells = row[: len(layout.key)], row[len(layout.key) :]
+            before = self._db.execute(f"SELECT {names} FROM {table} WHERE {layout.where_key}", key).fetchone()
+            if before is None:
+                continue
+            now = list(before)
+            for place, cell in zip(places, cells):
+                now[place] = stored(cell, layout.kinds[place])
+            if now == list(before):
+                continue
+            changed = ", ".join(f"{name} = ?" for name in (*columns, CHECKSUM))
+            self._db.execute(
+                f"UPDATE {table} SET {changed} WHERE {layout.where_key}",
+                (*(now[place] for place in places), row_checksum(now), *key),
+            )
+
+    def adopt(self, sql: str) -> None:
+        """Makes the tables of `sql` that are missing, and brings those of an earlier version to today's form.
+
+        Columns that are missing are appended empty. Rows without a checksum get the one of what they hold now.
+        """
+        with sqlite3.connect(":memory:") as pattern:
+            pattern.executescript(sql)
+            wanted = layouts(pattern)
+            for name, statement in pattern.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
+                if name not in self.layouts:
+                    self._db.execute(statement)
+                elif wanted[name].summed:
+                    self._complete(self.layouts[name], wanted[name])
+        pattern.close()
+        self.layouts = layouts(self._db)
+
+    def _complete(self, layout: Layout, wanted: Layout) -> None:
+        for column, kind in zip(wanted.columns, wanted.kinds):
+            if column not in layout.columns:
+                self._db.execute(f"ALTER TABLE {layout.name} ADD COLUMN {column} {kind}")
+        if layout.summed:
+            return
+        self._db.execute(f"ALTER TABLE {layout.name} ADD COLUMN {CHECKSUM} INTEGER")
+        self._db.create_function("row_checksum", -1, lambda *cells: row_checksum(cells), deterministic=True)
+        self._db.execute(f"UPDATE {layout.name} SET {CHECKSUM} = row_checksum({', '.join(layout.columns)})")
+        ((rows,),) = self._db.execute(f"SELECT COUNT(*) FROM {layout.name}")
+        self._grown[layout.name] += rows
+
+
+def _summed(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
+    places = [(layout.columns.index(name), layout.kinds[layout.columns.index(name)]) for name in columns]
+    for row in rows:
+        cells = [None] * len(layout.columns)
+        for (place, kind), cell in zip(places, row):
+            cells[place] = stored(cell, kind)
+        yield (*cells, row_checksum(cells))

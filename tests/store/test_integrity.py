@@ -1,0 +1,316 @@
+"""A damaged record is refused with one sentence, `verify` says what can be saved, and `rescue` saves it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from codec_bench.errors import DamagedRecord, Note, UserError
+from codec_bench.store import integrity
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges
+from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.rescue import rescue
+from codec_bench.store.verify import verify_record
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
+ASKED = {"seed": 0}
+SAMPLES = [Sample(f"sample {k} é", f"/data/{k}.wav", "some text", f"speaker {k % 3}") for k in range(300)]
+METRICS = {"m": FACTS, "w": FACTS}
+
+
+def begun(folder: Path) -> tuple[RunWriter, set]:
+    writer = RunWriter(folder, ASKED)
+    return writer, writer.begin({"x": {}, "y": {}}, METRICS, SAMPLES)
+
+
+def fill(writer: RunWriter, finished: set = frozenset(), numbers=range(300)) -> None:
+    for number in numbers:
+        for system, name in enumerate("xy"):
+            if (system, number) in finished:
+                continue
+            scores = {"m": Score.ok(number / 7 + system, "m/1"), "w": Score.undefined("no words", "m/1")}
+            scores["w"] = Score.ok(number / 3, "m/1", detail={"counts": [1.0, 2.0], "note": "x" * (number % 40)})
+            item = ItemRecord(name, SAMPLES[number].id, "ok", None, scores, 8.0, None, ("n",), 1.5, 16000, 1)
+            writer.write([(number, item)])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A closed record and, as a kill leaves it, the same without a seal; with its rows."""
+    folder = tmp_path_factory.mktemp("made")
+    writer, _ = begun(folder / "closed")
+    fill(writer)
+    shutil.copytree(folder / "closed", folder / "killed")
+    writer.close()
+    with closing(Run(folder / "closed")) as run:
+        return folder, list(run.rows())
+
+
+def copied(made, tmp_path, which="closed") -> Path:
+    return Path(shutil.copytree(made[0] / which, tmp_path / which))
+
+
+def read(folder: Path) -> list:
+    """Everything that commands read of a record."""
+    with closing(Run(folder)) as run:
+        list(run.samples()), list(run.items()), list(run.scores()), run.counts(), run.meta
+        run.columns("x", "m"), list(run.counted_parts("x", "w")), run.flags("x", "w")
+        return list(run.rows())
+
+
+def flip(path: Path, place: int, mask: int = 0x10) -> None:
+    data = bytearray(path.read_bytes())
+    data[place] ^= mask
+    path.write_bytes(data)
+
+
+def edit(folder: Path, sql: str, values=()) -> None:
+    with closing(sqlite3.connect(folder / "run.sqlite")) as db, db:
+        db.execute(sql, values)
+
+
+def refused(folder: Path) -> None:
+    with pytest.raises(DamagedRecord) as told:
+        read(folder)
+    assert "rescue" in told.value.hint
+    before = (folder / "run.sqlite").read_bytes()
+    with pytest.raises(DamagedRecord) as continuing:
+        begun(folder)
+    assert "make room" not in str(continuing.value)
+    assert (folder / "run.sqlite").read_bytes() == before, "a damaged record is not written to"
+    assert not all(check.whole for check in verify_record(folder))
+
+
+def test_a_whole_record_is_verified_and_reads_the_same_without_its_seal(made, tmp_path):
+    for which in ("closed", "killed"):
+        folder = copied(made, tmp_path, which)
+        assert read(folder) == made[1] and len(made[1]) == 1200
+        assert all(check.whole for check in verify_record(folder)), verify_record(folder)
+    assert not (tmp_path / "killed" / integrity.SEAL).exists() and (tmp_path / "killed" / "run.sqlite-wal").exists()
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_record_that_was_cut_zeroed_or_grew_is_refused(made, tmp_path, sealed):
+    size = (made[0] / "closed" / "run.sqlite").stat().st_size
+    kept, half = int(size * 0.977), size // 2
+    for number, harm in enumerate(
+        (
+            lambda data: data[:kept],
+            lambda data: data[: kept // 4096 * 4096],
+            lambda data: data + b"\0" * 4096,
+            lambda data: data[:half] + b"\0" * 4096 + data[half + 4096 :],
+            lambda data: b"\0" * size,
+            lambda data: data[:50],
+        )
+    ):
+        folder = tmp_path / str(number)
+        shutil.copytree(made[0] / "closed", folder)
+        if not sealed:
+            (folder / integrity.SEAL).unlink()
+        (folder / "run.sqlite").write_bytes(harm((folder / "run.sqlite").read_bytes()))
+        refused(folder)
+
+
+def test_no_flipped_bit_gives_another_number(made, tmp_path):
+    """With its seal or without it, a record reads the same as before or is refused."""
+    rng = random.Random(5)
+    folder = copied(made, tmp_path)
+    whole = (folder / "run.sqlite").read_bytes()
+    for sealed in (True, False):
+        if not sealed:
+            (folder / integrity.SEAL).unlink()
+        seen = 0
+        for _ in range(40):
+            flip(folder / "run.sqlite", rng.randrange(len(whole)), 1 << rng.randrange(8))
+            try:
+                assert read(folder) == made[1]
+            except UserError:
+                seen += 1
+            (folder / "run.sqlite").write_bytes(whole)
+        # Without a seal, a flip between the rows changes nothing that is read.
+        assert seen == 40 if sealed else seen >= 20
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE scores SET value = 99 WHERE sample = 7",
+        "DELETE FROM scores WHERE sample = 7",
+        "DELETE FROM items WHERE sample = 7",
+        "UPDATE samples SET speaker = 'another' WHERE number = 3",
+        "UPDATE metrics SET facts = '{}'",
+        "UPDATE meta SET value = '{' WHERE key = 'fingerprint'",
+        "DELETE FROM meta WHERE key = 'fingerprint'",
+        "DROP TABLE scores",
+        "ALTER TABLE items RENAME COLUMN status TO other",
+    ],
+)
+def test_what_was_edited_by_hand_is_refused(made, tmp_path, sql):
+    folder = copied(made, tmp_path)
+    edit(folder, sql)
+    refused(folder)
+    (folder / integrity.SEAL).unlink()
+    refused(folder)
+
+
+def test_another_version_is_told(made, tmp_path):
+    folder = copied(made, tmp_path)
+    for value, says in (("9", "newer version"), ('"x"', "not a record"), ("null", "not a record")):
+        edit(folder, "UPDATE meta SET value = ? WHERE key = 'schema'", (value,))
+        for attempt in (read, begun, verify_record):
+            with pytest.raises(UserError, match="this version of codec-bench reads schema 1 and 2") as told:
+                attempt(folder)
+            assert says in told.value.hint
+
+
+def test_a_record_that_is_being_written_is_read(tmp_path):
+    writer, _ = begun(tmp_path)
+    fill(writer, numbers=range(10))
+    with closing(Run(tmp_path)) as run:
+        assert len(list(run.scores())) == 40
+        fill(writer, numbers=range(10, 20))
+        assert run.counts()["finished"] == 40
+    writer.close()
+    assert integrity.read_seal(tmp_path) is not None
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_what_is_whole_is_saved_and_the_rest_runs_again(made, tmp_path, sealed):
+    folder = copied(made, tmp_path)
+    path = folder / "run.sqlite"
+    if not sealed:
+        (folder / integrity.SEAL).unlink()
+    data = bytearray(path.read_bytes())
+    # Two pages of rows are zeroed, a value is changed on a third, and the end is cut.
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 8192] = bytes(8192)
+    data[middle - 4096 + 2000] ^= 1
+    path.write_bytes(data[:-4096])
+    checks = {check.what: check for check in verify_record(folder)}
+    assert not checks["items"].whole
+    found = rescue(folder, tmp_path / "new")
+    assert 100 < len(found.items) < 600 and found.lost_items == 600 - len(found.items)
+    assert checks["items"].found == f"{len(found.items)} of 600 are whole"
+    expected = {row[:3]: row for row in made[1]}
+    saved = read(tmp_path / "new")
+    assert len(saved) == 2 * len(found.items) and all(row == expected[row[:3]] for row in saved)
+    writer, finished = begun(tmp_path / "new")
+    assert finished == found.items, "the next run knows which items are lost"
+    fill(writer, finished)
+    writer.close()
+    assert read(tmp_path / "new") == made[1]
+    with pytest.raises(UserError, match="not empty"):
+        rescue(folder, tmp_path / "new")
+
+
+def test_nothing_is_saved_of_what_cannot_be_continued(made, tmp_path):
+    folder = copied(made, tmp_path)
+    (folder / "run.sqlite").write_bytes(b"\0" * 50000)
+    with pytest.raises(UserError, match="nothing of the run record"):
+        rescue(folder, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_answers_are_saved_and_the_lost_ones_are_asked_again(tmp_path):
+    writer = AnswerWriter(tmp_path / "run", {"asked": {}, "scored": {}})
+    writer.begin({"model": {}}, {"m": FACTS}, ())
+    for n in range(200):
+        question = QuestionRecord(n, f"q{n}", {"a": 1}, ("yes",), {"split": "x"}, "en", "prompt " * 20)
+        writer.write_answers([(question, AnswerRecord("ok", text=f"answer {n} " * 10, usage={"input_tokens": n}))])
+        item = ItemRecord("model", f"q{n}", "ok", None, {"m": Score.ok(n, "m/1")})
+        writer.write_marked([(n, item)], {n: Reading(None, str(n))})
+    writer.close()
+    with closing(Run(tmp_path / "run")) as run:
+        before = {e.question.number: (e.question, e.answer, e.reading) for e in exchanges(run)}
+    edit(tmp_path / "run", "UPDATE answers SET text = 'changed' WHERE number = 11")
+    edit(tmp_path / "run", "DELETE FROM questions WHERE number = 12")
+    edit(tmp_path / "run", "UPDATE scores SET value = 5 WHERE sample = 13")
+    found = rescue(tmp_path / "run", tmp_path / "new")
+    assert found.answers == set(range(200)) - {11, 12} and found.lost_answers == 2
+    with closing(AnswerWriter(tmp_path / "new", {"asked": {}, "scored": {}})) as again:
+        assert set(again.answered()) == found.answers
+    with closing(Run(tmp_path / "new")) as run:
+        now = {e.question.number: (e.question, e.answer, e.reading) for e in exchanges(run)}
+        assert now == {n: held for n, held in before.items() if n in found.answers}
+        assert {row.id for row in run.scores()} == {f"q{n}" for n in range(200) if n not in (11, 12, 13)}
+
+
+@pytest.fixture
+def old(made, tmp_path) -> Path:
+    """The same record as a version before checksums would have written it."""
+    folder = tmp_path / "old"
+    folder.mkdir()
+    new = sqlite3.connect(made[0] / "closed" / "run.sqlite")
+    with closing(sqlite3.connect(folder / "run.sqlite")) as db, closing(new):
+        for (sql,) in new.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'counts'"):
+            db.execute(sql.replace(", checksum INTEGER", ""))
+        for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            rows = [row[:-1] for row in new.execute(f"SELECT * FROM {name}")]
+            db.executemany(f"INSERT INTO {name} VALUES ({','.join('?' * len(rows[0]))})", rows)
+        db.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
+        db.commit()
+    return folder
+
+
+def test_a_record_without_checksums_is_read_with_a_note_and_gets_them_when_it_is_continued(made, old):
+    with pytest.warns(Note, match="before records had checksums"):
+        assert read(old) == made[1]
+    assert all(check.whole for check in verify_record(old))
+    with pytest.warns(Note):
+        begun(old)[0].close()
+    assert read(old) == made[1]
+    edit(old, "UPDATE scores SET value = 5 WHERE sample = 13")
+    refused(old)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE scores SET value = 'abc' WHERE sample = 7",
+        "UPDATE items SET notes = '[' WHERE sample = 7",
+        "DELETE FROM samples WHERE number = 7",
+        "UPDATE metrics SET facts = '5'",
+        "UPDATE metrics SET facts = '{}'",
+        "UPDATE meta SET value = '[1]' WHERE key = 'fingerprint'",
+        "UPDATE scores SET detail = '{' WHERE sample = 7 AND metric = 1",
+    ],
+)
+@pytest.mark.filterwarnings("ignore::codec_bench.errors.Note")
+def test_a_record_without_checksums_is_refused_where_no_run_writes_such_cells(old, sql):
+    edit(old, sql)
+    with pytest.raises(DamagedRecord):
+        read(old)
+
+
+@pytest.mark.parametrize(
+    "command", ["compare", "report", "export", "show", "validate", "verify", "leaderboard ultraeval-codec"]
+)
+def test_every_command_says_one_sentence(made, tmp_path, monkeypatch, capsys, command):
+    from codec_bench.cli import main
+
+    folder = copied(made, tmp_path)
+    flip(folder / "run.sqlite", 30000)
+    monkeypatch.setattr(sys, "argv", ["codec-bench", *command.split(), str(folder)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert end.value.code == 2 and "Traceback" not in err
+    assert "damaged" in err or "changed since it was closed" in out or "damaged" in out
+
+
+def test_details_hold_standard_json(tmp_path):
+    writer, _ = begun(tmp_path)
+    detail = {"ratio": float("nan"), "all": [float("inf"), 1.0]}
+    writer.write([(0, ItemRecord("x", SAMPLES[0].id, "ok", None, {"m": Score.ok(1, "m/1", detail=detail)}))])
+    writer.close()
+    with closing(sqlite3.connect(tmp_path / "run.sqlite")) as db:
+        assert json.loads(db.execute("SELECT detail FROM scores").fetchone()[0]) == {"ratio": None, "all": [None, 1.0]}
