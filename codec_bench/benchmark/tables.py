@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.store.files import write_json
+from codec_bench.errors import UserError
+from codec_bench.store.files import read_json, write_json
 from codec_bench.store.record import Run, run_folders
 
 
@@ -45,7 +45,9 @@ def write_overview(outcome: Outcome) -> None:
         written = folder / "summary.json"
         if facts is None or not written.is_file():
             continue
-        summary = json.loads(written.read_text("utf-8"))
+        summary = read_json(written)
+        if not {"systems", "failures"} <= summary.keys():
+            raise UserError(f"'{written}' is not the summary of a run", hint="delete it and run its command again")
         for system, entry in summary["systems"].items():
             mine = [reason for reason in summary["failures"]["reasons"] if reason["system"] == system]
             rows.append(

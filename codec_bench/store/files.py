@@ -10,6 +10,8 @@ from typing import Any
 
 from codec_bench.errors import UserError
 
+_AGAIN = "delete it and run the same command again, which writes it again"
+
 
 def new_folder(command: str) -> Path:
     """The folder of a run for which none was given: the command and the time, under `runs/`."""
@@ -28,3 +30,20 @@ def write_json(path: Path, value: Any) -> None:
         os.replace(temporary, path)
     except OSError as error:
         raise UserError(f"'{path}' cannot be written: {error.strerror}") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Reads a JSON file that a run wrote, such as `summary.json`.
+
+    Raises:
+        UserError: it cannot be read, or does not hold a JSON object.
+    """
+    try:
+        held = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"'{path}' is not JSON ({str(error).splitlines()[0]})", hint=_AGAIN) from error
+    if not isinstance(held, dict):
+        raise UserError(f"'{path}' holds {type(held).__name__}; expected a JSON object", hint=_AGAIN)
+    return held

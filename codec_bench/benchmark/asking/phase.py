@@ -132,7 +132,8 @@ def _rules_of(folder: Path) -> Mapping[str, Any]:
     if not (folder / DATABASE).is_file():
         return {}
     with closing(Run(folder)) as run:
-        return run.meta["fingerprint"]["scored"]
+        rules: Mapping[str, Any] = run.meta["fingerprint"].get("scored", {})
+        return rules
 
 
 def _describe(

@@ -51,12 +51,12 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
     # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
     # would stay.
     with (
-        writing(folder, meta["fingerprint"]["asked"], rules, rescore=request.rescore) as writer,
+        writing(folder, meta["fingerprint"].get("asked", {}), rules, rescore=request.rescore) as writer,
         closing(Run(folder)) as run,
     ):
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
         # The definition may have changed since the questions were asked, as long as no answer depends on the change.
-        writer.set_meta(benchmark=one.described, config={**meta["config"], "metrics": list(scheme.facts())})
+        writer.set_meta(benchmark=one.described, config={**(meta.get("config") or {}), "metrics": list(scheme.facts())})
         if request.running.retry_failed:
             for name in scheme.judged:
                 writer.forget_failed_scores(name)
