@@ -14,8 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from codec_bench.store.cells import json_text, storable
 from codec_bench.store.record import ItemRecord, Run
-from codec_bench.store.writer import SCORES, TABLES, RunWriter, json_text, storable
+from codec_bench.store.writer import SCORES, TABLES, RunWriter
 from codec_bench.types import Score
 
 QUESTIONS = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -50,4 +49,8 @@ def _has_extras(run: Run) -> bool:
 
 
 def _read(run: Run, table: str, column: str) -> dict[int, Mapping[str, Any]]:
-    return {number: json.loads(text) for number, text in run.query(f"SELECT number, {column} FROM {table}")}
+    where = f"the {column} of sample"
+    return {
+        number: run.json(text, f"{where} {number}")
+        for number, text in run.query(f"SELECT number, {column} FROM {table}")
+    }

@@ -41,7 +41,7 @@ REQUIRED = {
     "scores": "system metric sample value status reason numerator denominator detail",
 }
 JSON_CELLS = {
-    "meta": ("value",), "systems": ("facts",), "metrics": ("facts",), "items": ("notes",), "scores": ("detail",),
+    "meta": ("value",), "systems": ("facts",), "metrics": ("facts",), "items": ("notes",), "scores": ("detail",), "extras": ("columns",),
     "questions": ("fields", "expected", "subsets"), "answers": ("usage", "notes"),
 }  # fmt: skip
 """The columns that hold JSON, by table."""

@@ -11,7 +11,6 @@ Conventions
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import threading
@@ -25,6 +24,7 @@ import numpy as np
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.store import integrity
+from codec_bench.store.cells import json_text
 from codec_bench.store.integrity import DATABASE
 from codec_bench.types import Score
 
@@ -186,7 +186,9 @@ class Run:
         integrity.check_meta(self.meta, self._path)
         for what, table in (("system", self.systems), ("metric", self.metrics)):
             for name, facts in table.items():
-                if not isinstance(facts, dict) or (what == "metric" and not isinstance(facts.get("protocol"), str)):
+                if not isinstance(facts, dict | None) or (
+                    what == "metric" and not isinstance((facts or {}).get("protocol"), str)
+                ):
                     raise integrity.damaged(
                         self._path, f"the facts of the {what} '{name}' are not those that a run writes"
                     )
@@ -301,11 +303,24 @@ class Run:
                 status, reason = "not_scored", "the record holds no score"
             elif status is None:
                 status, reason = item, why
-            detail, transcript = _detail(detail)
+            detail, transcript = self._detail(detail, sample)
             yield TableRow(
                 system, sample, metric, value, status, reason, protocols[metric], numerator, denominator, speaker, language,
                 duration_s, text, transcript, detail,
             )  # fmt: skip
+
+    def _detail(self, text: str | None, sample: str) -> tuple[str, str | None]:
+        """The detail of a score as standard JSON, and the transcript in it, if there is one."""
+        if text is None:
+            return "{}", None
+        held = self.json(text, f"the detail of '{sample}'")
+        if not isinstance(held, dict):
+            raise integrity.damaged(self._path, f"the detail of '{sample}' is not a mapping")
+        if "NaN" in text or "Infinity" in text:  # records without checksums may hold these, and JSON does not have them
+            text = json_text(held)
+        # An error rate holds both texts as compared, and a transcript alone is held as it was heard.
+        heard = held.get("transcript", held.get("hypothesis"))
+        return text, heard if isinstance(heard, str) else None
 
     def to_pandas(self) -> Any:
         """The rows of `rows` as a `pandas.DataFrame`.
@@ -439,18 +454,6 @@ class Run:
     def close(self) -> None:
         """Closes the record."""
         self._db.close()
-
-
-def _detail(text: str | None) -> tuple[str, str | None]:
-    """The detail of a score as strict JSON, and the transcript in it, if there is one."""
-    if text is None:
-        return "{}", None
-    held = json.loads(text, parse_constant=lambda _: None)
-    if "NaN" in text or "Infinity" in text:  # Python writes these numbers, and JSON does not have them
-        text = json.dumps(held, ensure_ascii=False)
-    # An error rate holds both texts as compared, and a transcript alone is held as it was heard.
-    heard = held.get("transcript", held.get("hypothesis"))
-    return text, heard if isinstance(heard, str) else None
 
 
 def _package(name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -14,12 +13,12 @@ from typing import Any, ClassVar
 from codec_bench.data.columns import kept_columns, kept_values
 from codec_bench.errors import RunLocked, RunMismatch, UserError
 from codec_bench.store import integrity
+from codec_bench.store.cells import json_text, storable
 from codec_bench.store.integrity import DATABASE, SCHEMA
 from codec_bench.store.record import ItemRecord, Run
 from codec_bench.store.tables import COUNTS, Rows
 from codec_bench.types import Sample, Score
 
-_HALVES = re.compile("[\ud800-\udfff]")
 TABLES = f"""
 {COUNTS}
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER);
@@ -252,20 +251,6 @@ class RunWriter:
 
 def _set(rows: Rows, **values: Any) -> None:
     rows.insert("meta", ("key", "value"), [(key, json.dumps(value)) for key, value in values.items()], clash="replace")
-
-
-def json_text(value: Any) -> str:
-    """A value as the record holds it: JSON as the standard has it, with null in place of NaN and the infinities."""
-    try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except ValueError:
-        text = json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), ensure_ascii=False)
-    return storable(text) or ""
-
-
-def storable(text: str | None) -> str | None:
-    """A text as the record can hold it: halves of surrogate pairs, as in an answer that was cut, become U+FFFD."""
-    return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
 
 
 def _lock(folder: Path) -> int:

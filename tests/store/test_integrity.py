@@ -254,8 +254,8 @@ def old(made, tmp_path) -> Path:
         for (sql,) in new.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name != 'counts'"):
             db.execute(sql.replace(", checksum INTEGER", ""))
         for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            rows = [row[:-1] for row in new.execute(f"SELECT * FROM {name}")]
-            db.executemany(f"INSERT INTO {name} VALUES ({','.join('?' * len(rows[0]))})", rows)
+            for row in new.execute(f"SELECT * FROM {name}"):
+                db.execute(f"INSERT INTO {name} VALUES ({','.join('?' * (len(row) - 1))})", row[:-1])
         db.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
         db.commit()
     return folder
@@ -292,7 +292,8 @@ def test_a_record_without_checksums_is_refused_where_no_run_writes_such_cells(ol
 
 
 @pytest.mark.parametrize(
-    "command", ["compare", "report", "export", "show", "validate", "verify", "leaderboard ultraeval-codec"]
+    "command",
+    ["compare", "report", "export", "show", "validate --json", "verify --json", "leaderboard ultraeval-codec"],
 )
 def test_every_command_says_one_sentence(made, tmp_path, monkeypatch, capsys, command):
     from codec_bench.cli import main
