@@ -50,9 +50,10 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
-from codec_bench.features.utmos import CONDITION, HIDDEN, PROJECTION, Utmos, network
+from codec_bench.features.utmos import Utmos
 from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_encoder import WAV2VEC2_BASE, WAVLM_LARGE
+from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Audio
 
@@ -151,7 +152,7 @@ def checkpoints(folder: Path, full: bool, scorers: list[str]) -> dict[str, dict[
         torch.save({"model": SpeakerNet(WAVLM_LARGE).state_dict()}, folder / "wavlm_large_finetune.pth")
         options["wavlm-large-sv"] = {"weights": str(folder / "wavlm_large_finetune.pth")}
     if full and "utmos" in scorers:
-        net = network(WAV2VEC2_BASE, HIDDEN, PROJECTION)
+        net = UtmosNet(WAV2VEC2_BASE).eval()
         for constant in (net.domain_emb, net.judge_emb):
             torch.nn.init.normal_(constant)
         torch.save(net.state_dict(), folder / "utmos22_strong.pt")
@@ -303,11 +304,12 @@ def dnsmos_work(samples: list[int]) -> float:
     """Operations of DNSMOS's two networks, counted in torch's products and convolutions for one and for two windows."""
     from torch.utils.flop_counter import FlopCounterMode
 
-    from codec_bench.features.dnsmos import _P808, _P835, WINDOW, _folder, read_network, repeat, window_starts
+    from codec_bench.features.dnsmos import WINDOW, repeat, window_starts
+    from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
     from codec_bench.networks.dnsmos import Networks
 
-    folder = _folder(None)
-    networks = Networks(*(read_network(folder / network.file, network) for network in (_P835, _P808)), "cpu")
+    folder = folder_of(None)
+    networks = Networks(*(read_network(folder / network.file, network) for network in (P835, P808)), "cpu")
     counted = []
     for windows in (1, 2):
         with FlopCounterMode(display=False) as counter:

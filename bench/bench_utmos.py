@@ -26,9 +26,10 @@ from common import append_rows, interleaved, row
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
-from codec_bench.features.utmos import CONDITION, HIDDEN, PROJECTION, RATE_HZ, mean_opinions, network
+from codec_bench.features.utmos import RATE_HZ
 from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_encoder import WAV2VEC2_BASE, EncoderConfig, padded
+from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 from codec_bench.types import Audio
 
 SMALL = EncoderConfig("group_norm", 256, 4, 4, 1024, False, conv_layers=((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2))  # fmt: skip
@@ -114,13 +115,13 @@ def main() -> None:
     device = options.device
     material, signals = clips(options.recordings, options.clips)
     config, head = (WAV2VEC2_BASE, (HIDDEN, PROJECTION)) if options.full else (SMALL, SMALL_HEAD)
-    net = network(config, *head)
+    net = UtmosNet(config, *head).eval()
     seed_weights(net)
     net.to(device)
 
     def score(some: list[np.ndarray]) -> list[float]:
         with computing(device, "float32"):
-            return mean_opinions(net, *padded(some, device)).tolist()
+            return net(*padded(some, device)).tolist()
 
     variants: dict[str, Callable[[], list[float]]] = {}
     if options.speechmos:

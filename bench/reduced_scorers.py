@@ -69,12 +69,12 @@ class ReducedUtmos(Utmos):
         """Builds the network."""
         import torch
 
-        from codec_bench.features.utmos import network
+        from codec_bench.networks.utmos import UtmosNet
 
         if self._net is None:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(0)
-                net = network(utmos_config(), *UTMOS_HEAD)
+                net = UtmosNet(utmos_config(), *UTMOS_HEAD).eval()
                 for constant in (net.domain_emb, net.judge_emb):
                     torch.nn.init.normal_(constant)
             self._net = net.to(self.device)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from codec_bench.audio.resample import fit_length
-from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
 
 RATE_HZ = 16_000
 WINDOW_S = 9.01
@@ -47,34 +46,6 @@ PROTOCOLS = {
     "versa": Protocol("dnsmos/versa", peak=True),
 }
 BACKENDS = ("numba", "torch", "onnxruntime")
-
-
-@dataclass(frozen=True, slots=True)
-class _Network:
-    """The file of a network, and the operations and shapes in it, in order. They tell the published network from others."""
-
-    file: str
-    operations: str
-    convolutions: tuple[tuple[int, ...], ...]
-    dense: tuple[tuple[int, int], ...]
-
-
-_P835 = _Network(
-    "sig_bak_ovr.onnx",
-    "Conv Conv Conv Relu Conv Relu Conv Relu Conv Relu MaxPool Conv Relu MaxPool Conv Relu MaxPool Conv Relu ReduceMax "
-    "MatMul Relu MatMul Relu MatMul",
-    (
-        *((161, 320, 1), (161, 320, 1), (128, 1, 3, 3), (64, 128, 3, 3), (64, 64, 3, 3), (32, 64, 3, 3)),
-        *((32, 32, 3, 3), (32, 32, 3, 3), (64, 32, 3, 3)),
-    ),
-    ((64, 128), (128, 64), (64, 3)),
-)
-_P808 = _Network(
-    "model_v8.onnx",
-    "Conv Relu MaxPool Conv Relu MaxPool Conv Relu Conv Relu MaxPool Conv Relu ReduceMax MatMul Relu MatMul Relu MatMul",
-    ((32, 1, 3, 3), (32, 32, 3, 3), (32, 32, 3, 3), (32, 32, 3, 3), (64, 32, 3, 3)),
-    ((64, 64), (64, 64), (64, 1)),
-)
 _POLYNOMIALS = {
     "sig": (-0.08397278, 1.22083953, 0.0052439),
     "bak": (-0.13166888, 1.60915514, -0.39604546),
@@ -137,7 +108,7 @@ class Dnsmos(Feature):
         if point == "numba" or (point == "onnxruntime" and not _onnxruntime_has_cuda()):
             self.where = "cpu"
         self._how = PROTOCOLS[variant]
-        self._folder = _folder(weights)
+        self._folder = folder_of(weights)
         self._score: _Scorer | None = None
 
     def load(self) -> None:
@@ -146,7 +117,7 @@ class Dnsmos(Feature):
 
     def _loaded(self) -> _Scorer:
         if self._score is None:
-            p835, p808 = (read_network(self._folder / network.file, network) for network in (_P835, _P808))
+            p835, p808 = (read_network(self._folder / network.file, network) for network in (P835, P808))
             made: _Kernels | _Torch | _OnnxRuntime
             if self.backend == "numba":
                 made = _Kernels(self, p835, p808)
@@ -228,9 +199,10 @@ class _Kernels:
     """The project's own kernels, clip by clip."""
 
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
-        from codec_bench.kernels.dnsmos.cpu import P808, Crew, SigBakOvr
+        from codec_bench.kernels.dnsmos import cpu
 
-        self._crew, self._p835, self._p808 = Crew(_threads()), SigBakOvr(p835), P808(p808, feature._how.reflect)
+        self._crew = cpu.Crew(_threads())
+        self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._how.reflect)
 
     def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
         return [self._windows(clip) for clip in clips]
@@ -276,7 +248,7 @@ class _OnnxRuntime:
             number = int(feature.device.partition(":")[2] or 0)
             # Without TensorFloat-32, whose 11 bits are too few for 1e-4 of a score.
             providers.insert(0, ("CUDAExecutionProvider", {"device_id": number, "use_tf32": 0}))
-        files = (feature._folder / network.file for network in (_P835, _P808))
+        files = (feature._folder / network.file for network in (P835, P808))
         self._p835, self._p808 = (onnxruntime.InferenceSession(os.fspath(f), options, providers) for f in files)
         if len(providers) > 1 and self._p835.get_providers()[0] != "CUDAExecutionProvider":
             raise UserError(
@@ -360,72 +332,6 @@ def runs(starts: Sequence[int], most: int) -> list[tuple[int, int]]:
         else:
             found.append((start, 1))
     return found
-
-
-def read_network(path: Path, network: _Network) -> Any:
-    """The weights of one of the two networks, from its ONNX file.
-
-    Raises:
-        WeightsError: the file cannot be read, or holds another network.
-    """
-    import onnx
-    from onnx import numpy_helper
-
-    from codec_bench.kernels.dnsmos.ref import Weights
-
-    try:
-        graph = onnx.load(os.fspath(path)).graph
-        held = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
-    except Exception as error:  # a broken file raises whatever the parser meets
-        raise WeightsError(f"'{path}' is not an ONNX file: {type(error).__name__}: {error}") from error
-    counted = set(network.operations.split())
-    found = [node for node in graph.node if node.op_type in counted]
-    layers: list[list[np.ndarray | None]] = []
-    dense_layers: list[list[np.ndarray | None]] = []
-    for node in found:
-        if node.op_type == "Conv":
-            layers.append([held.get(name) for name in node.input[1:]])
-        if node.op_type == "MatMul":
-            sums = [n for n in graph.node if n.op_type == "Add" and node.output[0] in n.input]
-            biases = [held[name] for n in sums for name in n.input if name in held]
-            dense_layers.append([held.get(node.input[1]), biases[0] if biases else None])
-    convolutions, dense = _complete(layers), _complete(dense_layers)
-    shapes = tuple(c[0].shape for c in convolutions), tuple(d[0].shape for d in dense)
-    if (
-        " ".join(node.op_type for node in found) != network.operations
-        or shapes != (network.convolutions, network.dense)
-        or any(len(layer) != 2 for layer in [*convolutions, *dense] if layer[0].ndim != 3)
-    ):
-        raise WeightsError(f"'{path}' holds another network than DNSMOS's {network.file}")
-    # The two convolutions over a signal are the Fourier transform; they have no bias.
-    front = [c[0][:, :, 0] for c in convolutions if c[0].ndim == 3]
-    return Weights(
-        [(c[0], c[1]) for c in convolutions if c[0].ndim == 4],
-        [(d[0], d[1]) for d in dense],
-        (front[0], front[1]) if front else None,
-    )
-
-
-def _complete(layers: Sequence[Sequence[np.ndarray | None]]) -> list[list[np.ndarray]]:
-    """The layers of which every tensor is in the file."""
-    found = [[tensor for tensor in layer if tensor is not None] for layer in layers]
-    return [tensors for tensors, layer in zip(found, layers) if tensors and len(tensors) == len(layer)]
-
-
-def _folder(weights: str | None) -> Path:
-    if weights is None:
-        spec = importlib.util.find_spec("speechmos")
-        if spec is None or spec.origin is None:
-            raise MissingExtra("DNSMOS", "speechmos", "embedded")
-        return Path(spec.origin).parent / "dnsmos_models"
-    folder = Path(weights).expanduser()
-    for network in (_P835, _P808):
-        if not (folder / network.file).is_file():
-            raise WeightsError(
-                f"there is no '{folder / network.file}'",
-                hint=f"give a folder that holds {_P835.file} and {_P808.file}",
-            )
-    return folder
 
 
 def _threads() -> int:

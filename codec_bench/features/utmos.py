@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,18 +12,8 @@ from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.networks.precision import computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
-if TYPE_CHECKING:
-    import torch
-
-    from codec_bench.networks.speech_encoder import EncoderConfig
-
 RATE_HZ = 16_000
 WEIGHTS = "utmos22-strong"
-CONDITION = 128
-"""The length of each of the two constant vectors that stand for a listening test and a listener."""
-HIDDEN, PROJECTION = 512, 2048
-SCALE, OFFSET = 2.0, 3.0
-"""They turn the network's scale, in which listeners' ratings are in [-1, 1], into that of opinion scores."""
 
 
 class Utmos(Feature):
@@ -79,8 +69,9 @@ class Utmos(Feature):
         """
         if self._net is None:
             from codec_bench.networks.speech_encoder import WAV2VEC2_BASE
+            from codec_bench.networks.utmos import UtmosNet
 
-            net = network(WAV2VEC2_BASE, HIDDEN, PROJECTION)
+            net = UtmosNet(WAV2VEC2_BASE).eval()
             load_into(net, load_state(self._path), path=self._path)
             self._net = net.to(self.device)
 
@@ -99,54 +90,7 @@ class Utmos(Feature):
             some = [places[index] for index in group]
             with computing(self.device, self._precision):
                 waves, lengths = padded([signals[place] for place in some], self.device)
-                scores = mean_opinions(self._net, waves, lengths).tolist()
+                scores = self._net(waves, lengths).tolist()
             for place, score, length in zip(some, scores, lengths):
                 results[place] = {"utmos": score, "frames": config.frames(length)}
         return results
-
-
-def network(encoder: EncoderConfig, hidden: int, projection: int) -> Any:
-    """The network with random weights. Its tensors have the names of the published file.
-
-    Args:
-        encoder: the architecture of the speech encoder.
-        hidden: width of the BiLSTM in each direction.
-        projection: width between the two linear layers.
-    """
-    from torch import nn, zeros
-
-    from codec_bench.networks.speech_encoder import SpeechEncoder
-
-    net = nn.Module()
-    net.wav2vec2 = SpeechEncoder(encoder)
-    net.domain_emb, net.judge_emb = (nn.Parameter(zeros(1, CONDITION)) for _ in range(2))
-    net.blstm = nn.LSTM(encoder.width + 2 * CONDITION, hidden, batch_first=True, bidirectional=True)
-    net.projection = nn.Sequential(nn.Linear(2 * hidden, projection), nn.ReLU(), nn.Linear(projection, 1))
-    return net.eval()
-
-
-def mean_opinions(net: Any, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-    """The score of each item of a padded batch.
-
-    Args:
-        net: from `network`. waves: float32 `(batch, samples)` at 16 kHz. lengths: the number of samples of each item.
-
-    Returns:
-        float32 `(batch,)`, on the device of the waves.
-    """
-    import torch
-    from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-
-    frames, counts = net.wav2vec2(waves, lengths)
-    # Half precision would save little time here, and a mean over hundreds of frames of a recurrent network needs float32.
-    with torch.autocast(waves.device.type, enabled=False):
-        frames = frames.float()
-        conditions = torch.cat([net.domain_emb, net.judge_emb], 1).expand(*frames.shape[:2], -1)
-        packed = pack_padded_sequence(
-            torch.cat([frames, conditions], 2), counts, batch_first=True, enforce_sorted=False
-        )
-        heard, _ = pad_packed_sequence(net.blstm(packed)[0], batch_first=True)
-        opinions = net.projection(heard)[..., 0]
-        own = torch.tensor(counts).to(waves.device, non_blocking=True)
-        beyond = torch.arange(opinions.shape[1], device=waves.device) >= own[:, None]
-        return opinions.masked_fill(beyond, 0.0).sum(1) / own * SCALE + OFFSET

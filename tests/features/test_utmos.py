@@ -8,6 +8,7 @@ from pathlib import Path
 import deterministic_weights
 import numpy as np
 import pytest
+from glides import glide
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
@@ -37,37 +38,6 @@ def feature(folder):
     feature = load_feature("utmos", weights=str(folder))
     feature.load()
     return feature
-
-
-@pytest.fixture(scope="module")
-def small():
-    """The same network, small."""
-    from codec_bench.networks.speech_encoder import EncoderConfig
-
-    convolutions = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
-    config = EncoderConfig("group_norm", 32, 2, 4, 48, False, conv_layers=convolutions, conv_pos=16, conv_pos_groups=4)
-    net = utmos.network(config, 24, 40)
-    net.load_state_dict(deterministic_weights.stand_in(net))
-    return net
-
-
-def voices(rng, lengths):
-    """Noise of changing level, with an offset, at levels far apart."""
-    signals = []
-    for length in lengths:
-        knots = rng.random(length // 800 + 2)
-        level = np.interp(np.arange(length) / 800, np.arange(knots.size), knots)
-        signals.append((10 ** rng.uniform(-3, 0) * (rng.normal(0.1, 1, length) * level)).astype(np.float32))
-    return signals
-
-
-def opinions(net, signals):
-    import torch
-
-    from codec_bench.networks.speech_encoder import padded
-
-    with torch.inference_mode():
-        return utmos.mean_opinions(net, *padded(signals, "cpu")).numpy()
 
 
 def check_against_speechmos(feature, signals, clips, monkeypatch):
@@ -104,52 +74,8 @@ def test_equals_speechmos_in_one_batch(feature, speech_set, spoken, monkeypatch)
     check_against_speechmos(feature, signals, clips, monkeypatch)
 
 
-def test_a_batch_equals_every_signal_alone(small):
-    rng = np.random.default_rng(20)
-    for _ in range(6):
-        lengths = [FIELD, *rng.integers(FIELD, 30_000, 7)]
-        rng.shuffle(lengths)
-        signals = voices(rng, lengths)
-        alone = np.concatenate([opinions(small, [signal]) for signal in signals])
-        assert alone.std() > 1e-3  # otherwise equality would prove little
-        np.testing.assert_allclose(opinions(small, signals), alone, rtol=1e-5)
-
-
-def test_alone_it_is_the_mean_of_what_the_recurrent_network_says(small):
-    """The definition, without packing or masks."""
-    import torch
-
-    rng = np.random.default_rng(21)
-    for signal in voices(rng, [FIELD, 719, 720, 16_000, 16_320]):
-        with torch.inference_mode():
-            frames, _ = small.wav2vec2(torch.from_numpy(signal)[None], [signal.size])
-            constants = [value.expand(frames.shape[1], -1)[None] for value in (small.domain_emb, small.judge_emb)]
-            expected = small.projection(small.blstm(torch.cat([frames, *constants], 2))[0]).mean() * 2 + 3
-        assert opinions(small, [signal])[0] == pytest.approx(float(expected), rel=1e-6)
-
-
-def test_zeros_appended_to_a_signal_change_its_score(small):
-    """The masks are needed: without a length, the network takes the padding for a part of the signal."""
-    rng = np.random.default_rng(22)
-    (signal,) = voices(rng, [12_000])
-    apart = opinions(small, [signal]) - opinions(small, [np.pad(signal, (0, 12_000))])
-    assert abs(float(apart[0])) > 1e-3
-
-
-def test_what_lies_beyond_an_end_does_not_count(small):
-    import torch
-
-    rng = np.random.default_rng(23)
-    (signal,) = voices(rng, [9_000])
-    waves = torch.from_numpy(rng.normal(0, 10, (1, 20_000)).astype(np.float32))
-    waves[0, :9_000] = torch.from_numpy(signal)
-    with torch.inference_mode():
-        found = utmos.mean_opinions(small, waves, [9_000])
-    np.testing.assert_allclose(found.numpy(), opinions(small, [signal]), rtol=1e-5)
-
-
 def test_too_short_is_unavailable_and_harms_nobody(feature):
-    (fine,) = voices(np.random.default_rng(24), [8_000])
+    fine = glide(8_000).samples[0]
     none, short, heard, shortest = feature.compute(
         [np.zeros(0, np.float32), np.ones(FIELD - 1, np.float32), fine, fine[:FIELD]]
     )

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codec_bench.features import dnsmos
+from codec_bench.features.dnsmos_files import P808, P835, read_network
 from codec_bench.kernels.dnsmos import cpu, ref, winograd
 
 HOP = 16_000
@@ -29,14 +29,14 @@ def folder() -> Path:
 
 @pytest.fixture(scope="module")
 def weights(folder):
-    return {n.file: dnsmos.read_network(folder / n.file, n) for n in (dnsmos._P835, dnsmos._P808)}
+    return {n.file: read_network(folder / n.file, n) for n in (P835, P808)}
 
 
 @pytest.fixture(scope="module")
 def published(folder):
     """A function of a file's name and the network's input: onnxruntime's output."""
     onnxruntime = pytest.importorskip("onnxruntime", reason="the oracle runs the files as they are")
-    sessions = {n.file: onnxruntime.InferenceSession(folder / n.file) for n in (dnsmos._P835, dnsmos._P808)}
+    sessions = {n.file: onnxruntime.InferenceSession(folder / n.file) for n in (P835, P808)}
     return lambda name, x: sessions[name].run(None, {"input_1": x.astype(np.float32)[None]})[0][0]
 
 

@@ -21,11 +21,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.features.base import Feature
 
 if TYPE_CHECKING:
     import torch
@@ -115,6 +116,50 @@ class Recogniser:
         self.net = net.to(device).eval()
         self.kind = config["model"]
         self.front = FrontEnd(wave, found.folder, device)
+
+
+class FunasrFeature(Feature):
+    """A recogniser through FunASR's network.
+
+    Class attributes
+        allowed: the classes that its configuration may name, by key.
+        vocabulary: the name of the tokenizer's argument for its vocabulary, and the file.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the published layout, or a `.pt` file in one; None for the published weights.
+        model: the registered name.
+
+    Raises:
+        MissingExtra: FunASR is not installed. WeightsError: the weights are not on this machine.
+    """
+
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 240.0
+    allowed: ClassVar[Mapping[str, Sequence[str | None]]]
+    vocabulary: ClassVar[tuple[str, str]]
+
+    def __init__(self, device: str, weights: str | None, model: str) -> None:
+        from codec_bench.weights import find
+
+        super().__init__(device, weights)
+        require(f"the recogniser '{model}'")
+        self._found = find(model, weights)
+        self._recogniser: Recogniser | None = None
+
+    def load(self) -> None:
+        """Builds the network and loads its weights.
+
+        Raises:
+            WeightsError: the folder holds another kind of model, or weights that do not fit.
+        """
+        self._loaded()
+
+    def _loaded(self) -> Recogniser:
+        if self._recogniser is None:
+            self._recogniser = Recogniser(self._found, self.allowed, self.vocabulary, self.device)
+        return self._recogniser
 
 
 def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:

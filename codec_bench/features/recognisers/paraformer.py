@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.errors import UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.recognisers import funasr
 from codec_bench.networks.precision import computing, parse_precision, suffix
 
@@ -38,7 +38,7 @@ ALLOWED: dict[str, tuple[str | None, ...]] = {
 }
 
 
-class Paraformer(Feature):
+class Paraformer(funasr.FunasrFeature):
     """Transcripts by Paraformer: Mandarin, and the English words in it, without punctuation.
 
     There are two published models. FunASR calls both of them `paraformer-zh`, one on each hub:
@@ -76,10 +76,9 @@ class Paraformer(Feature):
     """
 
     name = "paraformer-zh"
-    rate_hz = funasr.RATE_HZ
-    where = "device"
-    batch_s = 240.0
     languages = ("zh",)
+    allowed = ALLOWED
+    vocabulary = ("token_list", "tokens.json")
 
     def __init__(
         self,
@@ -88,15 +87,10 @@ class Paraformer(Feature):
         model: str = "paraformer-zh",
         point: str | None = None,
     ) -> None:
-        from codec_bench.weights import find
-
-        super().__init__(device, weights)
         self.name, self.point = model, point
         self.protocol = self.protocol_id(model, point)
-        funasr.require(f"the recogniser '{model}'")
         self._precision = parse_precision(model, None if point == CHUNK else point)
-        self._found = find(model, weights)
-        self._recogniser: funasr.Recogniser | None = None
+        super().__init__(device, weights, model)
 
     @classmethod
     def protocol_id(cls, model: str = "paraformer-zh", point: str | None = None) -> str:
@@ -113,19 +107,6 @@ class Paraformer(Feature):
             return f"{model}/funasr-1{suffix(parse_precision(model, point))}"
         except UserError as error:
             raise UserError(error.message, hint=f"use {model}, {model}@{CHUNK}, @tf32 or @bfloat16") from None
-
-    def load(self) -> None:
-        """Builds the network and loads its weights.
-
-        Raises:
-            WeightsError: the folder holds another kind of model, or weights that do not fit.
-        """
-        self._loaded()
-
-    def _loaded(self) -> funasr.Recogniser:
-        if self._recogniser is None:
-            self._recogniser = funasr.Recogniser(self._found, ALLOWED, ("token_list", "tokens.json"), self.device)
-        return self._recogniser
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One transcript per signal `(samples,)`, float32 at 16 kHz."""

@@ -10,12 +10,11 @@ import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.errors import UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.recognisers import funasr
 from codec_bench.networks.precision import computing, parse_precision, suffix
 
 NAME = "sensevoice-small"
-VOCABULARY = "chn_jpn_yue_eng_ko_spectok.bpe.model"
 ALLOWED = {
     "model": ("SenseVoiceSmall",),
     "encoder": ("SenseVoiceEncoderSmall",),
@@ -34,7 +33,7 @@ EVENTS = (
 _TAG = re.compile(r"<\|([^|]*)\|>")
 
 
-class SenseVoice(Feature):
+class SenseVoice(funasr.FunasrFeature):
     """Transcripts by SenseVoice-Small, without punctuation and with numbers as words, and its tags for the speech.
 
     Four prompts precede the signal: its language (`auto` if none is given or the model does not know it), the sound event,
@@ -60,21 +59,15 @@ class SenseVoice(Feature):
     """
 
     name = NAME
-    rate_hz = funasr.RATE_HZ
-    where = "device"
-    batch_s = 240.0
     languages = ("zh", "en", "yue", "ja", "ko")
     reads_language = True
+    allowed = ALLOWED
+    vocabulary = ("bpemodel", "chn_jpn_yue_eng_ko_spectok.bpe.model")
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        from codec_bench.weights import find
-
-        super().__init__(device, weights)
         self.protocol = self.protocol_id(point=point)
-        funasr.require(f"the recogniser '{NAME}'")
         self._precision = parse_precision(NAME, point)
-        self._found = find(NAME, weights)
-        self._recogniser: funasr.Recogniser | None = None
+        super().__init__(device, weights, NAME)
 
     @classmethod
     def protocol_id(cls, model: str = NAME, point: str | None = None) -> str:
@@ -86,19 +79,6 @@ class SenseVoice(Feature):
         if model != NAME:
             raise UserError(f"there is no SenseVoice '{model}'", hint=f"use {NAME}")
         return f"{NAME}/funasr-1{suffix(parse_precision(NAME, point))}"
-
-    def load(self) -> None:
-        """Builds the network and loads its weights.
-
-        Raises:
-            WeightsError: the folder holds another kind of model, or weights that do not fit.
-        """
-        self._loaded()
-
-    def _loaded(self) -> funasr.Recogniser:
-        if self._recogniser is None:
-            self._recogniser = funasr.Recogniser(self._found, ALLOWED, ("bpemodel", VOCABULARY), self.device)
-        return self._recogniser
 
     def compute(
         self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None

@@ -8,18 +8,28 @@ Conventions
 from __future__ import annotations
 
 import importlib.util
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, check_windows, joined, parts, window_id
+from codec_bench.features.recognisers.speech_windows import check_windows, joined, parts
+from codec_bench.features.recognisers.whisper_checkpoint import (
+    ALIASES,
+    COMPUTE_TYPES,
+    ENGLISH,
+    Tokens,
+    bands_said,
+    converted,
+    facts_of,
+    languages_of,
+    parse_point,
+    protocol_id,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -31,78 +41,6 @@ MAX_LENGTH = 448
 """Whisper's context in tokens. CTranslate2 writes at most half as many new tokens, so an endless text ends after 224."""
 WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 64}
 """Windows that are encoded and decoded together. large-v3 in float32 needs 0.6 GB for the keys and values of each."""
-
-COMPUTE_TYPES = ("float32", "float16", "bfloat16", "int8", "int8_float16", "int8_float32")
-
-LANGUAGES = (
-    "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy sk te "
-    "fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am yi lo uz fo ht ps "
-    "tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su"
-).split()
-"""The 99 languages of the first models; large-v3 and turbo also know Cantonese, `yue`."""
-ALIASES = {"fil": "tl", "jv": "jw", "nb": "no", "iw": "he"}
-"""Other codes of languages, and the codes of Whisper's tokens for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a checkpoint must have: its mel bands, whether it is multilingual, and the languages it was trained for."""
-
-    n_mels: int
-    multilingual: bool
-    languages: tuple[str, ...]
-
-
-_ALL = (*LANGUAGES, *ALIASES)
-_ENGLISH = ("en",)
-_FACTS = {
-    "whisper-large-v3": _Facts(128, True, (*_ALL, "yue")),
-    "whisper-large-v3-turbo": _Facts(128, True, (*_ALL, "yue")),
-    "whisper-distil-large-v3": _Facts(128, True, _ENGLISH),
-    "whisper-distil-large-v3.5": _Facts(128, True, _ENGLISH),
-    "whisper-large-v2": _Facts(80, True, _ALL),
-    **{f"whisper-{size}": _Facts(80, True, _ALL) for size in ("medium", "small", "base", "tiny")},
-    **{f"whisper-{size}.en": _Facts(80, False, _ENGLISH) for size in ("medium", "small", "base", "tiny")},
-}
-MODELS = tuple(_FACTS)
-"""The registered names."""
-
-
-def parse_point(model: str, point: str | None) -> tuple[Windows, str]:
-    """Windows and compute type of a name such as `whisper-large-v3@28s+float16`.
-
-    Raises:
-        UserError: an option that does not exist, or two of one kind.
-    """
-    windows, compute_type = None, None
-    for option in (point or "").split("+") if point is not None else ():
-        if option in WINDOWS and windows is None:
-            windows = option
-        elif option in COMPUTE_TYPES and compute_type is None:
-            compute_type = option
-        else:
-            known = f"windows {', '.join(WINDOWS)}; compute types {', '.join(COMPUTE_TYPES)}"
-            raise UserError(
-                f"{model} has no '@{point}'" + (f": '{option}'" if option != point else ""),
-                hint=f"at most one of each, joined by +: {known}",
-            )
-    return windows or "30s", compute_type or "float32"
-
-
-def protocol_id(model: str, point: str | None = None) -> str:
-    """The id of a recogniser. Neither its weights nor its package are needed for it.
-
-    Raises:
-        UserError: there is no such model or point.
-    """
-    _facts(model)
-    windows, compute_type = parse_point(model, point)
-    return f"{model}/ct2/greedy/{window_id(windows)}" + ("" if compute_type == "float32" else f"/{compute_type}")
-
-
-def languages_of(model: str) -> tuple[str, ...]:
-    """Base codes of the languages that a model was trained for, with other codes of the same languages."""
-    return _facts(model).languages
 
 
 @dataclass(slots=True, eq=False)
@@ -168,18 +106,18 @@ class Whisper(Feature):
         point: str | None = None,
     ) -> None:
         super().__init__(device, weights)
-        self.name, self.facts = model, _facts(model)
+        self.name, self.facts = model, facts_of(model)
         self.windows, self.compute_type = parse_point(model, point)
         self.protocol = protocol_id(model, point)
         self.languages = self.facts.languages
         if any(importlib.util.find_spec(package) is None for package in ("ctranslate2", "faster_whisper")):
             raise MissingExtra(f"the recogniser '{model}'", "faster-whisper", "asr")
         check_windows(self.windows)
-        self._folder = _converted(model, weights)
+        self._folder = converted(model, weights)
         self._kind = "cpu" if device == "cpu" else "cuda"
         self._at_once = WINDOWS_AT_ONCE[self._kind]
         self._net: Any = None
-        self._read: _Tokens | None = None
+        self._read: Tokens | None = None
 
     def load(self) -> None:
         """Loads the model.
@@ -199,7 +137,7 @@ class Whisper(Feature):
             raise UserError(
                 f"{self.name}: '{self.device}' cannot compute in {self.compute_type}", hint=f"it can: {can}"
             )
-        tokens = _Tokens.read(self._folder, self.facts.multilingual)
+        tokens = Tokens.read(self._folder, self.facts.multilingual)
         try:
             net = ctranslate2.models.Whisper(
                 str(self._folder),
@@ -221,12 +159,12 @@ class Whisper(Feature):
         self._net, self._read = net, tokens
 
     @property
-    def _tokens(self) -> _Tokens:
+    def _tokens(self) -> Tokens:
         assert self._read is not None, "load() comes first"
         return self._read
 
     def _check(self, net: Any) -> None:
-        said = _bands_said(self._folder, net.n_mels)
+        said = bands_said(self._folder, net.n_mels)
         wrong = []
         if net.n_mels != self.facts.n_mels:
             wrong.append(f"they take {net.n_mels} mel bands (expected {self.facts.n_mels})")
@@ -273,7 +211,7 @@ class Whisper(Feature):
 
     def _language(self, code: str | None) -> str | Unavailable | None:
         """The language to decode in, None to detect it."""
-        if self.facts.languages == _ENGLISH:
+        if self.facts.languages == ENGLISH:
             return "en" if code in (None, "en") else Unavailable(f"{self.name} knows English only, not '{code}'")
         known = None if code is None else ALIASES.get(code, code)
         if known is not None and known not in self._tokens.languages:
@@ -368,69 +306,6 @@ class Whisper(Feature):
         return result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Tokens:
-    """A checkpoint's tokeniser, and the ids that decoding needs."""
-
-    tokenizer: Any
-    start: int
-    end: int
-    transcribe: int
-    no_timestamps: int
-    languages: dict[str, int]
-    multilingual: bool
-    suppressed: list[int]
-
-    @classmethod
-    def read(cls, folder: Path, multilingual: bool) -> _Tokens:
-        """Reads tokenizer.json.
-
-        Raises:
-            WeightsError: it is broken, or not a Whisper's.
-        """
-        import tokenizers
-        from faster_whisper.tokenizer import Tokenizer
-        from faster_whisper.transcribe import get_suppressed_tokens
-
-        path = folder / "tokenizer.json"
-        try:
-            tokenizer = tokenizers.Tokenizer.from_file(str(path))
-            languages = {code: tokenizer.token_to_id(f"<|{code}|>") for code in (*LANGUAGES, "yue")}
-            whole = Tokenizer(tokenizer, multilingual, task="transcribe", language="en")
-            suppressed = list(get_suppressed_tokens(whole, [-1]))
-            ids = {
-                "<|startoftranscript|>": whole.sot,
-                "<|endoftext|>": whole.eot,
-                "<|transcribe|>": whole.transcribe,
-                "<|notimestamps|>": whole.no_timestamps,
-            }
-        except Exception as error:  # the parser raises bare Exceptions, and a missing token breaks the sorting
-            reason = " ".join(str(error).split())
-            raise WeightsError(f"'{path}' is not a Whisper's tokeniser: {type(error).__name__}: {reason}") from error
-        lacking = [token for token, place in ids.items() if place is None]
-        if lacking:
-            raise WeightsError(f"'{path}' is not a Whisper's tokeniser: it has no {lacking[0]}")
-        known = {code: place for code, place in languages.items() if place is not None}
-        start, end, transcribe, no_timestamps = ids.values()
-        return cls(tokenizer, start, end, transcribe, no_timestamps, known, multilingual, suppressed)
-
-    def prompt(self, language: str) -> list[int]:
-        """The tokens that precede the decoder's text."""
-        if not self.multilingual:
-            return [self.start, self.no_timestamps]
-        return [self.start, self.languages[language], self.transcribe, self.no_timestamps]
-
-    def text(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, without special tokens."""
-        return self.tokenizer.decode([token for token in tokens if token < self.end])
-
-
-def _facts(model: str) -> _Facts:
-    if model not in _FACTS:
-        raise UserError(f"there is no recogniser called '{model}'", hint=f"there is {', '.join(MODELS)}")
-    return _FACTS[model]
-
-
 def _refusal(signal: np.ndarray, language: str | Unavailable | None) -> Unavailable | None:
     """Why a signal cannot be transcribed, or None."""
     if isinstance(language, Unavailable):
@@ -451,41 +326,3 @@ def _windows(item: int, mel: torch.Tensor, *, first: bool) -> list[_Window]:
 def _out_of_memory(error: BaseException) -> bool:
     """Whether torch, CTranslate2 or the system had too little memory."""
     return isinstance(error, MemoryError) or "out of memory" in str(error) or "bad_alloc" in str(error)
-
-
-def _converted(model: str, weights: str | None) -> Path:
-    """The folder of a checkpoint in CTranslate2's layout.
-
-    Raises:
-        WeightsError: there is no such folder. For a checkpoint in another layout, the hint is the command that converts it.
-    """
-    from codec_bench.weights import find
-
-    path = Path(weights).expanduser() if weights is not None else None
-    if path is not None and path.is_file():
-        if path.name != "model.bin":
-            raise WeightsError(
-                f"the weights '{weights}' are a single file; CTranslate2 reads a folder with a model.bin",
-                hint="a checkpoint in the layout of transformers is converted by ct2-transformers-converter",
-            )
-        path = path.parent
-    if path is not None and path.is_dir() and not (path / "model.bin").is_file():
-        kept = sorted(file.name for kind in ("*.safetensors", "*.pt", "pytorch_model*.bin") for file in path.glob(kind))
-        if kept:
-            raise WeightsError(
-                f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 ({kept[0]})",
-                hint=f"convert it: ct2-transformers-converter --model {path} --output_dir {path.name}-ct2 "
-                "--copy_files tokenizer.json preprocessor_config.json",
-            )
-    return find(model, weights if path is None else str(path)).folder
-
-
-def _bands_said(folder: Path, otherwise: int) -> int:
-    """The number of mel bands in preprocessor_config.json; `otherwise` for older checkpoints, which lack that file."""
-    path = folder / "preprocessor_config.json"
-    if not path.is_file():
-        return otherwise
-    try:
-        return int(json.loads(path.read_text("utf-8")).get("feature_size", otherwise))
-    except (ValueError, TypeError, AttributeError) as error:
-        raise WeightsError(f"'{path}' cannot be read: {error}") from error

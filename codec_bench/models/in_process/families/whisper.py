@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.features.recognisers.whisper import ALIASES
+from codec_bench.features.recognisers.whisper_checkpoint import ALIASES
 from codec_bench.models.base import EMPTY
 from codec_bench.models.in_process.families.base import Family, Row, drawing
 from codec_bench.models.in_process.families.checkpoint import As, load_net

@@ -1,0 +1,190 @@
+"""Whisper's checkpoints for CTranslate2: which there are, what their names and points mean, and what lies beside the weights."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
+
+COMPUTE_TYPES = ("float32", "float16", "bfloat16", "int8", "int8_float16", "int8_float32")
+
+LANGUAGES = (
+    "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy sk te "
+    "fa lv bn sr az sl kn et mk br eu is hy ne mn bs kk sq sw gl mr pa si km sn yo so af oc ka be tg sd gu am yi lo uz fo ht ps "
+    "tk nn mt sa lb my bo tl mg as tt haw ln ha ba jw su"
+).split()
+"""The 99 languages of the first models; large-v3 and turbo also know Cantonese, `yue`."""
+ALIASES = {"fil": "tl", "jv": "jw", "nb": "no", "iw": "he"}
+"""Other codes of languages, and the codes of Whisper's tokens for them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a checkpoint must have: its mel bands, whether it is multilingual, and the languages it was trained for."""
+
+    n_mels: int
+    multilingual: bool
+    languages: tuple[str, ...]
+
+
+_ALL = (*LANGUAGES, *ALIASES)
+ENGLISH = ("en",)
+_FACTS = {
+    "whisper-large-v3": Facts(128, True, (*_ALL, "yue")),
+    "whisper-large-v3-turbo": Facts(128, True, (*_ALL, "yue")),
+    "whisper-distil-large-v3": Facts(128, True, ENGLISH),
+    "whisper-distil-large-v3.5": Facts(128, True, ENGLISH),
+    "whisper-large-v2": Facts(80, True, _ALL),
+    **{f"whisper-{size}": Facts(80, True, _ALL) for size in ("medium", "small", "base", "tiny")},
+    **{f"whisper-{size}.en": Facts(80, False, ENGLISH) for size in ("medium", "small", "base", "tiny")},
+}
+MODELS = tuple(_FACTS)
+"""The registered names."""
+
+
+def facts_of(model: str) -> Facts:
+    """What a checkpoint must have.
+
+    Raises:
+        UserError: there is no such model.
+    """
+    if model not in _FACTS:
+        raise UserError(f"there is no recogniser called '{model}'", hint=f"there is {', '.join(MODELS)}")
+    return _FACTS[model]
+
+
+def parse_point(model: str, point: str | None) -> tuple[Windows, str]:
+    """Windows and compute type of a name such as `whisper-large-v3@28s+float16`.
+
+    Raises:
+        UserError: an option that does not exist, or two of one kind.
+    """
+    windows, compute_type = None, None
+    for option in (point or "").split("+") if point is not None else ():
+        if option in WINDOWS and windows is None:
+            windows = option
+        elif option in COMPUTE_TYPES and compute_type is None:
+            compute_type = option
+        else:
+            known = f"windows {', '.join(WINDOWS)}; compute types {', '.join(COMPUTE_TYPES)}"
+            raise UserError(
+                f"{model} has no '@{point}'" + (f": '{option}'" if option != point else ""),
+                hint=f"at most one of each, joined by +: {known}",
+            )
+    return windows or "30s", compute_type or "float32"
+
+
+def protocol_id(model: str, point: str | None = None) -> str:
+    """The id of a recogniser. Neither its weights nor its package are needed for it.
+
+    Raises:
+        UserError: there is no such model or point.
+    """
+    facts_of(model)
+    windows, compute_type = parse_point(model, point)
+    return f"{model}/ct2/greedy/{window_id(windows)}" + ("" if compute_type == "float32" else f"/{compute_type}")
+
+
+def languages_of(model: str) -> tuple[str, ...]:
+    """Base codes of the languages that a model was trained for, with other codes of the same languages."""
+    return facts_of(model).languages
+
+
+def converted(model: str, weights: str | None) -> Path:
+    """The folder of a checkpoint in CTranslate2's layout.
+
+    Raises:
+        WeightsError: there is no such folder. For a checkpoint in another layout, the hint is the command that converts it.
+    """
+    from codec_bench.weights import find
+
+    path = Path(weights).expanduser() if weights is not None else None
+    if path is not None and path.is_file():
+        if path.name != "model.bin":
+            raise WeightsError(
+                f"the weights '{weights}' are a single file; CTranslate2 reads a folder with a model.bin",
+                hint="a checkpoint in the layout of transformers is converted by ct2-transformers-converter",
+            )
+        path = path.parent
+    if path is not None and path.is_dir() and not (path / "model.bin").is_file():
+        kept = sorted(file.name for kind in ("*.safetensors", "*.pt", "pytorch_model*.bin") for file in path.glob(kind))
+        if kept:
+            raise WeightsError(
+                f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 ({kept[0]})",
+                hint=f"convert it: ct2-transformers-converter --model {path} --output_dir {path.name}-ct2 "
+                "--copy_files tokenizer.json preprocessor_config.json",
+            )
+    return find(model, weights if path is None else str(path)).folder
+
+
+def bands_said(folder: Path, otherwise: int) -> int:
+    """The number of mel bands in preprocessor_config.json; `otherwise` for older checkpoints, which lack that file."""
+    path = folder / "preprocessor_config.json"
+    if not path.is_file():
+        return otherwise
+    try:
+        return int(json.loads(path.read_text("utf-8")).get("feature_size", otherwise))
+    except (ValueError, TypeError, AttributeError) as error:
+        raise WeightsError(f"'{path}' cannot be read: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """A checkpoint's tokeniser, and the ids that decoding needs."""
+
+    tokenizer: Any
+    start: int
+    end: int
+    transcribe: int
+    no_timestamps: int
+    languages: dict[str, int]
+    multilingual: bool
+    suppressed: list[int]
+
+    @classmethod
+    def read(cls, folder: Path, multilingual: bool) -> Tokens:
+        """Reads tokenizer.json.
+
+        Raises:
+            WeightsError: it is broken, or not a Whisper's.
+        """
+        import tokenizers
+        from faster_whisper.tokenizer import Tokenizer
+        from faster_whisper.transcribe import get_suppressed_tokens
+
+        path = folder / "tokenizer.json"
+        try:
+            tokenizer = tokenizers.Tokenizer.from_file(str(path))
+            languages = {code: tokenizer.token_to_id(f"<|{code}|>") for code in (*LANGUAGES, "yue")}
+            whole = Tokenizer(tokenizer, multilingual, task="transcribe", language="en")
+            suppressed = list(get_suppressed_tokens(whole, [-1]))
+            ids = {
+                "<|startoftranscript|>": whole.sot,
+                "<|endoftext|>": whole.eot,
+                "<|transcribe|>": whole.transcribe,
+                "<|notimestamps|>": whole.no_timestamps,
+            }
+        except Exception as error:  # the parser raises bare Exceptions, and a missing token breaks the sorting
+            reason = " ".join(str(error).split())
+            raise WeightsError(f"'{path}' is not a Whisper's tokeniser: {type(error).__name__}: {reason}") from error
+        lacking = [token for token, place in ids.items() if place is None]
+        if lacking:
+            raise WeightsError(f"'{path}' is not a Whisper's tokeniser: it has no {lacking[0]}")
+        known = {code: place for code, place in languages.items() if place is not None}
+        start, end, transcribe, no_timestamps = ids.values()
+        return cls(tokenizer, start, end, transcribe, no_timestamps, known, multilingual, suppressed)
+
+    def prompt(self, language: str) -> list[int]:
+        """The tokens that precede the decoder's text."""
+        if not self.multilingual:
+            return [self.start, self.no_timestamps]
+        return [self.start, self.languages[language], self.transcribe, self.no_timestamps]
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without special tokens."""
+        return self.tokenizer.decode([token for token in tokens if token < self.end])
