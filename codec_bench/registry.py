@@ -10,10 +10,12 @@ Conventions
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib
 import importlib.util
 import inspect
+import linecache
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -75,6 +77,35 @@ def code_hash(name: str) -> str:
     """64 bits of the SHA-256 of the file that a name of own code names, in hexadecimal; empty if it names no file."""
     path = Path(name.rpartition(":")[0]).expanduser()
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else ""
+
+
+def source_hash(cls: type) -> str | None:
+    """64 bits of the SHA-256 of the source of a class and of its bases in the same module, in hexadecimal.
+
+    None if the source of one of them cannot be read, as after `exec` or `type(...)`.
+    """
+    texts = [_source(one) for one in cls.__mro__ if one.__module__ == cls.__module__]
+    read = [text for text in texts if text is not None]
+    return hashlib.sha256("\n".join(read).encode()).hexdigest()[:16] if len(read) == len(texts) else None
+
+
+def _source(cls: type) -> str | None:
+    """The source of a class. A notebook has no file, so the cell of the class is found by its methods."""
+    for method in vars(cls).values():
+        code = getattr(inspect.unwrap(method), "__code__", None) if inspect.isfunction(method) else None
+        lines = linecache.getlines(code.co_filename) if code is not None else []
+        try:
+            tree = ast.parse("".join(lines))
+        except SyntaxError:  # the file has changed since it was imported
+            return None
+        for node in ast.walk(tree):
+            if code is not None and isinstance(node, ast.ClassDef) and node.name == cls.__name__:
+                if node.lineno <= code.co_firstlineno <= (node.end_lineno or 0):
+                    return ast.get_source_segment("".join(lines), node)
+    try:
+        return inspect.getsource(cls)
+    except (OSError, TypeError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

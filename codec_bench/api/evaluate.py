@@ -9,16 +9,18 @@ from typing import Any
 from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Running
-from codec_bench.registry import names
+from codec_bench.engine.systems import Codecs, read_systems
+from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
 from codec_bench.store.record import Run
 
 
 def evaluate(
     *,
-    codec: str | Sequence[str],
+    codec: Codecs,
     data: Any,
-    metrics: str | Sequence[str],
+    metrics: str | Sequence[str] | None = None,
+    preset: str | None = None,
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
@@ -31,13 +33,21 @@ def evaluate(
 
     A call with the same arguments continues a run that was stopped.
 
+    A codec that is named, and a class of a file or a module, is loaded by the worker processes. An object, and a class of
+    a notebook or of the script that was started, runs in this process, because no other can import it. The results are the
+    same. No limit in time holds for it, and it is known by the source of its class and by its `info`: what else it
+    depends on should show there. If that source cannot be read, the run cannot be continued.
+
     Args:
-        codec: names of codecs (`opus-12k`, `encodec-24khz@6`, `./mine.py:MyCodec`, `unprocessed`), or one string with commas.
+        codec: names of codecs (`opus-12k`, `encodec-24khz@6`, `./mine.py:MyCodec`, `unprocessed`), classes and objects with
+            `info`, `encode` and `decode`, a list of any of these, or one string of names with commas. `NAME=CODEC`, or
+            a mapping of names to codecs, names the rows. Otherwise a codec of one's own has the name in its `info`.
         data: a folder, a manifest, `embedded`, or a list of `Sample`.
         metrics: names of metrics (`stoi`, `wer[pocketsphinx]`, `dnsmos`, `./mine.py:MyMetric`), or one string with commas.
         out: the run folder; None makes one under `runs/`.
         seed: decides which samples `limit` takes.
         limit: how many samples to take; None for all.
+        preset: a named set of metrics, which is added to `metrics`.
         options: further arguments of codecs and features, such as {"dnsmos": {"weights": "folder"}}.
         by: columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest.
             They change no score, and a run that is continued without them keeps those that it has.
@@ -50,10 +60,11 @@ def evaluate(
         UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a single item
             is not raised; it is in the run.
     """
+    systems, chosen = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
     running = running or Running(**how)
-    asked = Evaluation(names(codec), names(metrics), source, request, dict(options or {}), broken_down(by, source))
+    asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
     run = execute(asked, out, running)
     write_results(run, page=running.page)
     return run

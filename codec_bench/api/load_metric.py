@@ -7,8 +7,9 @@ from typing import Any
 
 from codec_bench.audio.decode import check_samples
 from codec_bench.audio.resample import prepare
-from codec_bench.engine.plan import UNPROCESSED, Plan, build_plan, features_read
+from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores
+from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
@@ -29,7 +30,7 @@ class LoadedMetric:
     def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None) -> None:
         read = {f for n in expand([name]) for f in features_read(build_metric(n))}
         options = {f: {"weights": weights} if weights is not None else {} for f in read}
-        self._plan: Plan = build_plan([UNPROCESSED], [name], options)
+        self._plan: Plan = build_plan(UNPROCESSED, [name], options)
         self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}
 
     @property

@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from codec_bench.codecs import codec_names, has_codec
 from codec_bench.data import open_source
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
+from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.profiling.settings import NotApplicable, Settings
@@ -65,7 +66,7 @@ class Profile:
 
 def profile(
     *,
-    codec: str | Sequence[str],
+    codec: Codecs,
     data: Any,
     metrics: str | Sequence[str] = METRICS,
     anchor: str | None = None,
@@ -81,7 +82,7 @@ def profile(
     """Measures codecs on some data.
 
     Args:
-        codec: names as `evaluate` takes them, or one string with commas. Several points of one codec make a curve.
+        codec: names and classes as `evaluate` takes them. Several points of one codec make a curve.
         data: as for `evaluate`.
         metrics: names of the metrics that are plotted against bitrate; empty for none.
         anchor: the codec or family that delta rates are measured against; None for none.
@@ -101,15 +102,13 @@ def profile(
         UserError: an argument is wrong, the folder cannot be written, or none of the codecs can be loaded.
     """
     settings = settings or Settings(seed=seed)
-    chosen = list(dict.fromkeys(names(codec)))
-    for name in chosen:
-        _known(name)
-    if not chosen:
-        raise UserError("no codec was named", hint="--codec opus-12k,./my_codec.py:MyCodec")
+    systems = read_systems(codec)
+    for system in systems:
+        _known(system)
     folder = Path(out) if out is not None else Path("runs") / f"profile-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    wanted = names(metrics)
+    given, wanted = dict(options or {}), names(metrics)
     asked = Asked(
-        codecs=tuple(chosen),
+        systems=systems,
         data=data,
         source=open_source(data, limit=limit, seed=seed if limit is not None else None),
         metrics=tuple(wanted),
@@ -118,12 +117,13 @@ def profile(
         device=resolve_devices(device)[0],
         limit=limit,
         seed=seed,
-        options={name: dict(given) for name, given in (options or {}).items()},
+        options={name: dict(some) for name, some in given.items() if not any(s.takes(name) for s in systems)},
         settings=settings,
         progress=progress,
     )
     # A misspelt metric is refused now and not after an hour of measuring.
-    build_plan(chosen, asked.with_bitrate, asked.options, {sample.language for sample in asked.source})
+    plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in asked.source})
+    asked = replace(asked, systems=plan.systems)  # with the options of each
     try:
         asked.audio.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -150,21 +150,28 @@ def profile(
     return made
 
 
-def _known(name: str) -> None:
+def _known(system: System) -> None:
     """Checks that a codec and its operating point exist, before anything is measured.
 
     Raises:
-        UserError: there is no such codec, operating point or file.
+        UserError: there is no such codec, operating point or file, or it is an object or class that only this process has.
     """
-    if is_own_code(name):
+    name = system.codec
+    if name is None and system.live is not None:
+        raise UserError(
+            f"'{system.asked}' is {'a class' if isinstance(system.live, type) else 'an object'} of this process, and a codec "
+            "is profiled in a process of its own, which cannot import it",
+            hint=f"put the class into a file and name it: ./my_codec.py:{system.cls.__name__}",
+        )
+    if name is not None and is_own_code(name):
         path = Path(name.rpartition(":")[0]).expanduser()
         if path.suffix == ".py" and not path.is_file():
             raise UserError(f"there is no file '{path}'")
         return
     from codec_bench.codecs import catalogue
 
-    if not has_codec(name):
-        raise UnknownName("codec", name, [*codec_names(), *catalogue.families()])
+    if name is None or not has_codec(name):
+        raise UnknownName("codec", system.asked, [*codec_names(), *catalogue.families()])
     if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
         catalogue.find(name)
 

@@ -23,6 +23,7 @@ from codec_bench.data import open_source
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Running
+from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
@@ -157,7 +158,7 @@ def _check_options(given: Mapping[str, Any], models: Sequence[str], judge: str |
 def run_codecs(
     *,
     benchmark: str | Sequence[str],
-    codec: str | Sequence[str],
+    codec: Codecs,
     out: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None,
     seed: int = 0,
@@ -181,6 +182,7 @@ def run_codecs(
     folder = Path(out) if out is not None else new_folder("run")
     given = {name: dict(values) for name, values in (options or {}).items()}
     running = running or Running(**how)
+    systems = read_systems(codec)
     runs: dict[tuple[str, str], Run] = {}
     for name in names(benchmark):
         one = load_benchmark(name, given.pop(name, None))
@@ -191,7 +193,7 @@ def run_codecs(
         request = {
             "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
         }  # fmt: skip
-        asked = Evaluation(names(codec), one.metrics, source, request, given, {"benchmark": one.described})
+        asked = Evaluation(systems, one.metrics, source, request, given, {"benchmark": one.described})
         run = execute(asked, folder / safe(one.name), running)
         write_results(run, page=running.page)
         runs.update({(one.name, system): run for system in run.systems})

@@ -110,7 +110,7 @@ What to try next:
 
 @app.command("eval")
 def evaluate(
-    codec: Annotated[str, typer.Option("--codec", help="Codecs with commas: opus-12k,encodec-24khz@6,./mine.py:MyCodec,unprocessed.")],
+    codec: Annotated[str, typer.Option("--codec", help="Codecs with commas: opus-12k,encodec-24khz@6,./mine.py:MyCodec,unprocessed. NAME=CODEC names the row.")],
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
@@ -118,11 +118,13 @@ def evaluate(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
+    from codec_bench.metrics import chosen_metrics
+
     running = _running(device, workers, batch_s, cache, save_audio, retry_failed, time_limit_s)
     _evaluate(
         codec,
         data,
-        _metrics(metrics, preset),
+        chosen_metrics(metrics, preset),
         out,
         seed,
         limit,
@@ -136,7 +138,7 @@ def evaluate(
 
 @app.command("score")
 def score(
-    generated: Annotated[str, typer.Option("--generated", help="A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id.")],
+    generated: Annotated[str, typer.Option("--generated", help="A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id. Several systems: NAME=FOLDER with commas.")],
     data: Annotated[str, typer.Option("--data", help="What the audio is compared with: transcripts, reference audio, speakers.")],
     metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
     limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
@@ -150,7 +152,7 @@ def score(
     options = parse_settings(settings or [])
     with _progress() as tell:
         run = score_generated(
-            generated=generated, data=data, metrics=_metrics(metrics, preset), out=out, seed=seed, limit=limit, options=options,
+            generated=generated, data=data, metrics=metrics, preset=preset, out=out, seed=seed, limit=limit, options=options,
             by=columns(by), running=_telling(running, tell),
         )  # fmt: skip
     _finish(run, as_json, timings)
@@ -213,20 +215,6 @@ def _progress() -> Any:
     from codec_bench.cli.progress import progress_line
 
     return progress_line()
-
-
-def _metrics(metrics: str | None, preset: str | None) -> list[str]:
-    from codec_bench.config import read_config
-    from codec_bench.registry import names
-
-    chosen = names(metrics) if metrics else []
-    if preset is not None:
-        chosen += [m for m in read_config("preset", preset)["metrics"] if m not in chosen]
-    if not chosen:
-        raise UserError(
-            "no metric was named", hint="--metrics stoi,dnsmos or --preset embedded; see codec-bench list metrics"
-        )
-    return chosen
 
 
 def _finish(run: Run, as_json: bool, timings: bool) -> None:

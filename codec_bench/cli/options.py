@@ -66,12 +66,12 @@ def columns(by: list[str] | None) -> list[str] | None:
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML scalars.
+    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML: a text, a number, a truth value, or a mapping in braces.
 
     Raises:
         UserError: a setting is not of the form NAME.OPTION=VALUE.
     """
-    from codec_bench.config import parse_scalar
+    from codec_bench.config import parse_value
 
     options: dict[str, dict[str, Any]] = {}
     for text in settings:
@@ -81,5 +81,5 @@ def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
             raise UserError(
                 f"--set got '{text}'; expected NAME.OPTION=VALUE", hint="for example --set dnsmos.weights=DIR"
             )
-        options.setdefault(name, {})[option] = parse_scalar(value)
+        options.setdefault(name, {})[option] = parse_value(value)
     return options

@@ -95,6 +95,18 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
     return codec
 
 
+def build_codec(made: Any, name: str, *, device: str = "cpu", **options: Any) -> Codec:
+    """A codec of the caller's own that no name leads to: an object, or a class that is built with these options.
+
+    Args:
+        made: the object or the class. name: what it is called in messages. device, options: as for `load_codec`.
+
+    Raises:
+        UserError: it is not a codec, or the class does not take an option.
+    """
+    return _checked(call_with_known(made, {"device": device, **options}) if isinstance(made, type) else made, name)
+
+
 def list_codecs() -> list[CodecRow]:
     """Every codec that a name alone selects, first the built-in ones, then those of other packages. Nothing is loaded."""
     from codec_bench.codecs import catalogue
@@ -201,6 +213,7 @@ __all__ = [
     "Codec",
     "CodecInfo",
     "CodecRow",
+    "build_codec",
     "codec_names",
     "has_codec",
     "is_command_file",

@@ -7,6 +7,7 @@ Conventions
 
 from __future__ import annotations
 
+import json
 import os
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -87,14 +88,18 @@ def _lines(node: yaml.Node | None) -> Lines:
     return lines
 
 
-def parse_scalar(text: str) -> str | int | float | bool | None:
+def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | None:
     """Reads a value typed on the command line as YAML would: `6` is a number, `true` a truth value, `null` None.
 
-    Anything else (a list, a date, broken YAML, a path with a colon) stays text.
+    `{temperature: 0, stop: [a]}` is a mapping if its keys are texts and its values could stand in JSON. Anything else (a
+    list, a date, broken YAML, a path with a colon) stays text.
     """
     try:
         value = yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, ValueError):
+        if isinstance(value, dict) and text.lstrip().startswith("{") and all(isinstance(key, str) for key in value):
+            json.dumps(value)
+            return value
+    except (yaml.YAMLError, ValueError, TypeError):  # TypeError: a value that JSON does not have
         return text
     return value if value is None or isinstance(value, (str, int, float, bool)) else text
 
@@ -163,4 +168,4 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-__all__ = ["Lines", "config_names", "fit", "load_yaml", "load_yaml_with_lines", "parse_scalar", "read_config"]
+__all__ = ["Lines", "config_names", "fit", "load_yaml", "load_yaml_with_lines", "parse_value", "read_config"]

@@ -13,8 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from codec_bench.engine.pool import Batch, Died, Done, Pool, Worker
-from codec_bench.engine.stage import Fault, StageSpec
+from codec_bench.engine.arena import Arena
+from codec_bench.engine.pool import Batch, Died, Done, Pool
+from codec_bench.engine.stage import CodecStage, Fault, StageSpec, describe
+from codec_bench.engine.worker import run_batch
 from codec_bench.errors import UserError
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
@@ -58,6 +60,8 @@ class Stage:
         items, audio_s, busy_s, cpu_s, steps: what is done, and what it took, in seconds.
         hung: how many items were given up because they exceeded their time limit.
         refusal: why no further item is sent to it, or None.
+        here: what runs its batches in this process, because no worker process can; None for the workers.
+        name: of the stage in messages and timings; that of its row if it is a codec.
     """
 
     spec: StageSpec
@@ -73,6 +77,11 @@ class Stage:
     steps: dict[str, float] = field(default_factory=dict)
     hung: int = 0
     refusal: str | None = None
+    here: CodecStage | None = None
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.name = self.spec.key
 
     @property
     def cost(self) -> float:
@@ -138,17 +147,20 @@ class Dispatcher:
         time_limit_s: seconds that a batch may take, loading not counted; None for 600, or 60 for every padded second of
             the batch if that is more.
         log: path of the workers' output, for the message that workers do not stay alive.
+        memory: the memory that holds the items' audio.
     """
 
-    def __init__(self, pool: Pool, batch_s: float | None, time_limit_s: float | None, log: str) -> None:
+    def __init__(self, pool: Pool, batch_s: float | None, time_limit_s: float | None, log: str, memory: Arena) -> None:
         self._pool, self._batch_s, self._time_limit_s, self._log = pool, batch_s, time_limit_s, log
+        self._memory = memory
         self.stages: dict[str, Stage] = {}
         self._order = 0
         self._idle_deaths = 0
 
-    def add(self, spec: StageSpec, where: str, budget_s: float, pads: bool) -> None:
-        """Adds a stage."""
-        self.stages[spec.key] = Stage(spec, where, self._batch_s or budget_s, pads, growing=self._batch_s is None)
+    def add(self, spec: StageSpec, where: str, budget_s: float, pads: bool, here: CodecStage | None = None) -> None:
+        """Adds a stage; `here` runs it in this process."""
+        budget_s = self._batch_s or budget_s
+        self.stages[spec.key] = Stage(spec, where, budget_s, pads, growing=self._batch_s is None, here=here)
 
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None]) -> None:
         """Adds one item to those that wait for a stage."""
@@ -162,20 +174,38 @@ class Dispatcher:
                 stage.waiting.popleft().done(Fault(stage.refusal))
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
-                fitting = [s for s in self.stages.values() if s.waiting and worker in self._pool.fitting(s.where)]
+                waiting = [s for s in self.stages.values() if s.waiting and s.here is None]
+                fitting = [s for s in waiting if worker in self._pool.fitting(s.where)]
                 if not fitting:
                     break
-                full = [s for s in fitting if s.is_full(self._room_s(s, worker))]
+                full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
                 if not full and worker.batches:
                     break  # this worker is busy, and waiting lets the next batch fill up
                 stage = min(full or fitting, key=lambda s: s.waiting[0].order)
-                works = stage.take(self._room_s(stage, worker))
-                audio_s = sum(w.length_s for w in works)
-                batch = Batch(stage.spec.key, works, audio_s, worker.device, self._limit_s(works))
-                self._pool.submit(worker, batch, [w.payload for w in works])
+                batch = self._batch(stage, worker.device)
+                self._pool.submit(worker, batch, [w.payload for w in batch.works])
 
-    def _room_s(self, stage: Stage, worker: Worker) -> float:
-        if self._batch_s is not None or worker.device != "cpu":
+    def run_here(self) -> bool:
+        """Runs one batch of a stage of this process, if any waits; returns whether another waits."""
+        waiting = [s for s in self.stages.values() if s.here is not None and s.waiting]
+        if not waiting:
+            return False
+        stage = min(waiting, key=lambda s: s.waiting[0].order)
+        batch = self._batch(stage, self._pool.device(stage.where))
+        works = [w.payload for w in batch.works]
+        try:
+            done = Done(batch, *run_batch(lambda: stage.here, works, self._memory, batch.device))
+        except SystemExit as error:  # of the codec; an interrupt is of the caller
+            done = Done(batch, Fault(describe(error)), 0.0, 0.0, {})
+        self._on_done(done)
+        return any(s.here is not None and s.waiting for s in self.stages.values())
+
+    def _batch(self, stage: Stage, device: str) -> Batch:
+        works = stage.take(self._room_s(stage, device))
+        return Batch(stage.spec.key, works, sum(w.length_s for w in works), device, self._limit_s(works))
+
+    def _room_s(self, stage: Stage, device: str) -> float:
+        if self._batch_s is not None or device != "cpu":
             return stage.budget_s
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
 
@@ -245,15 +275,15 @@ class Dispatcher:
     def _give_up(self, work: Work, batch: Batch, event: Died) -> None:
         stage = self.stages[batch.key]
         if not event.late:
-            reason = f"the worker process died {_MAX_KILLS} times ({event.reason}) while computing {batch.key}"
+            reason = f"the worker process died {_MAX_KILLS} times ({event.reason}) while computing {stage.name}"
             work.done(Fault(reason))
             return
-        work.done(Fault(f"{batch.key} took longer than its limit of {batch.limit_s:g} s, twice"))
+        work.done(Fault(f"{stage.name} took longer than its limit of {batch.limit_s:g} s, twice"))
         stage.hung += 1
         if stage.refusal is None and stage.hung >= _HUNG_AT_FIRST and not stage.items:
             # No item has ever come back. Waiting for the time limit of every further item would be in vain.
             stage.refusal = (
-                f"{batch.key} was given up: none of the first {stage.hung} items came back within its limit of "
+                f"{stage.name} was given up: none of the first {stage.hung} items came back within its limit of "
                 f"{batch.limit_s:g} s"
             )
 

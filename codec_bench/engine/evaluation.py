@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +17,9 @@ from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, kept_numbers, working_engine
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
-from codec_bench.registry import code_hash, is_own_code
+from codec_bench.registry import code_hash, is_own_code, source_hash
 from codec_bench.store.files import new_folder
-from codec_bench.store.record import Run
+from codec_bench.store.record import Run, begun_fingerprint
 from codec_bench.store.writer import RunWriter
 
 
@@ -27,13 +28,13 @@ class Evaluation:
     """What is evaluated: all of it may change numbers, and is in the record.
 
     Args:
-        systems, metrics: names. source: the data.
+        systems: as `read_systems` takes them. metrics: names. source: the data.
         request: what the caller asked for, as the record keeps it; `command`, `seed` and `limit` are in it.
         options: arguments of codecs and features by name.
         about: further entries of the run's `meta`.
     """
 
-    systems: Sequence[str]
+    systems: Any
     metrics: Sequence[str]
     source: Source
     request: Mapping[str, Any]
@@ -59,7 +60,11 @@ def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Runn
     tell = running.progress
     with working_engine(plan, running, folder, kept_numbers(running.save_audio, len(source))) as (engine, workers):
         tell("loading", 0, total, 0, 0.0)
-        facts = engine.load_codecs()
+        begun = begun_fingerprint(folder).get("systems", {})
+        facts = engine.load_codecs(begun)
+        plan = engine.plan
+        if begun:
+            _check_readable(plan, folder)
         writer = RunWriter(folder, _fingerprint(plan, facts, asked))
         how = {
             "device": running.device, "workers": workers, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
@@ -72,6 +77,21 @@ def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Runn
             writer.close()
     tell("writing the report", total, total, 0, 0.0)
     return Run(folder)
+
+
+def _check_readable(plan: Plan, folder: Path) -> None:
+    """Checks that every codec of this process can be told from another one, before a run is continued.
+
+    Raises:
+        UserError: the source of a codec cannot be read.
+    """
+    for system in plan.systems:
+        if system.runs_here and source_hash(system.cls) is None:
+            raise UserError(
+                f"the run in '{folder}' cannot be continued: the source of the class of '{system.name}' cannot be read, so "
+                "it may be another codec than the one that the run began with",
+                hint="give another folder, or put the class into a file or a cell of its own",
+            )
 
 
 def _run(
@@ -88,8 +108,9 @@ def _run(
     config = {
         **asked.request,
         "systems": [s.name for s in plan.systems],
+        "codecs": {s.name: s.asked for s in plan.systems if s.stage is not None and s.asked != s.name},
         "metrics": list(plan.metrics),
-        "options": dict(asked.options),
+        "options": {of: {k: _plain(v) for k, v in given.items()} for of, given in asked.options.items()},
     }
     systems = {s.name: facts.get(s.name, {}) for s in plan.systems}
     finished = writer.begin(systems, metric_facts(plan), source)
@@ -99,7 +120,10 @@ def _run(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     writer.set_meta(
         config=config, how=how, versions=versions(), machine=machine(), started=started, state="running",
-        data={"name": source.name, "samples": len(source), "fingerprint": source.fingerprint, "unmatched": list(source.unmatched)},
+        data={
+            "name": source.name, "samples": len(source), "fingerprint": source.fingerprint,
+            "unmatched": [*source.unmatched, *(f"{s.name}: {id}" for s in plan.systems if s.made is not None for id in s.made.unmatched)],
+        },
     )  # fmt: skip
     before = len(finished)
 
@@ -124,13 +148,28 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
+def _plain(value: Any) -> Any:
+    """An option as the record can hold it: what a caller of Python gives may be anything."""
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError):
+        return str(value)
+
+
 def _fingerprint(plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> dict[str, Any]:
     """Everything that changes numbers. The options in `Running` do not, and are not in it."""
-    codecs = {}
+    options = {k: given for k, given in asked.options.items() if k in plan.features}
+    codecs: dict[str, dict[str, Any]] = {}
     for system in plan.systems:
         codecs[system.name] = {k: v for k, v in facts.get(system.name, {}).items() if k not in ("where", "batch_s")}
-        if is_own_code(system.name):
-            codecs[system.name]["code"] = code_hash(system.name)
+        if system.runs_here:
+            codecs[system.name]["code"] = source_hash(system.cls) or "its source cannot be read"
+        elif system.codec is not None and is_own_code(system.codec):
+            codecs[system.name]["code"] = code_hash(system.codec)
+        elif system.made is not None:
+            codecs[system.name]["audio"] = system.made.fingerprint
+        if system.stage is not None and system.stage.options:
+            options[system.name] = system.stage.options
     return {
         "data": asked.source.fingerprint,
         "samples": len(asked.source),
@@ -139,7 +178,7 @@ def _fingerprint(plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> dic
             n: m.protocol if not is_own_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()
         },
         "features": {n: f.cache_id or n for n, f in plan.features.items()},
-        "options": {k: {a: str(b) for a, b in v.items()} for k, v in asked.options.items()},
+        "options": {k: {a: str(b) for a, b in v.items()} for k, v in options.items()},
         "signals": SIGNALS,
         "seed": asked.request["seed"],
         "limit": asked.request["limit"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,8 +19,9 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import prepare
 from codec_bench.data import problem_of
 from codec_bench.engine.arena import Arena, Region
-from codec_bench.engine.plan import Plan, System
+from codec_bench.engine.plan import Plan
 from codec_bench.engine.stage import describe, keep_audio, signal_notes
+from codec_bench.engine.systems import System
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Sample
 
@@ -69,7 +70,8 @@ class Loaded:
 
     Args:
         number: its place in the data. reference, reason: its reference signal, or why there is none.
-        channels: of the reference. estimate, estimate_reason: the same for an estimate that is read from a file.
+        channels: of the reference.
+        estimates: by system, the signal of each estimate that is read from a file, or the reason why there is none.
         busy_s, cpu_s: what reading it took.
     """
 
@@ -78,48 +80,44 @@ class Loaded:
     reference: Signal | None
     channels: int
     reason: str | None
-    estimate: Signal | None
-    estimate_reason: str | None
+    estimates: Mapping[str, Signal | str]
     busy_s: float
     cpu_s: float
 
 
-def load(number: int, sample: Sample, plan: Plan, arena: Arena, keep: Path | None, from_files: bool) -> Loaded:
+def load(number: int, sample: Sample, systems: Sequence[System], plan: Plan, arena: Arena, keep: Path | None) -> Loaded:
     """Reads one sample. If a file cannot be read, the result holds the reason; no exception is raised.
 
     Args:
+        systems: those that need the sample. Of those whose estimates are files, the estimates are read too.
         keep: the run folder if the audio is to be kept there, otherwise None.
-        from_files: whether the estimate is read from `sample.estimate`.
     """
     start, start_cpu = perf_counter(), thread_time()
-    reference = estimate = None
-    channels, estimate_reason = 1, None
+    reference, channels = None, 1
     reason = problem_of(sample)
+    from_files = [system for system in systems if system.kind == "files"]
     if reason is None and sample.audio is not None:
         target = keep / "audio" / "reference" / f"{number:07d}.flac" if keep else None
         rates = lambda hz: plan.rates("reference", hz)  # noqa: E731
         reference, channels, reason = _signal(sample.audio, rates, arena, plan.needs_codec_audio, target)
-    elif reason is None and not from_files:
+    elif reason is None and len(from_files) < len(systems):
         reason = "the data names no reference audio for this sample"
-    if reason is None and from_files:
-        if sample.estimate is None:
-            estimate_reason = "there is no generated audio for this sample"
-        else:
-            target = keep / "audio" / "generated" / f"{number:07d}.flac" if keep else None
-            known_hz = reference.sample_rate_hz if reference is not None else None
-            rates = lambda hz: plan.rates("estimate", known_hz or hz)  # noqa: E731
-            estimate, _, estimate_reason = _signal(sample.estimate, rates, arena, False, target)
+    estimates: dict[str, Signal | str] = {}
+    known_hz = reference.sample_rate_hz if reference is not None else None
+    for system in from_files if reason is None else ():
+        target = keep / "audio" / system.folder / f"{number:07d}.flac" if keep else None
+        estimates[system.name] = _estimate(system.sample(number, sample), known_hz, plan, arena, target)
     return Loaded(
-        number,
-        sample,
-        reference,
-        channels,
-        reason,
-        estimate,
-        estimate_reason,
-        perf_counter() - start,
-        thread_time() - start_cpu,
+        number, sample, reference, channels, reason, estimates, perf_counter() - start, thread_time() - start_cpu
     )
+
+
+def _estimate(sample: Sample, known_hz: int | None, plan: Plan, arena: Arena, keep: Path | None) -> Signal | str:
+    """The estimate that a sample names, or the reason why there is none; `known_hz` is the rate of its reference."""
+    if sample.estimate is None:
+        return problem_of(sample) or "there is no generated audio for this sample"
+    signal, _, reason = _signal(sample.estimate, lambda hz: plan.rates("estimate", known_hz or hz), arena, False, keep)
+    return signal if signal is not None else str(reason)
 
 
 def _signal(
@@ -195,8 +193,7 @@ class Feed:
                 return
             number, sample, systems = entry
             keep = self._folder if number in self._keep else None
-            from_files = any(s.from_files for s in systems)
-            future = self._threads.submit(load, number, sample, self._plan, self._arena, keep, from_files)
+            future = self._threads.submit(load, number, sample, systems, self._plan, self._arena, keep)
             self._loading += 1
             future.add_done_callback(partial(self._wake, systems))
 

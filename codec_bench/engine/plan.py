@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.engine.stage import StageSpec
+from codec_bench.engine.systems import System, check_different, named, read_systems
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
@@ -22,25 +23,8 @@ from codec_bench.metrics.base import Metric
 from codec_bench.weights import noting
 
 NATIVE = 0
-UNPROCESSED = "unprocessed"
-GENERATED = "generated"
-
-
-@dataclass(frozen=True, slots=True)
-class System:
-    """A row of the result: a codec, the unchanged audio (`unprocessed`), or audio made elsewhere (`generated`).
-
-    Args:
-        stage: the codec's stage; None for the other two.
-    """
-
-    name: str
-    stage: StageSpec | None
-
-    @property
-    def from_files(self) -> bool:
-        """Whether its estimates are read from files."""
-        return self.stage is None and self.name != UNPROCESSED
+SIGNAL_METRICS = "signal metrics"
+FEATURE_METRICS = "feature metrics"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +73,7 @@ class Plan:
 
 
 def build_plan(
-    systems: Sequence[str],
+    systems: Any,
     metrics: Sequence[str],
     options: Mapping[str, Mapping[str, Any]],
     languages: Iterable[str | None] | None = None,
@@ -97,7 +81,7 @@ def build_plan(
     """Makes the plan.
 
     Args:
-        systems: names of codecs, `unprocessed`, or `generated`.
+        systems: as `read_systems` takes them.
         metrics: names of metrics and groups.
         options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
         languages: of the samples; features that none of these languages needs are left out. None: of any language.
@@ -105,12 +89,10 @@ def build_plan(
     Raises:
         UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the run.
     """
-    _check_names(systems, metrics)
+    asked = read_systems(systems)
+    if not metrics:
+        raise UserError("no metric was named", hint="see codec-bench list metrics")
     built = {name: build_metric(name) for name in expand(list(metrics))}
-    rows = tuple(
-        System(n, None if n in (UNPROCESSED, GENERATED) else StageSpec(n, "codec", (n,), dict(options.get(n, {}))))
-        for n in systems
-    )
     estimate_features, reference_features = _features(list(built.values()), languages)
     features = {f: _plan_feature(f, options) for f in dict.fromkeys([*estimate_features, *reference_features])}
     for metric in built.values():
@@ -119,15 +101,19 @@ def build_plan(
             if weights is not None:  # with other weights it is another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
     read = {f for m in built.values() for f in features_read(m)}
-    unused = [k for k in options if k not in read and k not in systems]
+    rows = _with_stages(asked, options, [*read, SIGNAL_METRICS, FEATURE_METRICS])
+    check_different(rows)
+    rows = named(rows)
+    unused = [k for k in options if k not in read and not any(system.takes(k) for system in rows)]
     if unused:
-        raise UnknownName("codec or feature in this run", unused[0], [*features, *systems])
+        known = [name for system in rows for name in (system.name, system.asked)]
+        raise UnknownName("codec or feature in this run", unused[0], [*features, *known])
     signals = [m for m in built.values() if m.signals]
     estimate_rates = {m.rate_hz or NATIVE for m in signals} | {features[f].rate_hz for f in estimate_features}
     reference_rates = {m.rate_hz or NATIVE for m in signals if m.kind == "pair"} | {
         features[f].rate_hz for f in reference_features
     }
-    if UNPROCESSED in systems:
+    if any(system.kind == "unprocessed" for system in rows):
         reference_rates |= estimate_rates
     on_cpu = {n: m for n, m in built.items() if m.where == "cpu"}
     reads_features = lambda m: bool(m.estimate_features or m.reference_features)  # noqa: E731
@@ -145,15 +131,36 @@ def build_plan(
     )
 
 
-def _check_names(systems: Sequence[str], metrics: Sequence[str]) -> None:
-    """Checks that a codec and a metric are named, and no codec twice."""
-    if not systems:
-        raise UserError("no codec was named", hint="name at least one, or 'unprocessed'; see codec-bench list codecs")
-    if not metrics:
-        raise UserError("no metric was named", hint="see codec-bench list metrics")
-    for name in systems:
-        if list(systems).count(name) > 1:
-            raise UserError(f"the codec '{name}' is named twice", hint="name each codec once")
+def _with_stages(
+    systems: Sequence[System], options: Mapping[str, Mapping[str, Any]], taken: Sequence[str]
+) -> tuple[System, ...]:
+    """The systems, each codec with the stage that runs it. Options for its row go before those for its codec.
+
+    Raises:
+        UserError: a row has the name of another stage (`taken`), or an option is for an object that is built already.
+    """
+    out: list[System] = []
+    for system in systems:
+        if system.titled and system.name in taken:
+            raise UserError(
+                f"'{system.asked}' is called '{system.name}', which is also the name of what computes metrics of this run",
+                hint="choose another name",
+            )
+        if system.kind == "codec":
+            given = {
+                k: v for of, some in options.items() if of != system.name and system.takes(of) for k, v in some.items()
+            }
+            given |= options.get(system.name, {})
+            if given and system.live is not None and not isinstance(system.live, type):
+                raise UserError(
+                    f"the option '{next(iter(given))}' is for '{system.name}', an object that is built already",
+                    hint="give its class, or build the object with this option",
+                )
+            before = [*taken, *(one.name for one in out)].count(system.name)  # two classes may have one name
+            key = f"{system.name} ({before + 1})" if before else system.name
+            system = replace(system, stage=StageSpec(key, "codec", (system.codec or system.asked,), given))
+        out.append(system)
+    return tuple(out)
 
 
 def features_read(metric: Metric) -> tuple[str, ...]:

@@ -147,10 +147,13 @@ class Pool:
                 continue  # it died: `events` will report it, and the worker in its place is told everything
 
     def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
-        """Builds stages, given as (key, where), in workers of the right kind and returns their facts.
+        """Builds stages, given as (key, where), in workers of the right kind.
+
+        Returns:
+            By key the facts of the stage, or the `UserError` that says why it cannot be built.
 
         Raises:
-            UserError: a stage cannot be built.
+            UserError: a worker ended while it built a stage.
         """
         waiting, facts = {}, {}
         for index, (key, where) in enumerate(keys):
@@ -167,15 +170,16 @@ class Pool:
                 except (EOFError, OSError) as error:
                     raise UserError(f"the worker process ended ({_ending(worker)}) while loading '{key}'") from error
                 facts[name] = value
-        for value in facts.values():
-            if isinstance(value, UserError):
-                raise value
         return facts
 
     def fitting(self, where: str) -> list[Worker]:
         """The workers that run stages of this kind: `device` is the GPUs if there are any, otherwise the CPU."""
         wanted = "cuda" if where == "device" and self._gpus else "cpu"
         return [w for w in self.workers if w.device.startswith(wanted)]
+
+    def device(self, where: str) -> str:
+        """The device of a stage of this kind: the first GPU for `device` if there is one, otherwise the CPU."""
+        return self._gpus[0] if where == "device" and self._gpus else "cpu"
 
     def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
         """Gives a worker a batch."""

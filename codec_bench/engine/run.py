@@ -15,7 +15,7 @@ Faults
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -26,7 +26,8 @@ from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.feed import Feed, Loaded, Signal
-from codec_bench.engine.plan import UNPROCESSED, FeaturePlan, Plan, System
+from codec_bench.engine.loading import load_stages
+from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import (
     CodecResult,
@@ -34,9 +35,9 @@ from codec_bench.engine.stage import (
     Fault,
     FeatureWork,
     MetricWork,
-    StageSpec,
     compute_scores,
 )
+from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import inputs_or_score
@@ -44,9 +45,6 @@ from codec_bench.store.record import SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import SPOKEN, Sample, Score
 
-SIGNAL_METRICS = "signal metrics"
-FEATURE_METRICS = "feature metrics"
-METRICS_BATCH_S = 600.0
 LOOK_AHEAD_S = 240.0
 LOOK_AHEAD_SAMPLES = 512
 WRITE_ITEMS = 256
@@ -98,12 +96,15 @@ class Engine:
     Args:
         plan: what to compute. settings: how to run it. pool: the workers. cache: features computed before.
         log: path of the file with the workers' output, for messages.
+
+    Attributes:
+        plan: as given; once the codecs are loaded its systems have their final names.
     """
 
     def __init__(self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache, log: str) -> None:
-        self._plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
-        self._dispatcher = Dispatcher(pool, settings.batch_s, settings.time_limit_s, log)
+        self.plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
         self._arena = Arena()
+        self._dispatcher = Dispatcher(pool, settings.batch_s, settings.time_limit_s, log, self._arena)
         self._writer: Results
         self._progress: Callable[[int, int, float], None]
         self._in_flight, self._in_flight_s = 0, 0.0
@@ -112,26 +113,19 @@ class Engine:
         self._failed = 0
         self._spent = Spent()
 
-    def load_codecs(self) -> dict[str, dict[str, Any]]:
-        """Tells the workers what the stages are, loads every codec once, and returns the codecs' facts.
+    def load_codecs(self, begun: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+        """Tells the workers what the stages are, loads every codec once, and gives the systems their final names.
+
+        Args:
+            begun: the names of the systems in the record that is continued.
+
+        Returns:
+            The facts of the codecs, by system.
 
         Raises:
-            UserError: a codec cannot be loaded.
+            UserError: a codec cannot be loaded, or two systems have one name.
         """
-        plan, add = self._plan, self._dispatcher.add
-        specs = [s.stage for s in plan.systems if s.stage is not None]
-        codecs = [spec.key for spec in specs]
-        specs += [f.stage for f in plan.features.values()]
-        groups = ((SIGNAL_METRICS, plan.signal_metrics), (FEATURE_METRICS, plan.feature_metrics))
-        metrics = [StageSpec(key, "metrics", names) for key, names in groups if names]
-        self._pool.define({spec.key: spec for spec in [*specs, *metrics]})
-        facts = self._pool.facts((key, "device") for key in codecs)
-        for spec in specs[: len(codecs)]:
-            add(spec, facts[spec.key]["where"], facts[spec.key]["batch_s"], facts[spec.key]["where"] == "device")
-        for feature in plan.features.values():
-            add(feature.stage, feature.where, feature.batch_s, feature.where == "device")
-        for spec in metrics:
-            add(spec, "cpu", METRICS_BATCH_S, False)
+        self.plan, facts = load_stages(self.plan, self._pool, self._dispatcher, begun)
         return facts
 
     def run(
@@ -155,16 +149,17 @@ class Engine:
         """
         start, start_cpu = perf_counter(), os.times()
         self._writer, self._progress = writer, progress
-        feed = Feed(self._plan, self._arena, self._todo(samples, finished), self._settings.keep, writer.folder)
+        feed = Feed(self.plan, self._arena, self._todo(samples, finished), self._settings.keep, writer.folder)
         try:
             while feed.more or self._in_flight:
                 feed.request(self._has_room)
                 for loaded, systems in feed.ready():
                     self._admit(loaded, systems)
                 self._dispatcher.fill()
+                more_here = self._dispatcher.run_here()
                 self._write(force=False)
                 if feed.more or self._in_flight:
-                    for event in self._pool.events([feed], 1.0):
+                    for event in self._pool.events([feed], 0.0 if more_here else 1.0):
                         self._dispatcher.follow(event)
                     self._pool.forget(self._arena.trim())
             self._write(force=True)
@@ -178,13 +173,13 @@ class Engine:
         now = os.times()
         main_cpu_s = now.user + now.system - start_cpu.user - start_cpu.system
         workers, stages = len(self._pool.workers), self._dispatcher.stages
-        return timings(perf_counter() - start, main_cpu_s, workers, self._spent, self._plan, stages, self._cache)
+        return timings(perf_counter() - start, main_cpu_s, workers, self._spent, self.plan, stages, self._cache)
 
     def _todo(
         self, samples: Sequence[Sample], finished: set[tuple[int, int]]
     ) -> Iterator[tuple[int, Sample, list[System]]]:
         for number, sample in enumerate(samples):
-            systems = [s for k, s in enumerate(self._plan.systems) if (k, number) not in finished]
+            systems = [s for k, s in enumerate(self.plan.systems) if (k, number) not in finished]
             if systems:
                 yield number, sample, systems
 
@@ -197,7 +192,8 @@ class Engine:
     def _admit(self, loaded: Loaded, systems: list[System]) -> None:
         self._spent.feed_s += loaded.busy_s
         self._spent.feed_cpu_s += loaded.cpu_s
-        signals = [s for s in (loaded.reference, loaded.estimate) if s is not None]
+        estimates = [s for s in loaded.estimates.values() if isinstance(s, Signal)]
+        signals = [*([loaded.reference] if loaded.reference is not None else []), *estimates]
         item = _Item(loaded, len(systems), sum(s.duration_s for s in signals))
         self._in_flight += 1
         self._in_flight_s += item.audio_s
@@ -207,33 +203,31 @@ class Engine:
             outcome = _Outcome(item, system)
             if loaded.reason is not None:
                 self._no_estimate(outcome, loaded.reason)
-            elif system.from_files:
-                outcome.audio = self._kept("generated", loaded.number)
-                if loaded.estimate is None:
-                    self._no_estimate(outcome, loaded.estimate_reason or "")
+            elif system.kind == "files":
+                outcome.audio = self._kept(system, loaded.number)
+                estimate = loaded.estimates[system.name]
+                if isinstance(estimate, str):
+                    self._no_estimate(outcome, estimate)
                 else:
-                    self._on_estimate(outcome, loaded.estimate)
-            elif system.name == UNPROCESSED:
-                outcome.audio = self._kept("reference", loaded.number)
+                    self._on_estimate(outcome, estimate)
+            elif system.kind == "unprocessed":
+                outcome.audio = self._kept(system, loaded.number)
                 assert loaded.reference is not None  # or there would be a reason
                 loaded.reference.holders += 1
                 self._on_estimate(outcome, loaded.reference)
             else:
                 self._send_to_codec(outcome)
 
-    def _kept(self, system: str, number: int) -> str | None:
-        if number not in self._settings.keep:
-            return None
-        safe = "".join(c if c.isalnum() or c in "-_.@" else "_" for c in system)
-        return f"audio/{safe}/{number:07d}.flac"
+    def _kept(self, system: System, number: int) -> str | None:
+        return f"audio/{system.folder}/{number:07d}.flac" if number in self._settings.keep else None
 
     def _send_to_codec(self, outcome: _Outcome) -> None:
         reference, stage = outcome.item.loaded.reference, outcome.system.stage
         assert reference is not None and reference.audio is not None and stage is not None  # this system is a codec
         rate = reference.sample_rate_hz
-        lengths = {r: resampled_length(reference.num_samples, rate, r) for r in self._plan.rates("estimate", rate)}
+        lengths = {r: resampled_length(reference.num_samples, rate, r) for r in self.plan.rates("estimate", rate)}
         regions = {r: self._arena.allocate((n,)) for r, n in lengths.items()}
-        outcome.audio = self._kept(outcome.system.name, outcome.item.loaded.number)
+        outcome.audio = self._kept(outcome.system, outcome.item.loaded.number)
         keep = str(self._writer.folder / outcome.audio) if outcome.audio else None
 
         def done(result: CodecResult | Fault) -> None:
@@ -250,7 +244,7 @@ class Engine:
         self._dispatcher.put(stage.key, work, reference.duration_s, done)
 
     def _no_estimate(self, outcome: _Outcome, reason: str) -> None:
-        for name, metric in self._plan.metrics.items():
+        for name, metric in self.plan.metrics.items():
             outcome.scores[name] = Score.failed(reason, metric.protocol)
         outcome.audio = None
         self._finish(outcome, reason)
@@ -260,14 +254,14 @@ class Engine:
     def _on_estimate(self, outcome: _Outcome, estimate: Signal) -> None:
         outcome.estimate = estimate
         reference = outcome.item.loaded.reference
-        if self._plan.signal_metrics:
+        if self.plan.signal_metrics:
             self._send_to_metrics(outcome, estimate, SIGNAL_METRICS, self._metric_work(outcome, estimate))
         of_estimate, of_reference = self._features_of(outcome)
         for name in of_estimate:
-            self._need(estimate, self._plan.features[name], outcome)
+            self._need(estimate, self.plan.features[name], outcome)
         if reference is not None:
             for name in of_reference:
-                self._need(reference, self._plan.features[name], outcome)
+                self._need(reference, self.plan.features[name], outcome)
         if outcome.features_missing == 0:
             self._on_features(outcome, estimate)
 
@@ -275,7 +269,7 @@ class Engine:
         """The features of the estimate, and those of the reference, that the metrics of an item read."""
         loaded = outcome.item.loaded
         sides: tuple[dict[str, None], dict[str, None]] = {}, {}
-        for metric in self._plan.metrics.values():
+        for metric in self.plan.metrics.values():
             if metric.refusal(text=loaded.sample.text, language=loaded.sample.language) is None:
                 for names, wanted in zip(sides, metric.features_of(loaded.sample.language)):
                     names.update(dict.fromkeys(wanted))
@@ -335,7 +329,7 @@ class Engine:
 
     def _on_features(self, outcome: _Outcome, estimate: Signal) -> None:
         """Scores the metrics that read features, once every feature of the item is there."""
-        plan, reference = self._plan, outcome.item.loaded.reference
+        plan, reference = self.plan, outcome.item.loaded.reference
         of_estimate, of_reference = self._features_of(outcome)
         work = self._metric_work(outcome, estimate).with_features(
             {f: estimate.features[f] for f in of_estimate},
@@ -353,7 +347,7 @@ class Engine:
         def done(result: dict[str, Score] | Fault) -> None:
             if isinstance(result, Fault):
                 names = self._dispatcher.stages[stage].spec.names
-                result = {n: Score.failed(result.reason, self._plan.metrics[n].protocol) for n in names}
+                result = {n: Score.failed(result.reason, self.plan.metrics[n].protocol) for n in names}
             outcome.scores.update(result)
             self._finish_if_scored(outcome)
 
@@ -362,7 +356,7 @@ class Engine:
     # ---- from scores to the record ----
 
     def _finish_if_scored(self, outcome: _Outcome) -> None:
-        if len(outcome.scores) == len(self._plan.metrics):
+        if len(outcome.scores) == len(self.plan.metrics):
             self._finish(outcome, None)
 
     def _finish(self, outcome: _Outcome, reason: str | None) -> None:
@@ -374,7 +368,7 @@ class Engine:
             sample=loaded.sample.id,
             status="ok" if reason is None else "failed",
             reason=reason,
-            scores={name: self._counted(outcome, name) for name in self._plan.metrics},
+            scores={name: self._counted(outcome, name) for name in self.plan.metrics},
             bits=outcome.bits,
             audio=outcome.audio,
             notes=estimate.notes if estimate is not None else (),
@@ -405,7 +399,7 @@ class Engine:
         silent = estimate is not None and SILENT in estimate.notes
         fell_silent = silent and (reference is None or SILENT not in reference.notes)
         if score.status in ("failed", "unparsed") or (score.status == "undefined" and fell_silent):
-            return score.counting_wrong(self._plan.metrics[metric].worst(text=sample.text, language=sample.language))
+            return score.counting_wrong(self.plan.metrics[metric].worst(text=sample.text, language=sample.language))
         return score
 
     def _write(self, force: bool) -> None:

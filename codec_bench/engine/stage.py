@@ -108,12 +108,20 @@ class MetricWork:
 
 
 class CodecStage:
-    """Reconstructs audio, and prepares the estimate's signals at every rate that the run needs."""
+    """Reconstructs audio, and prepares the estimate's signals at every rate that the run needs.
 
-    def __init__(self, spec: StageSpec, device: str) -> None:
-        from codec_bench.codecs import load_codec
+    Args:
+        spec, device: what to build, and where.
+        live: the codec, or its class, if this process holds it and no name leads to it.
+    """
 
-        self.codec = load_codec(spec.names[0], device=device, **spec.options)
+    def __init__(self, spec: StageSpec, device: str, live: Any = None) -> None:
+        from codec_bench.codecs import build_codec, load_codec
+
+        if live is None:
+            self.codec = load_codec(spec.names[0], device=device, **spec.options)
+        else:
+            self.codec = build_codec(live, spec.key, device=device, **spec.options)
         self.facts = codec_facts(self.codec)
 
     def run(self, works: Sequence[CodecWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
@@ -219,8 +227,9 @@ def codec_facts(codec: Any) -> dict[str, Any]:
     """What the main process must know of a codec, as JSON values: its `info`, where it runs, and its batch size."""
     from dataclasses import asdict
 
+    declared = {name: value.item() if hasattr(value, "item") else value for name, value in asdict(codec.info).items()}
     return {
-        **asdict(codec.info),
+        **declared,
         "where": getattr(codec, "where", "device"),
         "batch_s": getattr(codec, "batch_s", 60.0),
     }

@@ -41,14 +41,15 @@ def timings(
         workers: how many workers there were.
         spent, plan, stages, cache: of the run.
     """
-    capacity_s = max(wall_s * workers, 1e-9)
+    here = any(stage.here is not None for stage in stages.values())
+    capacity_s = max(wall_s * (workers + here), 1e-9)  # this process is one more worker if it runs codecs
     rows: list[dict[str, Any]] = [
         {"stage": "decode and resample", "busy_s": spent.feed_s, "cpu_s": spent.feed_cpu_s, "share": None}
     ]
-    for key, s in stages.items():
+    for s in stages.values():
         rows.append(
             {
-                "stage": key, "items": s.items, "audio_s": s.audio_s, "busy_s": s.busy_s, "cpu_s": s.cpu_s,
+                "stage": s.name, "items": s.items, "audio_s": s.audio_s, "busy_s": s.busy_s, "cpu_s": s.cpu_s,
                 "share": s.busy_s / capacity_s, "steps": s.steps,
             }
         )  # fmt: skip
@@ -70,11 +71,11 @@ def timings(
 def _of_codecs(plan: Plan, stages: Mapping[str, Stage]) -> dict[str, dict[str, float]]:
     """Seconds of encoding and decoding of every codec that ran, and how many times real time that is."""
     systems = {}
-    for name in (s.stage.key for s in plan.systems if s.stage is not None):
-        steps, audio_s = stages[name].steps, stages[name].audio_s
+    for stage in (stages[s.stage.key] for s in plan.systems if s.stage is not None):
+        steps, audio_s = stage.steps, stage.audio_s
         codec_s = steps.get("encode", 0.0) + steps.get("decode", 0.0)
         if codec_s:
-            systems[name] = {
+            systems[stage.name] = {
                 "encode_s": steps["encode"], "decode_s": steps["decode"], "audio_s": audio_s,
                 "times_real_time": audio_s / codec_s,
             }  # fmt: skip

@@ -55,7 +55,7 @@ def serve(pipe: Connection, device: str) -> None:
         else:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
-            pipe.send(("done", number, *_run(stage, key, works, segments, device, began)))
+            pipe.send(("done", number, *run_batch(partial(stage, key), works, segments, device, began)))
 
 
 def _facts(stage: Any, key: str) -> dict[str, Any] | UserError:
@@ -67,18 +67,20 @@ def _facts(stage: Any, key: str) -> dict[str, Any] | UserError:
         return UserError(f"'{key}' cannot be loaded: {describe(error)}")
 
 
-def _run(
-    stage: Any, key: str, works: list[Any], segments: Segments, device: str, began: Callable[[], None]
-) -> tuple[Any, ...]:
+def run_batch(
+    load: Callable[[], Any], works: list[Any], segments: Any, device: str, began: Callable[[], None] = lambda: None
+) -> tuple[Any, float, float, dict[str, float]]:
     """Runs a batch; gives (outcome, busy seconds, CPU seconds, seconds per step). See `Done` for the outcome.
 
-    `began` is called when the stage is loaded: the time limit of the batch counts from then on.
+    Args:
+        load: gives the stage. works: the items. segments: the memory that holds their audio. device: where it runs.
+        began: called when the stage is loaded: the time limit of the batch counts from then on.
     """
     start, start_cpu = perf_counter(), process_time()
     steps: dict[str, float] = {}
     outcome: Any
     try:
-        runner = stage(key)
+        runner = load()
         loaded = perf_counter() - start
         began()
         outcome, steps = runner.run(works, segments)

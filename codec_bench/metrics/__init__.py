@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from codec_bench.config import read_config
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
-from codec_bench.registry import Registry, Spec, call_with_known, is_own_code
+from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, names
 
 TABLE = {
     "bitrate": "codec_bench.metrics.bitrate:Bitrate",
@@ -54,6 +56,21 @@ def expand(texts: list[str]) -> list[str]:
     return out
 
 
+def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:
+    """The metrics that are named, and those of a preset that are not among them.
+
+    Raises:
+        UnknownName: there is no such preset. UserError: there is no metric.
+    """
+    chosen = names(metrics) if metrics is not None else []
+    if preset is not None:
+        chosen += [name for name in read_config("preset", preset)["metrics"] if name not in chosen]
+    if not chosen:
+        hint = "name some (stoi,dnsmos) or a preset (embedded); see codec-bench list metrics and list presets"
+        raise UserError("no metric was named", hint=hint)
+    return chosen
+
+
 def build_metric(text: str) -> Metric:
     """Builds one metric from its name: `stoi`, `wer[pocketsphinx]` or `./mine.py:MyMetric`. For groups, call `expand` first.
 
@@ -74,4 +91,4 @@ def build_metric(text: str) -> Metric:
     return metric
 
 
-__all__ = ["GROUPS", "REGISTRY", "Inputs", "Metric", "build_metric", "expand"]
+__all__ = ["GROUPS", "REGISTRY", "Inputs", "Metric", "build_metric", "chosen_metrics", "expand"]

@@ -169,6 +169,7 @@ def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], devic
     if unknown:
         known = ", ".join(sorted({*takes, *FACTS} - {"info"}))
         raise UserError(f"the model '{name}' does not take '{unknown[0]}'", hint=f"it takes {known}")
+    _check_mappings(made, name, options)
     missing = [o for o, needed in takes.items() if needed and o != "info" and options.get(o) is None]
     if missing:
         raise UserError(f"the model '{name}' needs '{missing[0]}'", hint=f"--set {own_name(name)}.{missing[0]}=VALUE")
@@ -181,6 +182,23 @@ def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], devic
             f"'{name}' is a {type(model).__name__}; expected a codec_bench.models.base.Model", hint=_CONTRACT
         )
     return model
+
+
+def _check_mappings(made: Any, name: str, options: Mapping[str, Any]) -> None:
+    """Checks that what a model takes as a mapping, such as `parameters`, is one.
+
+    Raises:
+        UserError: an option is something else.
+    """
+    takers = [cls for cls in inspect.getmro(made) if "__init__" in vars(cls)] if inspect.isclass(made) else [made]
+    for taker in takers:
+        for option, parameter in inspect.signature(taker).parameters.items():
+            value = options.get(option)
+            if str(parameter.annotation).startswith("Mapping[") and not isinstance(value, Mapping | None):
+                raise UserError(
+                    f"the option '{option}' of the model '{name}' is {value!r}; expected a mapping",
+                    hint=f"--set {own_name(name)}.{option}='{{temperature: 0}}', or --set {own_name(name)}.{option}.temperature=0",
+                )
 
 
 def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ _FOLDERS = 99
 
 
 def measure(
-    codecs: Sequence[str],
+    codecs: Mapping[str, str],
     request: Mapping[str, Any],
     folder: Path,
     *,
@@ -30,7 +30,7 @@ def measure(
     or ends, each codec is run by itself, which shows which of them is at fault. `run` is the folder of the run.
 
     Args:
-        codecs: names.
+        codecs: what each codec is loaded by, by its name.
         request: the other arguments of `evaluate`, except the run folder.
         folder: where the run folder is made: `quality`, or `quality-2` and so on if that holds another run.
         limit_s: seconds that the engine may take from one report to the next.
@@ -45,17 +45,17 @@ def measure(
         return _entries(codecs, run_folder)
     except (Hangs, Ended) as fault:
         if len(codecs) == 1:
-            return {codecs[0]: {"state": "failed", "reason": str(fault)}}
+            return {next(iter(codecs)): {"state": "failed", "reason": str(fault)}}
     found: dict[str, dict[str, Any]] = {}
-    for number, codec in enumerate(codecs, 1):
+    for number, (name, codec) in enumerate(codecs.items(), 1):
         alone = folder / f"alone-{number}"
         alone.mkdir(parents=True, exist_ok=True)
-        found.update(measure([codec], request, alone, limit_s=limit_s, log=log, tell=tell))
+        found.update(measure({name: codec}, request, alone, limit_s=limit_s, log=log, tell=tell))
     return found
 
 
 def _evaluate(
-    codecs: Sequence[str],
+    codecs: Mapping[str, str],
     request: Mapping[str, Any],
     folder: Path,
     limit_s: float,
@@ -64,7 +64,7 @@ def _evaluate(
 ) -> Path:
     for number in range(1, _FOLDERS):
         out = folder / ("quality" if number == 1 else f"quality-{number}")
-        message = ("quality", {**request, "codec": list(codecs), "out": str(out)})
+        message = ("quality", {**request, "codec": dict(codecs), "out": str(out)})
         mismatch = False
         for said in converse(message, limit_s=limit_s, log=log):
             if said[0] == "error":
@@ -78,7 +78,7 @@ def _evaluate(
     raise UserError(f"'{folder}' holds {_FOLDERS} other runs", hint="name another folder with --out")
 
 
-def _entries(codecs: Sequence[str], folder: Path) -> dict[str, dict[str, Any]]:
+def _entries(codecs: Iterable[str], folder: Path) -> dict[str, dict[str, Any]]:
     summary = summarise(open_run(folder))
     found = {}
     for codec in codecs:

@@ -14,12 +14,12 @@ from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.data import Source, problem_of
+from codec_bench.engine.systems import System
 from codec_bench.errors import UserError
 from codec_bench.profiling import curves, isolate, quality
 from codec_bench.profiling.sanity import labels
 from codec_bench.profiling.settings import Settings
 from codec_bench.profiling.steps import STEPS, Request
-from codec_bench.registry import is_own_code
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,15 @@ class Asked:
     """What a profile is asked for; the arguments of `profile`, checked.
 
     Args:
-        codecs: names. data: as given. source: the samples that it holds.
+        systems: the codecs. data: as given. source: the samples that it holds.
         metrics: what the curves are made of; empty for none.
         anchor: the codec or family that delta rates are measured against, or None.
         folder: where everything is written. device: `cpu` or `cuda:N`.
-        limit, seed, options, settings, progress: as for `profile`.
+        options: of the features, by name; those of the codecs are in `systems`.
+        limit, seed, settings, progress: as for `profile`.
     """
 
-    codecs: tuple[str, ...]
+    systems: tuple[System, ...]
     data: Any
     source: Source
     metrics: tuple[str, ...]
@@ -46,6 +47,15 @@ class Asked:
     options: Mapping[str, Mapping[str, Any]]
     settings: Settings
     progress: Callable[[str, str, int, int], None]
+
+    @cached_property
+    def codecs(self) -> dict[str, str]:
+        """What each codec is loaded by, by its name here: the one that the caller gave it, or what was typed."""
+        return {system.name: str(system.codec) for system in self.systems}
+
+    def options_of(self, name: str) -> Mapping[str, Any]:
+        """The further arguments of a codec's class."""
+        return next(system.stage.options for system in self.systems if system.name == name and system.stage is not None)
 
     @property
     def with_bitrate(self) -> list[str]:
@@ -93,7 +103,7 @@ def measure_codecs(asked: Asked) -> dict[str, Any]:
         raise UserError(f"'{name}' cannot be loaded: {sections['load']['reason']}")
     for sections in found.values():
         _gather_findings(sections)
-    called = _names(found)
+    called = _names(asked, found)
     groups = curves.families(called)
     against = curves.anchor_family(asked.anchor, groups) if asked.anchor else None
     _add_quality(asked, found)
@@ -133,7 +143,8 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
     for path in kept.values():
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
     steps = tuple(STEPS)
-    request = Request(name, asked.files, asked.device, asked.settings, steps, asked.options.get(name, {}), kept)
+    codec, options = asked.codecs[name], asked.options_of(name)
+    request = Request(codec, asked.files, asked.device, asked.settings, steps, options, kept)
 
     def tell(step: str) -> None:
         asked.progress(name, step, number * len(steps) + steps.index(step), asked.total)
@@ -152,17 +163,22 @@ def _relative(path: str, folder: Path) -> str:
 def _early_names(asked: Asked) -> dict[str, str]:
     """What `_names` will give, before anything is measured. Own code is loaded for it, since only it knows its name."""
     loaded: dict[str, Mapping[str, Any]] = {}
-    for name in asked.codecs:
-        loaded[name] = {"info": {"state": "not measured"}}
-        if is_own_code(name):
-            request = Request(name, (), asked.device, asked.settings, ("load",), asked.options.get(name, {}))
-            loaded[name] = isolate.measure(request, asked.log, lambda step: None)
-    return _names(loaded)
+    for system in asked.systems:
+        loaded[system.name] = {"info": {"state": "not measured"}}
+        if system.names_itself:
+            codec, options = asked.codecs[system.name], asked.options_of(system.name)
+            request = Request(codec, (), asked.device, asked.settings, ("load",), options)
+            loaded[system.name] = isolate.measure(request, asked.log, lambda step: None)
+    return _names(asked, loaded)
 
 
-def _names(found: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What each codec is called: its registered name, or for own code the name in its `info` if no other codec has it."""
-    own = {n: s["info"]["name"] for n, s in found.items() if is_own_code(n) and s["info"]["state"] == "ok"}
+def _names(asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What each codec is called: as the caller named it, by its registered name, or by the name in its `info`.
+
+    If two codecs would have one name, they are called as they were typed.
+    """
+    itself = [s.name for s in asked.systems if s.names_itself]
+    own = {n: found[n]["info"]["name"] for n in itself if found[n]["info"]["state"] == "ok"}
     taken = [*own.values(), *(n for n in found if n not in own)]
     return {n: own[n] if n in own and taken.count(own[n]) == 1 else n for n in found}
 
@@ -190,7 +206,7 @@ def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
         sections["quality"] = {"state": "not measured", "reason": reason}
     if not asked.metrics or not sound:
         return
-    mine = {name: given for name, given in asked.options.items() if name in sound or name not in found}
+    mine = {**asked.options, **{name: given for name in sound if (given := asked.options_of(name))}}
     request = {
         "data": asked.data, "metrics": asked.with_bitrate, "seed": asked.seed, "limit": asked.limit, "options": mine,
         "running": {"device": asked.device, "page": False, "save_audio": "none"},
@@ -201,7 +217,7 @@ def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
 
     limit_s = asked.settings.time_limit_s
     for name, section in quality.measure(
-        sound, request, asked.folder, limit_s=limit_s, log=asked.log, tell=tell
+        {name: asked.codecs[name] for name in sound}, request, asked.folder, limit_s=limit_s, log=asked.log, tell=tell
     ).items():
         found[name]["quality"] = section
 

@@ -475,6 +475,28 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
     return Run(folder)
 
 
+def begun_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """The fingerprint of the run that was begun in a folder; empty if none was.
+
+    Raises:
+        UserError: the folder holds a record that cannot be read.
+    """
+    path = Path(folder) / DATABASE
+    if not path.is_file() or not path.stat().st_size:
+        return {}
+    db = sqlite3.connect(path)
+    try:
+        row = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+    except sqlite3.OperationalError:  # a run that was killed while it made its tables has begun nothing
+        return {}
+    except sqlite3.DatabaseError as error:
+        raise UserError(f"'{path}' is not a run record ({error})") from error
+    finally:
+        db.close()
+    found: dict[str, Any] = json.loads(row[0]) if row is not None else {}
+    return found
+
+
 def run_folders(folder: str | os.PathLike[str]) -> list[Path]:
     """The run folders at or under a folder.
 

@@ -131,7 +131,7 @@ def test_own_code_by_relative_path(cli, tmp_path):
         "--no-cache",
     )
     assert code == 0, err
-    assert set(json.loads(out)["systems"]["./mine.py:Quantiser"]["metrics"]) == {"si_sdr", "./mine.py:Loudness"}
+    assert set(json.loads(out)["systems"]["quantiser"]["metrics"]) == {"si_sdr", "./mine.py:Loudness"}
     # The file changed: the run must not go on as if it had not.
     (tmp_path / "mine.py").write_text(OWN.read_text() + "\n# another version\n")
     code, _, err = cli(

@@ -1,7 +1,10 @@
 """`--set` reaches the models and benchmarks of a run, whatever dots their names and options have."""
 
+import pytest
+
 from codec_bench.cli.options import parse_settings
 from codec_bench.cli.run import regrouped
+from codec_bench.models import load_model
 
 NAMES = ["qwen2.5-omni-7b", "gpt-4o", "aishell-1", "./mine.yaml"]
 
@@ -22,3 +25,20 @@ def test_dots_in_names_and_in_options():
 
 def test_the_longest_name_takes_the_setting():
     assert regrouped({"a.b": {"c": 1}}, ["a", "a.b"]) == {"a.b": {"c": 1}}
+
+
+def test_parameters_can_be_set_one_by_one_or_as_a_mapping():
+    def parameters(*settings):
+        options = regrouped(parse_settings([f"gpt-4o-audio.{setting}" for setting in settings]), ["gpt-4o-audio"])
+        return load_model("gpt-4o-audio", options["gpt-4o-audio"]).parameters
+
+    assert parameters("parameters={temperature: 0, stop: [a]}") == {"temperature": 0, "stop": ["a"]}
+    assert parameters("parameters={top_p: 0.5}", "parameters.temperature=0") == {"top_p": 0.5, "temperature": 0}
+
+
+@pytest.mark.parametrize("value", ["temperature", "3", "{temperature", "[temperature]", "{1: 2}"])
+def test_parameters_that_are_no_mapping_are_said_in_a_sentence(value, command):
+    code, out, err = command("run", "aishell-1", "--model", "gpt-4o-audio", "--set", f"gpt-4o-audio.parameters={value}")
+    assert (code, out) == (2, "")
+    assert "the option 'parameters' of the model 'gpt-4o-audio' is" in err and "expected a mapping" in err
+    assert "--set gpt-4o-audio.parameters='{temperature: 0}'" in err

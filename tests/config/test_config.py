@@ -5,7 +5,7 @@ import math
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from codec_bench.config import config_names, fit, load_yaml, parse_scalar, read_config
+from codec_bench.config import config_names, fit, load_yaml, parse_value, read_config
 from codec_bench.errors import UnknownName, UserError
 
 
@@ -105,12 +105,14 @@ def test_a_document_that_does_not_fit_names_file_and_field():
     [
         ("6", 6), ("1.5", 1.5), ("true", True), ("null", None), ("./a.pt", "./a.pt"), ("12e", "12e"), ("", None),
         ("[1, 2]", "[1, 2]"), ("a: b", "a: b"), ("C:\\x: y", "C:\\x: y"), ("2026-01-01", "2026-01-01"), ("@x", "@x"), ("[", "["),
+        ("{temperature: 0, stop: [a, b]}", {"temperature": 0, "stop": ["a", "b"]}), ("{}", {}), ('{"a": {"b": null}}', {"a": {"b": None}}),
+        ("{2: 3}", "{2: 3}"), ("{a: 2026-01-01}", "{a: 2026-01-01}"), ("{{ text }}", "{{ text }}"), ("{a", "{a"), ("{a: 1, a: 2}", "{a: 1, a: 2}"),
     ],
 )  # fmt: skip
 def test_a_value_from_the_command_line(text, value):
-    assert parse_scalar(text) == value
-    assert type(parse_scalar(text)) is type(value)
+    assert parse_value(text) == value
+    assert type(parse_value(text)) is type(value)
 
 
 def test_infinity_is_a_number():
-    assert math.isinf(parse_scalar(".inf"))
+    assert math.isinf(parse_value(".inf"))

@@ -10,7 +10,8 @@ from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, loa
 from codec_bench.benchmark.reading import Chain, load_steps
 from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.scoring.metrics.base import AnswerMetric
-from codec_bench.engine.plan import GENERATED, Plan, build_plan, features_read
+from codec_bench.engine.plan import Plan, build_plan, features_read
+from codec_bench.engine.systems import generated
 from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Metric
 
@@ -89,7 +90,7 @@ class Scheme:
         asked = [*self.spoken, *self.transcripts]
         read = {feature for name in asked for feature in features_read(build_metric(name))}
         given = {name: values for name, values in options.items() if name in read}
-        return build_plan([GENERATED], asked, given, languages)
+        return build_plan([generated()], asked, given, languages)
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the record says about each metric, in the benchmark's order."""

@@ -1,0 +1,83 @@
+"""Loading the stages of a plan, in the workers or in this process, and with them the names of codecs of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from codec_bench.engine.batch import Dispatcher
+from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, Plan
+from codec_bench.engine.pool import Pool
+from codec_bench.engine.stage import CodecStage, StageSpec, describe
+from codec_bench.engine.systems import System, named
+from codec_bench.errors import UserError
+
+METRICS_BATCH_S = 600.0
+
+
+def load_stages(
+    plan: Plan, pool: Pool, dispatcher: Dispatcher, begun: Collection[str]
+) -> tuple[Plan, dict[str, dict[str, Any]]]:
+    """Tells the workers what the stages are, loads every codec once, and gives the systems their final names.
+
+    A class that was given is loaded by a worker if a name leads to it. If the worker cannot load it, because the class
+    is in a folder that only this process looks into, it runs in this process, as objects do.
+
+    Args:
+        plan: what is computed. pool, dispatcher: who computes it.
+        begun: the names of the systems in the record that is continued.
+
+    Returns:
+        The plan with final names, in which the systems that run in this process have no `codec`; and the facts of the
+        codecs by system.
+
+    Raises:
+        UserError: a codec cannot be loaded, or two systems have one name.
+    """
+    by_workers = [s.stage for s in plan.systems if s.stage is not None and s.codec is not None]
+    groups = ((SIGNAL_METRICS, plan.signal_metrics), (FEATURE_METRICS, plan.feature_metrics))
+    metrics = [StageSpec(key, "metrics", names) for key, names in groups if names]
+    features = [f.stage for f in plan.features.values()]
+    pool.define({spec.key: spec for spec in [*by_workers, *features, *metrics]})
+    found = pool.facts((spec.key, "device") for spec in by_workers)
+    facts: dict[str, dict[str, Any]] = {}
+    systems: list[System] = []
+    for system in plan.systems:
+        stage, here = system.stage, None
+        if stage is not None:
+            loaded = found.get(stage.key)
+            if system.live is not None and (loaded is None or isinstance(loaded, UserError)):
+                here = _load_here(system, stage, pool)
+                loaded, system = here.facts, replace(system, codec=None)
+            elif isinstance(loaded, UserError):
+                raise loaded
+            assert loaded is not None  # a codec of a worker has facts, or an error that was raised
+            facts[stage.key] = loaded
+            dispatcher.add(stage, loaded["where"], loaded["batch_s"], loaded["where"] == "device", here)
+        systems.append(system)
+    for feature in plan.features.values():
+        dispatcher.add(feature.stage, feature.where, feature.batch_s, feature.where == "device")
+    for spec in metrics:
+        dispatcher.add(spec, "cpu", METRICS_BATCH_S, False)
+    plan = replace(plan, systems=named(systems, facts, begun))
+    by_system: dict[str, dict[str, Any]] = {}
+    for system in plan.systems:
+        if system.stage is not None:
+            dispatcher.stages[system.stage.key].name = system.name
+            by_system[system.name] = facts[system.stage.key]
+    return plan, by_system
+
+
+def _load_here(system: System, stage: StageSpec, pool: Pool) -> CodecStage:
+    """Builds a codec in this process.
+
+    Raises:
+        UserError: it is no codec, or cannot be built.
+    """
+    try:
+        return CodecStage(stage, pool.device(getattr(system.live, "where", "device")), system.live)
+    except UserError:
+        raise
+    except Exception as error:  # own code may raise anything while it is built
+        raise UserError(f"'{system.name}' cannot be loaded: {describe(error)}") from error

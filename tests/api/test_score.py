@@ -1,0 +1,134 @@
+"""Several systems whose audio was made elsewhere, scored in one run beside the references that they share."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench import Audio, score
+from codec_bench.data import open_source
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.types import Sample
+
+METRICS = "si_sdr,mel_distance,dnsmos_ovrl"
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return list(open_source("embedded"))[:4]
+
+
+@pytest.fixture(scope="module")
+def made(samples, tmp_path_factory):
+    """Two systems: `soft` at half the level, without the second clip; `loud` with noise, its third file broken."""
+    folder = tmp_path_factory.mktemp("made")
+    rng = np.random.default_rng(7)
+    for name in ("soft", "loud"):
+        (folder / name).mkdir()
+    for place, sample in enumerate(samples):
+        audio = Audio.read(sample.audio)
+        if place != 1:
+            soundfile.write(folder / "soft" / f"{sample.id}.wav", 0.5 * audio.samples.T, audio.sample_rate_hz)
+        noise = 0.01 * rng.standard_normal(audio.samples.T.shape)
+        soundfile.write(folder / "loud" / f"{sample.id}.wav", audio.samples.T + noise, audio.sample_rate_hz)
+    (folder / "loud" / f"{samples[2].id}.wav").write_bytes(b"no sound")
+    soundfile.write(folder / "loud" / "stranger.wav", np.zeros(8000), 16000)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run_it(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("score")
+
+    def run(out, **asked):
+        return score(out=folder / out, **{"metrics": METRICS, "workers": 2, "page": False, "cache": False, **asked})
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def both(run_it, samples, made):
+    return run_it("both", generated=f"soft={made / 'soft'},loud={made / 'loud'}", data=samples)
+
+
+def numbers(run, system):
+    return {(s.id, s.metric): (s.value, s.status) for s in run.scores(system)}
+
+
+def test_each_system_has_the_scores_that_it_has_alone(both, run_it, samples, made):
+    assert list(both.systems) == ["soft", "loud"]
+    for name in ("soft", "loud"):
+        alone = run_it(name, generated=made / name, data=samples)
+        assert list(alone.systems) == ["generated"]
+        assert numbers(both, name) == numbers(alone, "generated")
+    assert next(iter(both.scores("soft", "si_sdr"))).value > 60, "half the level is no distortion beyond 16 bits"
+
+
+def test_what_one_system_lacks_is_its_failure(both, samples):
+    missing, broken = samples[1].id, samples[2].id
+    assert {s.id: s.reason for s in both.items("soft") if s.status == "failed"} == {
+        missing: f"there is no generated audio for '{missing}'"
+    }
+    assert {s.id for s in both.items("loud") if s.status == "failed"} == {broken}
+    counts = both.counts()
+    assert (counts["items"], counts["finished"], counts["failed_items"]) == (8, 8, 2)
+    entries = {name: system["metrics"]["mel_distance"] for name, system in both.summary()["systems"].items()}
+    assert [(e["n"], e["failed"]) for e in entries.values()] == [(3, 1), (3, 1)]
+    assert both.meta["data"]["unmatched"] == ["loud: stranger"]
+
+
+def test_each_system_keeps_its_audio(both, samples, made):
+    for name in ("soft", "loud"):
+        for item in both.items(name):
+            if item.status == "ok":
+                kept, given = Audio.read(item.audio), Audio.read(made / name / f"{item.id}.wav")
+                assert item.audio.parent.name == name and np.abs(kept.samples - given.samples).max() < 1e-4
+    assert both.reference_audio(samples[0].id) is not None
+
+
+def test_references_are_computed_once_for_all_systems(run_it, samples, made, monkeypatch, tmp_path):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    asked = {"data": samples[:1], "metrics": "sim[ge2e]", "cache": True, "workers": 1}
+    run = run_it("shared", generated={"soft": made / "soft", "loud": made / "loud"}, **asked)
+    assert run.meta["timings"]["cache"] == {"hits": 0, "misses": 3}, "one reference and two estimates"
+
+
+def test_the_same_call_goes_on_and_changed_audio_is_another_run(run_it, samples, made, tmp_path):
+    folder = tmp_path / "made"
+    shutil.copytree(made, folder)
+    asked = {
+        "generated": {"soft": folder / "soft", "loud": folder / "loud"},
+        "data": samples,
+        "metrics": "mel_distance",
+    }
+    first = run_it("on", **asked)
+    assert run_it("on", **asked).meta["timings"] == first.meta["timings"], "nothing was left to do"
+    (folder / "loud" / f"{samples[0].id}.wav").unlink()
+    with pytest.raises(RunMismatch, match=r"systems\.loud\.audio was"):
+        run_it("on", **asked)
+
+
+def test_one_system_can_have_a_name_and_samples_in_place_of_a_folder(run_it, samples, made):
+    given = [Sample(s.id, str(made / "loud" / f"{s.id}.wav")) for s in samples[:2]]
+    by_list = run_it("list", generated={"tts": given}, data=samples[:2], metrics="mel_distance")
+    by_name = run_it("name", generated=f"tts={made / 'loud'}", data=samples[:2], metrics="mel_distance")
+    assert list(by_list.systems) == list(by_name.systems) == ["tts"]
+    assert numbers(by_list, "tts") == numbers(by_name, "tts")
+    assert by_list.meta["config"]["generated"] == {"tts": "samples"}
+
+
+def test_what_is_wrong_with_one_system_is_said_with_its_name(run_it, samples, made, tmp_path):
+    (tmp_path / "empty").mkdir()
+    soundfile.write(tmp_path / "empty" / "nobody.wav", np.zeros(800), 16000)
+    for generated, says in (
+        (
+            f"soft={made / 'soft'},other={tmp_path / 'empty'}",
+            "'other': none of the 1 generated files belongs to one of the 4",
+        ),
+        (f"soft={made / 'soft'},other={tmp_path / 'nothing'}", "'other': there is no data set, folder or manifest"),
+    ):
+        with pytest.raises(UserError, match=says):
+            run_it("wrong", generated=generated, data=samples)
