@@ -20,6 +20,9 @@ Normalisers
     `zh`: Chinese, which may contain words of other scripts. Simplified characters (OpenCC); numbers, dates, units and
         percentages written out (wetext); lower case; punctuation and symbols removed; spaces only between words of other
         scripts.
+    `folded-XX`: the normaliser of a language in the rule `by-language-3`: as `words`, `characters`, `zh` or `whisper-en`, and
+        then numbers are written out (`codec_bench.text.cardinals`) and spellings of the same speech written in one way
+        (`codec_bench.text.folds`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
     `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.steps`), one after the other.
 """
 
@@ -78,13 +81,31 @@ _BUILDERS: dict[str, Callable[[], Callable[[str], str]]] = {"basic": _basic, "no
 
 _OWN = ("clean", "apostrophes", "nfkc", "drop-bracketed", "digits")
 _OWN_CHARACTERS = ("clean", "apostrophes", "nfkc", "drop-marked", "digits", "lower")
+_AFTER = ("lower", "nfkc", "words", "squeeze")
 COMPOSED: dict[str, tuple[str, ...]] = {
     "characters": (*_OWN_CHARACTERS, "words", "no-spaces"),
     "characters-th": (*_OWN_CHARACTERS, "thai-am", "words", "no-spaces"),
-    "words": (*_OWN, "lower", "nfkc", "words", "squeeze"),
-    "words-ar": (*_OWN, "drop-vowel-points", "lower", "nfkc", "words", "squeeze"),
-    "words-he": (*_OWN, "drop-vowel-points", "lower", "nfkc", "words", "squeeze"),
-    "words-tr": (*_OWN, "turkish-i", "lower", "nfkc", "words", "squeeze"),
+    "folded-ar": (*_OWN, "drop-vowel-points", "cardinals-ar", "alefs", *_AFTER, "variants-ar"),
+    "folded-de": (*_OWN, "cardinals-de", *_AFTER, "variants-de"),
+    "folded-en": ("spelling-en", "whisper-en", "letters-en", "okay", "names", "lone-points"),
+    "folded-es": (*_OWN, "cardinals-es", *_AFTER),
+    "folded-fr": (*_OWN, "cardinals-fr", *_AFTER),
+    "folded-hi": (*_OWN, "cardinals-hi", *_AFTER, "devanagari", "variants-hi"),
+    "folded-id": (*_OWN, "ordinals-id", "cardinals-id", *_AFTER),
+    "folded-it": (*_OWN, "cardinals-it", *_AFTER, "variants-it"),
+    "folded-ja": (*_OWN_CHARACTERS, "positional-ja", "cardinals-ja", "words", "no-spaces", "variants-ja"),
+    "folded-ko": (*_OWN_CHARACTERS, "cardinals-ko", "variants-ko", "words", "no-spaces"),
+    "folded-pt": (*_OWN, "cardinals-pt", *_AFTER, "variants-pt"),
+    "folded-ru": (*_OWN, "yo", "cardinals-ru", *_AFTER, "variants-ru"),
+    "folded-th": (*_OWN_CHARACTERS, "thai-am", "cardinals-th", "words", "no-spaces"),
+    "folded-vi": (*_OWN, "cardinals-vi", *_AFTER, "variants-vi"),
+    "folded-zh": ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked", "groups-zh", "wetext-zh", "nfkc",
+                  "zh-digits", "zh-variants", "variants-zh", "lower", "join-words", "words", "squeeze", "letters", "names",
+                  "join-alone"),
+    "words": (*_OWN, *_AFTER),
+    "words-ar": (*_OWN, "drop-vowel-points", *_AFTER),
+    "words-he": (*_OWN, "drop-vowel-points", *_AFTER),
+    "words-tr": (*_OWN, "turkish-i", *_AFTER),
     "zh": ("clean", "apostrophes", "zh-hans", "width", "digits", "drop-marked", "wetext-zh", "nfkc", "zh-digits",
            "zh-variants", "lower", "join-words", "words", "squeeze", "join-alone"),
 }  # fmt: skip

@@ -14,8 +14,9 @@ from codec_bench.data import REGISTERED
 from codec_bench.errors import RunMismatch
 
 OLD = Path(__file__).parents[1] / "golden" / "record_0_1"
-RENEWED = {"wer/answer/by-language-1": "wer/answer/by-language-2"}
-"""What is scored today goes by today's rule. It gives other numbers only where a reference is empty, as none is here."""
+RENEWED = {"wer/answer/by-language-1": "wer/answer/by-language-3"}
+"""What is scored today goes by today's rule. It gives other numbers only where a reference is empty or a spelling is
+left to choice, as none is here."""
 
 
 def rebuild(name: str, folder: Path) -> Path:

@@ -87,7 +87,7 @@ def test_none_changes_nothing(text):
 
 @pytest.mark.parametrize("name", ["basic", "none", "whisper-en", *COMPOSED])
 def test_texts_are_remembered_up_to_a_bound_and_one_name_is_one_object(name):
-    if name == "zh":
+    if name.endswith("zh"):
         pytest.importorskip("wetext")
         pytest.importorskip("opencc")
     normaliser = get_normaliser(name)

@@ -225,6 +225,6 @@ def test_the_weighted_aggregator(name, case):
 
 
 def test_what_counts_as_chinese_punctuation_is_zhons():
-    from codec_bench.text.steps import CHINESE_PUNCTUATION
+    from codec_bench.text.published_steps import CHINESE_PUNCTUATION
 
     assert pytest.importorskip("zhon.hanzi").punctuation == CHINESE_PUNCTUATION

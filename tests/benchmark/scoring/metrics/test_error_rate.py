@@ -27,13 +27,13 @@ def test_by_hand():
             Answer("3", "", ("one",), {}, "en"),
             Answer("4", "anything", (), {}, "en"),
             Answer("5", "words", ("!",), {}, "en"),
-            Answer("6", "b c", ("a b c", "b c d e", "b, c."), {}, "en"),
+            Answer("6", "big cats", ("the big cats", "big cats and dogs", "big, cats."), {}, "en"),
         ]
     )
     assert [score.value for score in scores] == pytest.approx([2 / 5, 1 / 5, 1.0, None, 1.0, 0.0])
     assert scores[3].status == "undefined"
     assert Statistic.of(scores).value == pytest.approx(5 / 13)
-    assert metric.compute([Answer("x", "a", ("b",))])[0].protocol == "wer/answer/by-language-2"
+    assert metric.compute([Answer("x", "a", ("b",))])[0].protocol == "wer/answer/by-language-3"
 
 
 SILENCE = [

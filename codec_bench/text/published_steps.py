@@ -1,0 +1,208 @@
+"""Steps of published text rules, with their errors. Each says what it does; the comments name the sources."""
+
+from __future__ import annotations
+
+import re
+import string
+import unicodedata
+from collections.abc import Callable
+
+from codec_bench.text.own_steps import Step, optional, squeeze
+
+CHINESE_PUNCTUATION = "＂＃＄％＆＇（）＊＋，－／：；＜＝＞＠［＼］＾＿｀｛｜｝～｟｠｢｣､\u3000、〃〈〉《》「」『』【】〔〕〖〗〘〙〚〛〜〝〞〟〰〾〿–—‘’‛“”„‟…‧﹏﹑﹔·．！？｡。"
+"""The characters that zhon 2.1.1 counts as Chinese punctuation, including the ideographic space."""
+
+_CJK = "\u4e00-\u9fff"
+_WITHOUT_APOSTROPHE = string.punctuation.replace("'", "")
+_DELETED = dict.fromkeys(map(ord, CHINESE_PUNCTUATION + _WITHOUT_APOSTROPHE))
+_BLANKED = dict.fromkeys(map(ord, CHINESE_PUNCTUATION + string.punctuation), " ")
+
+
+# Steps of seed-tts-eval (752f429 `run_wer.py`), and of UltraEval-Audio's copies of it (9b69da6 `evaluator/wer.py`,
+# `seed_tts_eval_asr_wer.py`). All of them delete zhon's punctuation and Python's `string.punctuation`.
+
+
+def _delete_punctuation(text: str) -> str:
+    """Removes Chinese and ASCII punctuation, except the straight apostrophe; no space takes its place."""
+    return text.translate(_DELETED)
+
+
+def _halve_spaces(text: str) -> str:
+    """Two spaces become one, once: three spaces become two."""
+    return text.replace("  ", " ")
+
+
+def _space_characters(text: str) -> str:
+    """Puts a space between all characters, and spaces count as characters."""
+    return " ".join(text)
+
+
+def _space_black_characters(text: str) -> str:
+    """Removes white space, then puts a space between all characters."""
+    return " ".join("".join(text.split()))
+
+
+def _zhconv(locale: str) -> Step:
+    convert = optional("zhconv", "the conversion of Chinese script", "zhconv").convert
+    return lambda text: convert(text, locale)
+
+
+# Steps of UltraEval-Audio (9b69da6 `lib/wer.py`, `lib/text_normalization`, `evaluator/long_tts_eval_asr_wer.py`).
+
+
+def _ultraeval_en() -> Step:
+    """Removes ASCII letters and spaces in full-width brackets, with the brackets; then applies Whisper's English rule."""
+    from codec_bench.text.whisper import whisper_en
+
+    whisper = whisper_en()
+    return lambda text: whisper(re.sub(r"（[A-Za-z\s]+）", "", text))
+
+
+def _cn_tn(text: str) -> str:
+    """Chinese numbers written out in the published way, and punctuation as spaces (see `chinese_numbers`)."""
+    from codec_bench.text.chinese_numbers import normalised
+
+    return normalised(text)
+
+
+def _sacrebleu(module: str, name: str) -> Step:
+    tokeniser = getattr(optional(f"sacrebleu.tokenizers.{module}", f"the tokeniser {module}", "sacrebleu"), name)()
+    return lambda text: " ".join(tokeniser(text).split())
+
+
+def _ja_mecab() -> Step:
+    optional("MeCab", "cutting Japanese into words", "mecab-python3")
+    optional("ipadic", "cutting Japanese into words", "ipadic")
+    return _sacrebleu("tokenizer_ja_mecab", "TokenizerJaMecab")
+
+
+def _blank_punctuation(text: str) -> str:
+    """Chinese and ASCII punctuation become spaces, and so does the apostrophe."""
+    return text.translate(_BLANKED)
+
+
+def _num2words_en() -> Step:
+    """Writes runs of digits as English words with spaces around. If num2words fails on one run, all stay digits."""
+    num2words = optional("num2words", "English number words", "num2words").num2words
+
+    def spoken(text: str) -> str:
+        try:
+            return re.sub(r"\d+", lambda match: f" {num2words(int(match[0]), lang='en')} ", text)
+        except (OverflowError, ValueError, NotImplementedError):
+            return text
+
+    return spoken
+
+
+def _space_around_cjk(text: str) -> str:
+    """Puts a space on both sides of each character from U+4E00 to U+9FFF; then runs of white space become one space."""
+    return squeeze(re.sub(f"([{_CJK}])", r" \1 ", text))
+
+
+# Steps of AudioBench (e991641 `src/dataset_src/text_normalizer/preprocess_text.py`), whose lists of numbers and fillers these
+# are. Its list of contractions is left out: Whisper's rule, which comes first, has written all of them out.
+
+_SMALL_NUMBERS = dict(
+    zip(
+        map(str, [*range(21), *range(30, 100, 10)]),
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+        "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety".split(),
+    )
+)
+
+
+def _small_numbers(text: str) -> str:
+    """Writes 0 to 20 and the tens to 90 as words, wherever they are between word boundaries, also beside a decimal point."""
+    return re.sub(r"\b\d{1,2}\b", lambda match: _SMALL_NUMBERS.get(match[0], match[0]), text)
+
+
+def _space_between_cjk(text: str) -> str:
+    """Puts a space between neighbouring characters from U+4E00 to U+9FFF, and none beside a letter or a digit."""
+    return re.sub(f"(?<=[{_CJK}])(?=[{_CJK}])", " ", text)
+
+
+def _drop_braces(text: str) -> str:
+    """Removes bracketed text, unless it contains an n, a backslash or another round or square bracket."""
+    return re.sub(r"[\[({<][^n\\()\[\]]*?[\])}>]", "", text)
+
+
+def _jiwer_english(text: str) -> str:
+    """Three steps of jiwer: white space becomes one space, English contractions are written out, Kaldi's marks removed."""
+    text = re.sub(r"\s\s+", " ", text)
+    for pattern, words in _JIWER_CONTRACTIONS:
+        text = re.sub(pattern, words, text)
+    return re.sub(r"[<\[][^>\]]*[>\]]", "", text)
+
+
+_JIWER_CONTRACTIONS = (
+    ("won't", "will not"), ("can't", "can not"), ("let's", "let us"), ("n't", " not"), ("'re", " are"), ("'s", " is"),
+    ("'d", " would"), ("'ll", " will"), ("'t", " not"), ("'ve", " have"), ("'m", " am"),
+)  # fmt: skip
+
+
+def _no_punctuation(text: str) -> str:
+    """Removes all characters that Unicode counts as punctuation."""
+    return "".join(letter for letter in text if not unicodedata.category(letter).startswith("P"))
+
+
+def _drop_fillers(text: str) -> str:
+    """Removes the words uh, umm, um, er and ah; the spaces around them stay."""
+    return re.sub(r"\b(?:uh|umm|um|er|ah)\b", "", text).strip()
+
+
+def _whisper_en_symbols() -> Step:
+    """Whisper's English rule without its removal of symbols and diacritics."""
+    from types import FunctionType
+
+    from codec_bench.text.whisper import whisper_rules
+
+    rules = whisper_rules()
+    body = type(rules).__call__
+    # This is the package's own rule, in which that one step returns its input.
+    names = {**body.__globals__, "remove_symbols_and_diacritics": lambda text, keep="": text}
+    without = FunctionType(body.__code__, names)
+    return lambda text: without(rules, text)
+
+
+def _alphanumeric(text: str) -> str:
+    """All characters that are not alphanumeric become spaces, including combining marks; runs of spaces become one."""
+    return squeeze("".join(letter if letter.isalnum() or letter.isspace() else " " for letter in text))
+
+
+def _newmm() -> Step:
+    """Thai cut into words by pythainlp's dictionary."""
+    word_tokenize = optional("pythainlp.tokenize", "cutting Thai into words", "pythainlp").word_tokenize
+    return lambda text: squeeze(" ".join(word_tokenize(text, engine="newmm")))
+
+
+def _empty_word(text: str) -> str:
+    """An empty text becomes the word 'empty'."""
+    return text or "empty"
+
+
+STEPS: dict[str, Callable[[], Step]] = {
+    "alphanumeric": lambda: _alphanumeric,
+    "blank-punctuation": lambda: _blank_punctuation,
+    "cn-tn": lambda: _cn_tn,
+    "delete-punctuation": lambda: _delete_punctuation,
+    "drop-braces": lambda: _drop_braces,
+    "drop-fillers": lambda: _drop_fillers,
+    "empty-word": lambda: _empty_word,
+    "halve-spaces": lambda: _halve_spaces,
+    "ja-mecab": _ja_mecab,
+    "jiwer-english": lambda: _jiwer_english,
+    "newmm": _newmm,
+    "no-punctuation": lambda: _no_punctuation,
+    "num2words-en": _num2words_en,
+    "sacrebleu-13a": lambda: _sacrebleu("tokenizer_13a", "Tokenizer13a"),
+    "sacrebleu-zh": lambda: _sacrebleu("tokenizer_zh", "TokenizerZh"),
+    "small-numbers": lambda: _small_numbers,
+    "space-around-cjk": lambda: _space_around_cjk,
+    "space-between-cjk": lambda: _space_between_cjk,
+    "space-black-characters": lambda: _space_black_characters,
+    "space-characters": lambda: _space_characters,
+    "ultraeval-en": _ultraeval_en,
+    "whisper-en-symbols": _whisper_en_symbols,
+    "zh-cn": lambda: _zhconv("zh-cn"),
+}
+"""Each step by its name, as a function that builds it."""

@@ -1,0 +1,319 @@
+"""What a rule of error rates is: for each language, the steps that change both texts, the item, and the corpus value.
+
+`codec_bench.text.rules` names the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Literal
+
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.text.error_rate import ErrorRate, Unit, error_rates
+from codec_bench.text.language import base_language
+from codec_bench.text.normalise import get_normaliser
+from codec_bench.text.scripts import script_language
+
+EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
+HALLUCINATED = "words heard where the reference has none"
+"""The flag of a score whose reference is empty and whose estimate is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One pair of texts under a rule.
+
+    Args:
+        reference, estimate: the normalised texts as they were compared; their items are `tokens(text, unit)`.
+        unit: what one item is.
+        counts: how many items the estimate has right and wrong.
+        value: the rule's own number for this pair, as a fraction; None if it has no value.
+        weight: the weight of the pair in the corpus value, for rules whose `aggregate` is `weighted`; else the length of
+            the reference.
+        note: why there is no value, or what is special about the pair.
+    """
+
+    reference: str
+    estimate: str
+    unit: Unit
+    counts: ErrorRate
+    value: float | None
+    weight: float = 0.0
+    note: str = ""
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The counts and both texts as they were compared, for `Score.detail`."""
+        counts = self.counts
+        return {
+            "hits": counts.hits,
+            "substitutions": counts.substitutions,
+            "deletions": counts.deletions,
+            "insertions": counts.insertions,
+            "reference": self.reference,
+            "hypothesis": self.estimate,
+            "unit": self.unit,
+        }
+
+    @property
+    def hallucinated(self) -> bool:
+        """Whether the estimate has words and the reference has none."""
+        return self.counts.reference_length == 0 and self.counts.insertions > 0
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What happens to the texts of one language.
+
+    Args:
+        reference: the names of the steps that change the reference, in order.
+        estimate: those that change the estimate; None if they are the same.
+        unit: what one item is.
+        rate: whether the source calls the result a word error rate or a character error rate.
+    """
+
+    reference: tuple[str, ...]
+    estimate: tuple[str, ...] | None = None
+    unit: Unit = "word"
+    rate: Literal["wer", "cer"] = "wer"
+
+    def steps(self, side: Literal["reference", "estimate"]) -> tuple[str, ...]:
+        """The steps of one side."""
+        return self.estimate if side == "estimate" and self.estimate is not None else self.reference
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A named way to compare texts.
+
+    Args:
+        name: the name for `get_rule`, part of protocol ids. The project's own rules are numbered.
+        summary: one sentence.
+        source: where it was published, with the commit or version.
+        recipes: what happens in each language, by base code.
+        otherwise: what happens in every other language; None if the source supports only the languages of `recipes`.
+        aggregate: how the source computes a corpus value: errors over items (`ratio`), the mean of the pairs' values
+            (`mean`), or the mean weighted by `Compared.weight` (`weighted`).
+        empty_reference: what a pair without words in its reference is worth. `undefined`: nothing, as if the pair were not
+            there. `counted`: the words that were heard add to the errors of the corpus, and nothing to its words.
+        fixed: whether the rule fixes the unit, as every published rule does.
+        two_references: whether a second, spoken form of the reference is compared too, and the better value is taken.
+        packages: by base code, the packages on which its results depend.
+    """
+
+    name: str
+    summary: str
+    source: str
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    otherwise: Recipe | None = None
+    aggregate: Literal["ratio", "mean", "weighted"] = "ratio"
+    empty_reference: Literal["undefined", "counted"] = "undefined"
+    fixed: bool = False
+    two_references: bool = False
+    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The base codes of the languages that it supports; empty if it supports every language."""
+        return () if self.otherwise is not None else tuple(sorted(self.recipes))
+
+    def protocol(self, language: str | None = None) -> str:
+        """The rule's part of a protocol id: its name, and the packages on which it depends in a language.
+
+        For example `by-language-3`, or for Chinese `by-language-3+OpenCC-1.4.2+wetext-0.1.8`.
+        """
+        packages = self.packages.get(base_language(language) if language else "", ())
+        return "+".join([self.name, *(f"{package}-{_version(package)}" for package in packages)])
+
+    def check(self, language: str | None) -> None:
+        """Checks before a long run whether texts in a language can be compared on this machine.
+
+        Raises:
+            MissingExtra: a package that the rule needs in this language is not installed.
+        """
+        for package in self.packages.get(base_language(language) if language else "", ()):
+            if _version(package) == "missing":
+                raise MissingExtra(f"the rule '{self.name}' for texts in '{language}'", package, "text")
+
+    def recipe(self, language: str | None, reference: str = "") -> Recipe | None:
+        """What happens to texts in a language. If it is None, the script of the reference decides the language."""
+        base = base_language(language) if language else script_language(reference)
+        return self.recipes.get(base, self.otherwise)
+
+    def rate(self, language: str | None, reference: str = "") -> Literal["wer", "cer"]:
+        """Whether the source calls the result for a language a word or a character error rate."""
+        recipe = self.recipe(language, reference)
+        return recipe.rate if recipe is not None else "wer"
+
+    def trace(
+        self, text: str, language: str | None, side: Literal["reference", "estimate"] = "reference"
+    ) -> list[tuple[str, str]]:
+        """What each normaliser of the rule makes of a text, to see why two texts count as different.
+
+        Args:
+            text: the text before any normalising.
+            language: its language, or None to tell it from the script.
+            side: which text of a pair it is; some rules treat the two differently.
+
+        Returns:
+            `(normaliser, text after it)` for every step, in order.
+
+        Raises:
+            UserError: the rule does not know the language. MissingExtra: a step needs a package.
+        """
+        recipe = self.recipe(language, text)
+        if recipe is None:
+            raise UserError(f"the rule '{self.name}' knows {' and '.join(self.languages)} only, not '{language}'")
+        done = []
+        for name in recipe.steps(side):
+            text = get_normaliser(name)(text)
+            done.append((name, text))
+        return done
+
+    def compare(
+        self,
+        *,
+        reference: Sequence[str],
+        estimate: Sequence[str],
+        language: Sequence[str | None],
+        unit: Unit | None = None,
+        spoken: Sequence[str | None] | None = None,
+    ) -> list[Compared]:
+        """Compares pairs of texts; the result of a pair does not depend on the others.
+
+        Args:
+            reference, estimate, language: one of each per pair. If a language is None, the reference's script decides it.
+            unit: what one item is, in place of the rule's own unit.
+            spoken: for rules with `two_references`, the references as they are spoken (numbers written out), or None.
+
+        Returns:
+            One result per pair. A pair that cannot be compared has no value and a note that says why.
+
+        Raises:
+            UserError: the lengths differ, a unit was given for a published rule that has another, or spoken references
+                were given for a rule without them. MissingExtra: a language needs a package that is not installed.
+        """
+        lengths = {len(reference), len(estimate), len(language), len(spoken if spoken is not None else reference)}
+        if len(lengths) > 1:
+            raise UserError(
+                f"a rule of error rates got {len(reference)} references, {len(estimate)} estimates and {len(language)} "
+                "languages; expected as many of each"
+            )
+        if spoken is not None and not self.two_references:
+            raise UserError(f"the rule '{self.name}' compares with one reference; a spoken form of it was given too")
+        first = self._compare(reference, estimate, language, unit)
+        if spoken is None or not self.two_references:
+            return first
+        known = [place for place, text in enumerate(spoken) if text is not None]
+        second = self._compare(
+            [spoken[place] or "" for place in known],
+            [estimate[place] for place in known],
+            [language[place] for place in known],
+            unit,
+        )
+        for place, other in zip(known, second):
+            first[place] = _better(first[place], other)
+        return first
+
+    def item_value(self, compared: Compared) -> float | None:
+        """What a pair is worth as an item of a corpus; None if it is worth nothing.
+
+        It is the pair's own value. A pair with an empty reference has none, because nothing divided by no words is no
+        rate. Where such a pair counts, it is worth the number of words that were heard, each of which is an error.
+        """
+        if compared.value is None and self.empty_reference == "counted" and compared.note == EMPTY_REFERENCE:
+            return float(compared.counts.insertions)
+        return compared.value
+
+    def share(self, compared: Compared) -> tuple[float, float]:
+        """What a pair adds to the numerator and to the denominator of the corpus value."""
+        if self.aggregate == "ratio":
+            # Pairs with an empty reference also add their errors, as in the source.
+            return compared.counts.errors, compared.counts.reference_length
+        if compared.value is None:
+            return 0.0, 0.0
+        weight = compared.weight if self.aggregate == "weighted" else 1.0
+        return compared.value * weight, weight
+
+    def corpus(self, compared: Iterable[Compared]) -> float | None:
+        """The corpus value as the source computes it, as a fraction; None if the denominator is 0."""
+        shares = [self.share(pair) for pair in compared]
+        below = math.fsum(share[1] for share in shares)
+        return math.fsum(share[0] for share in shares) / below if below else None
+
+    def _compare(
+        self, references: Sequence[str], estimates: Sequence[str], languages: Sequence[str | None], unit: Unit | None
+    ) -> list[Compared]:
+        results: dict[int, Compared] = {}
+        by_unit: dict[Unit, list[int]] = {}
+        for place, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
+            recipe = self.recipe(language, reference)
+            if recipe is None:
+                note = f"the rule knows {' and '.join(self.languages)} only, and the language is '{language}'"
+                results[place] = Compared(reference, estimate, "word", ErrorRate.zero(), None, 0.0, note)
+                continue
+            if self.fixed and unit not in (None, recipe.unit):
+                raise UserError(
+                    f"the published rule '{self.name}' counts by '{recipe.unit}', not by '{unit}'",
+                    hint="leave out the unit, or use the rule by-language",
+                )
+            counted = unit or recipe.unit
+            try:
+                texts = (_apply(recipe.steps("reference"), reference), _apply(recipe.steps("estimate"), estimate))
+            except UserError:
+                raise
+            except Exception as error:  # any text may come in, and the libraries of some steps may fail on it
+                note = f"the text cannot be normalised: {type(error).__name__}: {error}"
+                results[place] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
+                continue
+            by_unit.setdefault(counted, []).append(place)
+            results[place] = Compared(*texts, counted, ErrorRate.zero(), None)
+        for counted, places in by_unit.items():
+            counts = error_rates(
+                reference=[results[place].reference for place in places],
+                estimate=[results[place].estimate for place in places],
+                unit=counted,
+                normaliser="none",
+            )
+            for place, count in zip(places, counts):
+                results[place] = self._valued(replace(results[place], counts=count))
+        return [results[place] for place in range(len(references))]
+
+    def _valued(self, compared: Compared) -> Compared:
+        weight = compared.counts.reference_length
+        if self.aggregate == "weighted":
+            weight = len(compared.reference.split(" "))  # as in the source, an empty text has the weight 1
+        if compared.counts.rate is None:
+            return replace(compared, weight=float(weight), note=EMPTY_REFERENCE)
+        return replace(compared, weight=float(weight), value=compared.counts.rate)
+
+
+def weighted_mean(values: Sequence[float | None], weights: Sequence[float | None]) -> float | None:
+    """The mean of values by their weights, which is how `long-tts-wer` of UltraEval-Audio computes a corpus value.
+
+    A pair without a value or without a weight is left out. The result is None if no pair is left or all weights are zero.
+    """
+    pairs = [(value, weight) for value, weight in zip(values, weights) if value is not None and weight is not None]
+    below = math.fsum(weight for _, weight in pairs)
+    return math.fsum(value * weight for value, weight in pairs) / below if below else None
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _apply(steps: tuple[str, ...], text: str) -> str:
+    return get_normaliser(steps[0] if len(steps) == 1 else ",".join(steps))(text)
+
+
+def _better(text: Compared, spoken: Compared) -> Compared:
+    """The result with the lower value; without a value if one of the references is empty, as in the source."""
+    if text.value is None or spoken.value is None:
+        return replace(text, value=None, note=text.note or f"{spoken.note} (its spoken form)")
+    return spoken if spoken.value < text.value else text
