@@ -265,7 +265,7 @@ def _names(text: str) -> str:
     return _NAMES.sub(lambda match: match[0].rstrip(), text)
 
 
-_LETTERS = re.compile(r"[a-z](?<![a-z0-9][a-z])(?: [a-z])+(?![a-z0-9])")
+_LETTERS = re.compile(r"[a-z](?<![a-z0-9'][a-z])(?: [a-z])+(?![a-z0-9])")
 
 
 def _letters(text: str) -> str:
