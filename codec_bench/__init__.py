@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.base import Codec, CodecInfo
     from codec_bench.metrics.base import Inputs, Metric
+    from codec_bench.report.figures import write_figures
     from codec_bench.stats.intervals import interval
     from codec_bench.stats.paired import paired_test
     from codec_bench.store.record import open_run
@@ -51,6 +52,7 @@ __all__ = [
     "sample_size",
     "score",
     "verify_batching",
+    "write_figures",
 ]
 
 _HOMES = {
@@ -68,6 +70,7 @@ _HOMES = {
     "codec_bench.api.load_metric": ("load_metric",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
+    "codec_bench.report.figures": ("write_figures",),
     "codec_bench.store.record": ("open_run",),
     "codec_bench.text.error_rate": ("error_rate",),
     # Not public names: `Audio.read`, `Run.summary` and `Run._repr_html_` ask for them here, because their modules stand

@@ -279,6 +279,10 @@ def report(
     ] = None,
     audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
     by: By = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", help="Also write every plot into this folder: as SVG, as PDF, and its data as CSV."),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option("--json", help="Print the summary as JSON, of several runs a list of them, in place of tables."),
@@ -300,6 +304,11 @@ def report(
         raise UserError(f"'{target}' cannot be written: {error.strerror}", hint="give another --out") from error
     if out is None and len(opened) == 1:
         write_json(opened[0].folder / "summary.json", summaries[0])
+    if figures is not None:
+        from codec_bench.report.figures import write_figures
+
+        written = write_figures(opened, figures, summaries=summaries)
+        talk("\n".join([f"{len(written.files)} files of figures: {figures}", *written.notes]))
     if as_json:
         sys.stdout.write(json.dumps(summaries if len(opened) > 1 else summaries[0], ensure_ascii=False) + "\n")
         return

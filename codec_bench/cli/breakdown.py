@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from codec_bench.cli.output import console, table
+from codec_bench.cli.output import console
 from codec_bench.report import numbers
 from codec_bench.report.breakdown import Breakdown, Cell, break_down, columns_of
 
@@ -26,11 +26,13 @@ def print_breakdowns(summary: Mapping[str, Any]) -> None:
 def _print(title: str, systems: list[str], found: Breakdown) -> None:
     from rich.text import Text
 
+    from codec_bench.report.table import wide_table
+
     out = console()
     heads = [numbers.plain(found.column), "samples", *map(numbers.plain, systems)]
     rows = [(row.name, f"{row.samples:,}", *map(_written, row.cells)) for row in found.rows]
     out.print(Text(f"\n{title}", style="bold"))
-    out.print(table(heads, rows, numeric=heads[1:]))
+    out.print(wide_table(heads, rows, out.width))
     for note in found.notes:
         out.print(Text(note))
     if found.left_out:

@@ -104,3 +104,14 @@ def test_generated_audio_is_broken_down_too(command, data, tmp_path):
 def test_a_page_that_cannot_be_written_is_one_sentence(command, run):
     code, _, err = command("report", run.folder, "--out", "no/such/folder/page.html")
     assert code == 2 and "'no/such/folder/page.html' cannot be written" in err
+
+
+def test_figures_are_written_beside_the_page(command, run, tmp_path):
+    pytest.importorskip("matplotlib")
+    code, out, err = command("report", run.folder, "--out", "page.html", "--figures", "new/figures", "--by", "room")
+    assert code == 0 and out.splitlines()[-1] == "page.html" and "files of figures: new/figures" in err
+    stems = {path.stem for path in (tmp_path / "new" / "figures").glob("*.pdf")}
+    assert {"rate-stoi", "systems-stoi", "systems-bitrate", "by-room-stoi", "time-run"} == stems - {"by-room-bitrate"}
+    (tmp_path / "file").write_text("")
+    code, _, err = command("report", run.folder, "--out", "page.html", "--figures", "file")
+    assert code == 2 and "the figures cannot be written: 'file'" in err

@@ -17,12 +17,13 @@ from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
 from codec_bench.store.record import Run
 
 MAX_ROWS = 20_000
-_STYLES = ("style.css", "tables.css", "sample.css")
+_STYLES = ("style.css", "tables.css", "breakdown.css", "sample.css")
 _SCRIPTS = (
     "core.js",
     "frames.js",
     "summary.js",
     "labels.js",
+    "breakdown.js",
     "plots.js",
     "spectrogram.js",
     "player.js",

@@ -1,4 +1,4 @@
-"""What the page of a benchmark shows in addition: questions with answers, results by subset, and published results.
+"""What the page of a benchmark shows in addition: questions with answers, and published results.
 
 Conventions
     Systems and samples are named by their position on the page, as in `collect.py`. Long texts are cut, and say so.
@@ -15,7 +15,6 @@ from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_a
 from codec_bench.store.record import Run
 
 CHARACTERS = 6000
-MAX_SUBSET_ROWS = 200
 SHORT = 8
 
 
@@ -103,22 +102,6 @@ def _cut(value: Any) -> Any:
     if isinstance(value, str) and len(value) > CHARACTERS:
         return f"{value[:CHARACTERS]} … ({len(value) - CHARACTERS:,} more characters are in the record)"
     return [_cut(part) for part in value[:20]] if isinstance(value, list) else value
-
-
-def subset_rows(
-    systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[Mapping[str, Any] | None]]
-) -> list[dict[str, Any]]:
-    """One row for each system and each value of a column of subsets, with a cell for each metric."""
-    rows = []
-    for system, row in zip(systems, entries):
-        columns: dict[tuple[str, str], None] = {}
-        for entry in row:
-            for column, values in (entry or {}).get("subsets", {}).items():
-                columns.update(dict.fromkeys((column, value) for value in values))
-        for column, value in columns:
-            cells = [_cell((e or {}).get("subsets", {}).get(column, {}).get(value), h) for e, h in zip(row, heads)]
-            rows.append({"label": system.label, "column": column, "value": value, "cells": cells})
-    return rows[:MAX_SUBSET_ROWS]
 
 
 def counting_rows(

@@ -1,4 +1,5 @@
 startSummary();
+startBreakdown();
 startPlots();
 startSamples();
 startDetail();

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
-from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows, subset_rows
+from codec_bench.report.page.breakdown import breakdown_tables
+from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
 from codec_bench.store.record import Run, SampleRow
@@ -57,7 +58,7 @@ def written(
         "notes": [*numbers.common_notes(shown), *numbers.interval_notes(shown)],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
-        "subsets": subset_rows(systems, heads, entries),
+        "breakdowns": breakdown_tables(systems, heads, entries),
         "published": published_rows(runs),
         "samples": len(samples),
         "shown_samples": rows,

@@ -1,0 +1,80 @@
+"""The plots of runs as files for papers and slides: SVG and PDF, each with the data that it shows as CSV.
+
+`plots.py` finds what is to be drawn in the records, and `draw.py` draws it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.report.figures.plots import plots_of
+from codec_bench.stats.summary import summarise
+from codec_bench.store.export import write_csv
+from codec_bench.store.record import Run
+
+__all__ = ["Figures", "write_figures"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What `write_figures` wrote.
+
+    Args:
+        folder: where. files: the files, in their order.
+        notes: what to know of them, one sentence each.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    notes: tuple[str, ...] = ()
+
+
+def write_figures(
+    runs: Run | Sequence[Run],
+    folder: str | os.PathLike[str],
+    *,
+    by: str | Sequence[str] | None = None,
+    summaries: Sequence[Mapping[str, Any]] | None = None,
+) -> Figures:
+    """Writes the plots of one run, or of several side by side, each as SVG, as PDF and as CSV.
+
+    For each metric there is `systems-METRIC`, the values of all systems, and where bitrates were measured `rate-METRIC`, the
+    values against the bitrate. `by-COLUMN-METRIC` has the values by a column, and `time-RUN` where the time went. Every
+    value is drawn with its 95 % interval. No system is marked as the best. Equal runs give equal files.
+
+    Args:
+        runs: opened run folders.
+        folder: where the files go; it is made if it does not exist. Files of the same names are replaced.
+        by: columns to break results down by, as of `Run.summary`. summaries: of the runs, if they are known.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        UserError: the folder cannot be written, or a run has no such column.
+    """
+    from codec_bench.report.figures.draw import Drawing
+
+    runs = [runs] if isinstance(runs, Run) else list(runs)
+    if not runs:
+        raise UserError("there is no run to draw", hint="name at least one run folder")
+    found = plots_of(runs, summaries or [summarise(run, by) for run in runs])
+    target = Path(folder)
+    files: list[Path] = []
+    drawing = Drawing()
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for plot in found:
+            table = target / f"{plot.stem}.csv"
+            with table.open("w", newline="", encoding="utf-8") as file:
+                write_csv(file, plot.heads, plot.rows)
+            files += [*drawing.save(plot, target), table]
+    except OSError as error:
+        place = error.filename or target
+        raise UserError(
+            f"the figures cannot be written: '{place}': {error.strerror or error}", hint="name another folder"
+        ) from error
+    return Figures(target, tuple(files), tuple(drawing.notes))

@@ -1,0 +1,285 @@
+"""Draws plots with matplotlib.
+
+Conventions
+    A family of codecs has one colour and one shape, either of which is enough to tell it from seven others. The colours are
+    those of the page, and keep apart for readers with any kind of colour blindness.
+    Letters are outlines in an SVG, and in a PDF text in an embedded TrueType font. Files hold no time and no machine.
+    A label is put where it hides nothing. If there is no such place, the legend names the point.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.errors import MissingExtra
+from codec_bench.report.figures.labels import Labels, shortened
+from codec_bench.report.figures.plots import Plot, Point
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072b2", "#c4510a", "#00815e", "#a8488a", "#7a6300", "#2a86b8", "#5b4bb3", "#565e6a")
+SHAPES = ("o", "s", "^", "D", "v", "P", "X", "*")
+THIN = ("P", "X", "*")
+"""Shapes that a white edge would eat up."""
+STROKES = ("-", "-.", ":")
+INK, SOFT, LINE = "#16191d", "#565e6a", "#d4d8dd"
+_OTHER_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Zen Hei", "Arial Unicode MS")
+_STYLE: dict[str, Any] = {
+    "font.size": 8, "axes.edgecolor": SOFT, "axes.labelcolor": INK, "axes.linewidth": 0.6, "axes.axisbelow": True,
+    "axes.spines.top": False, "axes.spines.right": False, "axes.formatter.useoffset": False, "text.color": INK,
+    "xtick.color": SOFT, "ytick.color": SOFT, "xtick.labelcolor": INK, "ytick.labelcolor": INK, "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6, "grid.color": LINE, "grid.linewidth": 0.5, "legend.frameon": False,
+    # A name with two dollar signs is no formula.
+    "text.parse_math": False, "axes.unicode_minus": True,
+    "pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "codec-bench",
+}  # fmt: skip
+_NO_TIME = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+_LEGEND_ROWS = 24
+
+
+class Drawing:
+    """Draws plots and writes them.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+
+    Attributes:
+        notes: what went wrong without stopping, one sentence each.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import matplotlib
+            from matplotlib import font_manager
+        except ModuleNotFoundError as error:
+            if error.name != "matplotlib":
+                raise
+            raise MissingExtra("a figure", "matplotlib", "figures") from error
+        self._matplotlib = matplotlib
+        there = set(font_manager.get_font_names())
+        self._style: Any = {
+            # A matplotlibrc of this machine changes nothing. Nothing is shown, so the backend stays as it is.
+            **{name: value for name, value in matplotlib.rcParamsDefault.items() if name != "backend"},
+            **_STYLE,
+            "font.family": ["DejaVu Sans", *(name for name in _OTHER_FONTS if name in there)],
+        }
+        self.notes: list[str] = []
+
+    def styled(self) -> AbstractContextManager[None]:
+        """The settings of matplotlib with which plots are drawn."""
+        settings: AbstractContextManager[None] = self._matplotlib.rc_context(self._style)
+        return settings
+
+    def save(self, plot: Plot, folder: Path) -> list[Path]:
+        """Writes a plot as SVG and PDF; returns the files."""
+        files = []
+        with self.styled(), warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            figure = figure_of(plot)
+            for form, metadata in _NO_TIME.items():
+                files.append(folder / f"{plot.stem}.{form}")
+                figure.savefig(files[-1], format=form, metadata=metadata, bbox_inches="tight", pad_inches=0.04)
+        if any("missing from font" in str(warning.message) for warning in said):
+            note = "some letters are in no font that was found, and are drawn as boxes; install a font that has them, such as Noto Sans CJK"
+            self.notes = [note]
+        return files
+
+
+def figure_of(plot: Plot) -> Figure:
+    """A plot as a figure of matplotlib, in inches of a page."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    rows = len(plot.points) + len({point.group for point in plot.points}) * (plot.kind == "groups")
+    figure = Figure(figsize=(5.2, 3.6) if plot.kind == "rate" else (4.2, 0.45 + 0.19 * max(rows, 2)))
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0, 0, 1, 1))
+    {"rate": _draw_rates, "systems": _draw_rows, "groups": _draw_rows, "time": _draw_shares}[plot.kind](axes, plot)
+    return figure
+
+
+def _draw_rows(axes: Axes, plot: Plot) -> None:
+    """A row for each value, under the name of its group if there are groups."""
+    at, ticks, names = 0, [], []
+    for place, point in enumerate(plot.points):
+        if point.group and (not place or point.group != plot.points[place - 1].group):
+            axes.text(
+                -0.02, at, point.group, transform=axes.get_yaxis_transform(), ha="right", va="center", weight="bold"
+            )
+            at += 1
+        _mark(axes, point, (point.value, at), sideways=True)
+        ticks.append(at)
+        names.append(shortened(point.label) + ("*" if point.note and point.ends is not None else ""))
+        at += 1
+    axes.set_yticks(ticks, names)
+    axes.set_ylim(at - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x")
+    axes.margins(x=0.06)
+    axes.set_xlabel(plot.measure + (f"\nby {plot.column}" if plot.column else ""))
+    _footnote(axes, plot)
+
+
+def _draw_shares(axes: Axes, plot: Plot) -> None:
+    for at, point in enumerate(plot.points):
+        idle = point.label == "idle workers"
+        axes.barh(
+            at,
+            point.value,
+            0.62,
+            color="white" if idle else COLOURS[0],
+            edgecolor=SOFT if idle else COLOURS[0],
+            linewidth=0.6,
+            hatch="////" if idle else None,
+        )
+        axes.annotate(
+            f"{point.value:.1f}", (point.value, at), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7
+        )
+    axes.set_yticks(range(len(plot.points)), [shortened(point.label) for point in plot.points])
+    axes.set_ylim(len(plot.points) - 0.4, -0.6)
+    axes.set_xlim(0, 1.1 * max(point.value for point in plot.points) or 1)
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel(plot.measure)
+
+
+def _draw_rates(axes: Axes, plot: Plot) -> None:
+    """Values against bitrate. Points of one family are joined; a system without a bitrate is a dashed line."""
+    rated = [point for point in plot.points if point.rate_kbps is not None]
+    level = [point for point in plot.points if point.rate_kbps is None]
+    axes.set_xscale("log")
+    for point in level:
+        if point.ends is not None:
+            axes.axhspan(*point.ends, color=SOFT, alpha=0.1, linewidth=0)
+        axes.axhline(point.value, color=SOFT, linewidth=0.9, linestyle=(0, (5, 3)))
+    by_family: dict[tuple[str, int], list[Point]] = {
+        family: [] for family in sorted({point.family for point in rated}, key=lambda family: family[1])
+    }
+    for point in sorted(rated, key=lambda point: point.at_kbps):
+        by_family[point.family].append(point)
+    for (_, number), members in by_family.items():
+        axes.plot(
+            [p.at_kbps for p in members],
+            [p.value for p in members],
+            color=_colour(number),
+            linestyle=_stroke(number),
+            linewidth=1,
+            alpha=0.7,
+        )
+        for point in members:
+            _mark(axes, point, (point.at_kbps, point.value))
+    _rate_axis(axes, [point.at_kbps for point in rated])
+    axes.margins(y=0.08)
+    axes.set_xlabel("measured bitrate (kbps), log scale")
+    axes.grid(axis="y")
+    axes.set_ylabel(plot.measure)
+    _footnote(axes, plot)
+    unnamed = Labels(axes, rated, level).place()
+    _legend(axes, by_family, unnamed)
+
+
+def _rate_axis(axes: Axes, rates: Sequence[float]) -> None:
+    """Ticks at 1, 2 and 5 times the powers of ten, or at the powers alone if the bitrates span many."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    low, high = min(rates) / 1.3, max(rates) * 1.4
+    axes.set_xlim(low, high)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 3000 else (1,)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: f"{tick:g}"))
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = False) -> None:
+    """The marker of a point, and its interval along the axis of values."""
+    colour = _colour(point.family[1])
+    if point.ends is not None:
+        reach: Any = [[max(0.0, point.value - point.ends[0])], [max(0.0, point.ends[1] - point.value)]]
+        axes.errorbar(
+            *at, **{"xerr" if sideways else "yerr": reach}, color=colour, linewidth=0.9, capsize=2, capthick=0.9
+        )
+    hollow = point.family[1] < 0
+    edge = colour if hollow or _shape(point.family[1]) in THIN else "white"
+    axes.plot(
+        [at[0]], [at[1]], linestyle="none", marker=_shape(point.family[1]), markersize=5, markerfacecolor="white" if hollow else colour,
+        markeredgecolor=edge, markeredgewidth=0.9 if hollow else 0.5,
+    )  # fmt: skip
+
+
+def _colour(family: int) -> str:
+    return SOFT if family < 0 else COLOURS[family % len(COLOURS)]
+
+
+def _shape(family: int) -> str:
+    """The shape of a family; after eight families the shapes move on by one, so that no two pairs of both are equal."""
+    return SHAPES[0] if family < 0 else SHAPES[(family + family // len(COLOURS)) % len(SHAPES)]
+
+
+def _stroke(family: int) -> Any:
+    """The line between the points of a family; every eight families have another."""
+    return STROKES[family // len(COLOURS) % len(STROKES)]
+
+
+def _footnote(axes: Axes, plot: Plot) -> None:
+    """What to know of the bars: below the axis and its name, in small letters."""
+    below = -(32 + 10 * axes.get_xlabel().count("\n"))
+    axes.annotate(
+        "\n".join(_footnotes(plot)), (0, 0), xycoords="axes fraction", xytext=(0, below), textcoords="offset points", ha="left",
+        va="top", fontsize=6, color=SOFT,
+    )  # fmt: skip
+
+
+def _footnotes(plot: Plot) -> Iterator[str]:
+    counts = [point.n for point in plot.points]
+    few = f"{min(counts):,}" if min(counts) == max(counts) else f"{min(counts):,} to {max(counts):,}"
+    drawn = [point for point in plot.points if point.ends is not None]
+    yield f"Bars: 95 % intervals. n = {few} samples." if drawn else f"n = {few} samples; there are no intervals."
+    for note in dict.fromkeys(point.note for point in drawn if point.note):
+        about = [shortened(point.label) for point in drawn if point.note == note]
+        more = f" and {len(about) - 3} more" if len(about) > 3 else ""
+        named = "All intervals" if len(about) == len(drawn) else f"Interval of {', '.join(about[:3])}{more}"
+        yield f"{named if plot.kind == 'rate' else '* interval'} {note}"
+    if 0 < len(drawn) < len(plot.points):
+        yield f"No bar: {next(point.note for point in plot.points if point.ends is None)}"
+    elif not drawn:
+        yield plot.points[0].note
+    if plot.left_out:
+        yield f"{plot.left_out:,} more rows are in {plot.stem}.csv."
+
+
+def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: Sequence[Point]) -> None:
+    """The families beside the plot, and what has no label: operating points in the order of their rates, and dashed lines."""
+    from matplotlib.lines import Line2D
+
+    handles = []
+    for (name, number), members in by_family.items():
+        text = name
+        if any(point in unnamed for point in members):
+            points = [point.label.removeprefix(name).lstrip("-_@") or point.label for point in members]
+            text = members[0].label if len(members) == 1 else f"{name}: {', '.join(points)}"
+        handles.append(
+            Line2D(
+                [], [], color=_colour(number), marker=_shape(number), linestyle=_stroke(number), markersize=5, linewidth=1,
+                markeredgecolor=_colour(number), markeredgewidth=0.5, label=_wrapped(text),
+            )
+        )  # fmt: skip
+    for point in unnamed:
+        if point.rate_kbps is None:
+            text = _wrapped(f"{point.label}: {point.value:.4g}")
+            handles.append(Line2D([], [], color=SOFT, linewidth=0.9, linestyle=(0, (5, 3)), label=text))
+    if len(handles) > 1 or unnamed:
+        axes.legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), fontsize=7, handlelength=2.2, labelspacing=0.35,
+            ncols=math.ceil(len(handles) / _LEGEND_ROWS),
+        )  # fmt: skip
+
+
+def _wrapped(text: str) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, 40)) or text

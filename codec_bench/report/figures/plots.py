@@ -1,0 +1,239 @@
+"""What is drawn: the points of each plot with their intervals, and the same as rows of a CSV."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from codec_bench.report import numbers
+from codec_bench.report.breakdown import columns_of as broken_down_by
+from codec_bench.report.breakdown import shown_name
+from codec_bench.report.page.system import Column, System, columns_of, data_sets, families, run_names, systems_of
+from codec_bench.store.record import Run
+
+MOST_POINTS = 100
+"""The most rows of a plot of systems; its CSV holds all."""
+_BETTER = {"True": "higher is better", "False": "lower is better"}
+_SLUG = re.compile(r"[^a-z0-9.]+")
+_POINT_HEADS = (
+    "system", "family", "run", "bitrate_kbps", "bitrate_kbps_low", "bitrate_kbps_high", "value", "ci95_low", "ci95_high", "note",
+    "n", "failed", "metric", "unit", "higher_is_better", "protocol", "data",
+)  # fmt: skip
+Ends = tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value of one system.
+
+    Args:
+        label: the name of the system. group: the value of a column, or "".
+        family: the name of its codec without the operating point, and its place among all families; ("", -1) for a system
+            that is not rated.
+        rate_kbps: the measured bitrate, or None.
+        value: in the unit of the plot. ends: of its 95 % interval, or None. note: of the interval, or "".
+        n: how many samples it rests on.
+    """
+
+    label: str
+    family: tuple[str, int]
+    rate_kbps: float | None
+    value: float
+    ends: Ends
+    note: str
+    n: int
+    group: str = ""
+
+    @property
+    def at_kbps(self) -> float:
+        """The bitrate of a point that has one."""
+        assert self.rate_kbps is not None, "only points with a bitrate lie on an axis of bitrates"
+        return self.rate_kbps
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One plot.
+
+    Args:
+        kind: `rate` (value against bitrate), `systems` (a row for each), `groups` (rows by the values of a column), `time`.
+        stem: the name of its files.
+        measure: what the axis of values says. column: whose values form groups, or "".
+        points: what is drawn. left_out: how many points are in the table alone.
+        heads, rows: its table.
+    """
+
+    kind: Literal["rate", "systems", "groups", "time"]
+    stem: str
+    measure: str
+    points: Sequence[Point]
+    heads: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    column: str = ""
+    left_out: int = 0
+
+
+def plots_of(runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]]) -> list[Plot]:
+    """All plots of some runs: by metric in the order of the runs, and then where the time went."""
+    side = _SideBySide(runs, summaries)
+    stems = _Stems()
+    plots = []
+    for column, facts in side.columns.items():
+        metric = _Metric(column, facts)
+        points = list(side.points(metric))
+        if not points:
+            continue
+        if column.metric != "bitrate" and any(point.rate_kbps for point in points):
+            plots.append(_plot("rate", stems.of("rate", column.metric), metric, points, side.rows(metric)))
+        plots.append(_plot("systems", stems.of("systems", column.metric), metric, points, side.rows(metric)))
+        for by in side.broken_down_by(column):
+            grouped = list(side.points(metric, by))
+            stem = stems.of("by", by, column.metric)
+            plots.append(_plot("groups", stem, metric, grouped, side.rows(metric, by), by))
+    return [*plots, *(plot for run, name in zip(runs, side.names) if (plot := _time(run, stems.of("time", name))))]
+
+
+def _plot(
+    kind: Any, stem: str, metric: _Metric, points: Sequence[Point], rows: Iterable[Sequence[Any]], by: str = ""
+) -> Plot:
+    heads = (numbers.plain(by), *_POINT_HEADS) if by else _POINT_HEADS
+    # Of the groups, whole ones are drawn, at least one.
+    cut = len(points) if kind == "rate" else MOST_POINTS
+    while by and 0 < cut < len(points) and points[cut].group == points[cut - 1].group != points[0].group:
+        cut -= 1
+    return Plot(kind, stem, metric.label, points[:cut], heads, list(rows), by, max(0, len(points) - cut))
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """A column of the runs' tables, and how its numbers are written."""
+
+    column: Column
+    facts: Mapping[str, Any]
+    factor: float = field(init=False)
+    unit: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        factor, unit = numbers.shown_unit(self.facts.get("unit", ""))
+        object.__setattr__(self, "factor", factor)
+        object.__setattr__(self, "unit", unit)
+
+    @property
+    def label(self) -> str:
+        better = _BETTER.get(str(self.facts.get("higher_is_better")), "")
+        name = f"{self.column.metric} ({self.unit})" if self.unit else self.column.metric
+        return numbers.plain(
+            ", ".join(filter(None, (name, better))) + (f"\n{self.column.data}" if self.column.data else "")
+        )
+
+    def scaled(self, entry: Mapping[str, Any]) -> tuple[float | None, Ends]:
+        """The value of an entry of the summary and the ends of its interval, in the unit that is shown."""
+        return _scaled(entry, self.factor)
+
+
+def _scaled(entry: Mapping[str, Any], factor: float) -> tuple[float | None, Ends]:
+    value, ends = entry["value"], entry["ci95"]
+    return None if value is None else factor * value, None if ends is None else (factor * ends[0], factor * ends[1])
+
+
+class _SideBySide:
+    """The systems of all runs with their results."""
+
+    def __init__(self, runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]]) -> None:
+        self.names = run_names(runs)
+        self._systems = systems_of(runs, self.names)
+        self._sets = data_sets(runs)
+        self.columns = columns_of(runs, self._sets)
+        self._held = [
+            summaries[system.run]["systems"].get(system.name, {"metrics": {}})["metrics"] for system in self._systems
+        ]
+        named = families(self._systems, self.names)
+        shown = list(dict.fromkeys(name for name in named if name is not None))
+        self._families = [("", -1) if name is None else (name, shown.index(name)) for name in named]
+
+    def _entries(self, column: Column) -> Iterator[tuple[int, System, Mapping[str, Any]]]:
+        """The systems that have results of a column, with their places."""
+        for place, system in enumerate(self._systems):
+            entry = self._held[place].get(column.metric)
+            if entry is not None and (entry["protocol"], self._sets[system.run]) == (column.protocol, column.data):
+                yield place, system, entry
+
+    def broken_down_by(self, column: Column) -> list[str]:
+        return broken_down_by([entry for _, _, entry in self._entries(column)])
+
+    def _rate_kbps(self, place: int, system: System) -> tuple[float | None, Ends]:
+        entry = self._held[place].get("bitrate")
+        if entry is None or system.name == numbers.UNPROCESSED or not entry["value"] or entry["value"] <= 0:
+            return None, None
+        return _scaled(entry, 1e-3)
+
+    def _results(self, metric: _Metric, by: str) -> Iterator[tuple[str, int, System, Mapping[str, Any]]]:
+        """The results as (value of the column, place, system, entry), value by value; without a column, of all samples."""
+        entries = list(self._entries(metric.column))
+        if not by:
+            yield from (("", place, system, entry) for place, system, entry in entries)
+            return
+        groups = dict.fromkeys(name for _, _, entry in entries for name in entry.get("subsets", {}).get(by, ()))
+        for name in groups:
+            for place, system, entry in entries:
+                held = entry.get("subsets", {}).get(by, {}).get(name)
+                if held is not None:
+                    yield name, place, system, held
+
+    def points(self, metric: _Metric, by: str = "") -> Iterator[Point]:
+        """The values that there are."""
+        for group, place, system, entry in self._results(metric, by):
+            value, ends = metric.scaled(entry)
+            if value is not None:
+                rate, _ = self._rate_kbps(place, system)
+                label, note = numbers.plain(system.label), entry["note"] or ""
+                name = shown_name(group) if by else ""
+                yield Point(label, self._families[place], rate, value, ends, note, entry["n"], name)
+
+    def rows(self, metric: _Metric, by: str = "") -> Iterator[list[Any]]:
+        """The rows of the CSV, also of systems without a value."""
+        higher = metric.facts.get("higher_is_better")
+        better = None if higher is None else str(higher).lower()
+        for group, place, system, entry in self._results(metric, by):
+            value, ends = metric.scaled(entry)
+            rate, rate_ends = self._rate_kbps(place, system)
+            yield [
+                *([group] if by else []), system.label, self._families[place][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
+                *(ends or (None, None)), entry["note"], entry["n"], entry["failed"], metric.column.metric, metric.unit, better,
+                metric.column.protocol, metric.column.data,
+            ]  # fmt: skip
+
+
+def _time(run: Run, stem: str) -> Plot | None:
+    """Where the time of a run went: the share of each stage in the time of all workers, and the idle rest."""
+    timings = run.meta.get("timings") or {}
+    stages = [
+        stage for stage in timings.get("stages") or [] if isinstance(stage, Mapping) and stage.get("share") is not None
+    ]
+    if not stages:
+        return None
+    rows = [[str(s["stage"]), 100 * s["share"], s.get("busy_s"), s.get("items"), s.get("audio_s")] for s in stages]
+    if timings.get("worker_use") is not None:
+        rows.append(["idle workers", 100 * max(0.0, 1 - timings["worker_use"]), None, None, None])
+    points = [Point(numbers.plain(row[0]), ("", -1), None, row[1], None, "", 0) for row in rows]
+    heads = ("stage", "share_percent", "busy_s", "items", "audio_s")
+    return Plot("time", stem, "share of the workers' time (%)", points, heads, rows)
+
+
+class _Stems:
+    """Names of files: short, safe everywhere, and each only once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def of(self, *parts: str) -> str:
+        """A name from its parts."""
+        base = "-".join(filter(None, (_SLUG.sub("-", part.lower()).strip("-.") for part in parts)))[:80].rstrip("-.")
+        name, count = base, 1
+        while name in self._taken:
+            count += 1
+            name = f"{base}-{count}"
+        self._taken.add(name)
+        return name
