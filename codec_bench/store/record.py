@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +27,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.store import integrity
 from codec_bench.store.cells import json_text
 from codec_bench.store.integrity import DATABASE
+from codec_bench.store.tables import layouts
 from codec_bench.types import Score
 
 SILENT = "the audio is digital silence"
@@ -484,16 +486,11 @@ def begun_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(folder) / DATABASE
     if not path.is_file() or not path.stat().st_size:
         return {}
-    db = sqlite3.connect(path)
-    try:
+    with closing(integrity.connect(path)) as db, integrity.reading(path):
+        if "meta" not in layouts(db):  # a run that was killed while it made its tables has begun nothing
+            return {}
         row = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-    except sqlite3.OperationalError:  # a run that was killed while it made its tables has begun nothing
-        return {}
-    except sqlite3.DatabaseError as error:
-        raise UserError(f"'{path}' is not a run record ({error})") from error
-    finally:
-        db.close()
-    found: dict[str, Any] = json.loads(row[0]) if row is not None else {}
+    found: dict[str, Any] = {} if row is None else integrity.json_cell(row[0], path, "its fingerprint")
     return found
 
 

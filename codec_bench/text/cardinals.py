@@ -85,7 +85,7 @@ def load(language: str) -> Cardinals:
     """The numbers of a language of `SEPARATORS`."""
     made = Cardinals({}, {}, {100: {}, 1000: {}})
     single = {}
-    with FILE.open(encoding="utf-8", newline="") as file:
+    with FILE.open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             if row["language"] != language:
                 continue
