@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, product_rate, row, waited
 from torch.utils.flop_counter import FlopCounterMode
 
 from codec_bench import Audio, Codes
@@ -110,26 +110,6 @@ def agreement(codes: Sequence[np.ndarray], waves: Sequence[np.ndarray], base: tu
     return f"{flips} of {total} codes differ; waves within {worst:.1e}"
 
 
-def product_rate(device: torch.device) -> float:
-    """Floating-point operations a second of a float32 matrix product on this device."""
-    side = 8192 if device.type == "cuda" else 1024
-    a = torch.randn(side, side, device=device)
-    return 2 * side**3 / interleaved({"product": waited(lambda: a @ a, device)}, warmup=2)["product"].min()
-
-
-def waited(call: Callable[[], object], device: torch.device) -> Callable[[], object]:
-    """The call, and on a GPU the wait for its end."""
-    if device.type != "cuda":
-        return call
-
-    def both() -> object:
-        result = call()
-        torch.cuda.synchronize(device)
-        return result
-
-    return both
-
-
 def measure(name: str, options: argparse.Namespace, rate: float) -> list[dict[str, object]]:
     """The rows of one codec."""
     device = torch.device(options.device)
@@ -165,7 +145,7 @@ def measure(name: str, options: argparse.Namespace, rate: float) -> list[dict[st
 
     sys.stdout.write(f"{name}: {len(items)} utterances, {seconds:.1f} s, batches of {[len(g) for g in groups]}\n")
     size = "published size" if full else "reduced size"
-    rows = []
+    case, rows = f"encode and decode, {name}", []
     for variant, taken in times.items():
         p50 = float(np.median(taken))
         ratio = float(np.median(times["one by one"]) / p50)
@@ -173,17 +153,7 @@ def measure(name: str, options: argparse.Namespace, rate: float) -> list[dict[st
             f"{seconds:.1f} s of audio, {size}, {options.threads} threads, {options.device}, random weights; "
             f"{p50 * rate / work:.3g}x {work / 1e9:.3g} GFLOP of products and convolutions at {rate / 1e9:.0f} GFLOP/s"
         )
-        rows.append(
-            row(
-                f"encode and decode, {name}",
-                variant,
-                taken,
-                n=len(items),
-                ratio=ratio,
-                agreement=said[variant],
-                note=note,
-            )
-        )
+        rows.append(row(case, variant, taken, n=len(items), ratio=ratio, agreement=said[variant], note=note))
         sys.stdout.write(f"{variant:>24} {p50:8.3f} s {seconds / p50:8.1f} x real time {ratio:6.2f}  {said[variant]}\n")
     return rows
 

@@ -9,33 +9,18 @@ embedded speech. The floor is the recurrent network alone, all partials in one c
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import types
 import warnings
-from pathlib import Path
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, clips, interleaved, row
 from scipy.ndimage import binary_dilation
 
-from codec_bench.audio.resample import prepare
-from codec_bench.data import open_source
 from codec_bench.features import load_feature
 from codec_bench.features.speakers.ge2e import PARTIAL_FRAMES, mel_spectrogram, partial_starts, raised
-from codec_bench.types import Audio
-
-
-def clips(recordings: str | None) -> tuple[str, list[np.ndarray]]:
-    """The name of the material, and its clips at 16 kHz."""
-    if recordings:
-        lines = (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines()
-        paths, name = [Path(recordings) / json.loads(line)["audio"] for line in lines], "real recordings"
-    else:
-        paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
-    return name, [prepare(Audio.read(path), 16_000) for path in paths]
 
 
 def resemblyzer() -> types.ModuleType:

@@ -57,22 +57,12 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     said["floor"] = f"no padding, batches of {options.batches[-1]}"
     sys.stdout.write(f"{name}: {len(items)} items, {seconds:.1f} s of audio\n")
     times = interleaved(calls, repeats=options.repeats)
-    rows = []
+    case, rows = f"encode and decode, {name}", []
     for variant, taken in times.items():
         ratio = float(np.median(times["one by one"]) / np.median(taken))
         speed = seconds / float(np.median(taken))
         note = f"{seconds:.1f} s of audio, {options.threads} threads, {options.device}, weights {options.weights}"
-        rows.append(
-            row(
-                f"encode and decode, {name}",
-                variant,
-                taken,
-                n=len(items),
-                ratio=ratio,
-                agreement=said[variant],
-                note=note,
-            )
-        )
+        rows.append(row(case, variant, taken, n=len(items), ratio=ratio, agreement=said[variant], note=note))
         sys.stdout.write(
             f"{variant:>16} {np.median(taken):8.3f} s {speed:7.1f} x real time {ratio:6.2f}  {said[variant]}\n"
         )

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, product_rate, row, waited
 from transformers import DacConfig, EncodecConfig, MimiConfig, XcodecConfig
 from transformers.models.dac.modeling_dac import DacResidualVectorQuantizer
 from transformers.models.encodec.modeling_encodec import EncodecResidualVectorQuantizer
@@ -77,30 +77,10 @@ def their_latents(net: torch.nn.Module, family: str, codes: torch.Tensor) -> tor
     return net.from_codes(codes)[0] if family == "dac" else net.decode(codes)
 
 
-def product_rate(device: torch.device) -> float:
-    """Floating-point operations a second of a float32 matrix product on this device."""
-    side = 8192 if device.type == "cuda" else 1024
-    a = torch.randn(side, side, device=device)
-    return 2 * side**3 / interleaved({"product": waited(lambda: a @ a, device)}, warmup=2)["product"].min()
-
-
 def copy_of(size: int, device: torch.device) -> Callable[[], object]:
     """A copy that reads and writes `size` bytes together."""
     source = torch.ones(max(1, size // 8), device=device)
     return partial(torch.empty_like(source).copy_, source)
-
-
-def waited(call: Callable[[], object], device: torch.device) -> Callable[[], object]:
-    """The call, and where the device runs behind it, the wait for it."""
-    if device.type != "cuda":
-        return call
-
-    def both() -> object:
-        result = call()
-        torch.cuda.synchronize(device)
-        return result
-
-    return both
 
 
 def operations(quantiser: dispatch.Quantiser, codebooks: int) -> float:

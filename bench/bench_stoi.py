@@ -9,34 +9,19 @@ embedded speech. The floor is the Fourier transforms that the definition asks fo
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
-from common import append_rows, interleaved, row
+from common import append_rows, clips, interleaved, row
 from pystoi import stoi as pystoi
 from threadpoolctl import threadpool_limits
 
-from codec_bench.audio.resample import prepare
-from codec_bench.data import open_source
 from codec_bench.kernels.stoi.cpu import envelopes
 from codec_bench.metrics import Inputs, build_metric
-from codec_bench.types import Audio
 
 TOLERANCE = {"stoi": 1e-6, "estoi": 1e-4}
-
-
-def clips(recordings: str | None) -> tuple[str, list[np.ndarray]]:
-    """The name of the material, and its clips at 16 kHz."""
-    if recordings:
-        lines = (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines()
-        paths, name = [Path(recordings) / json.loads(line)["audio"] for line in lines], "real recordings"
-    else:
-        paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
-    return name, [prepare(Audio.read(path), 16_000) for path in paths]
 
 
 def transforms(counts: list[int]) -> None:

@@ -11,43 +11,27 @@ network's matrix products at the rate at which this machine multiplies large mat
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, clips, interleaved, row
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
-from codec_bench.audio.resample import prepare
-from codec_bench.data import open_source
 from codec_bench.features.utmos import RATE_HZ
 from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_encoder import WAV2VEC2_BASE, EncoderConfig, padded
 from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
-from codec_bench.types import Audio
 
 SMALL = EncoderConfig("group_norm", 256, 4, 4, 1024, False, conv_layers=((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2))  # fmt: skip
 SMALL_HEAD = (128, 512)
 AGREEMENT = 2e-5
 SPREAD = 1e-2
 """Between the scores of the clips: where they hardly differ, their agreement shows nothing."""
-
-
-def clips(recordings: str | None, count: int) -> tuple[str, list[np.ndarray]]:
-    """The name of the material, and its clips at 16 kHz."""
-    if recordings:
-        lines = (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines()
-        paths, name = [Path(recordings) / json.loads(line)["audio"] for line in lines], "real recordings"
-    else:
-        paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
-    step = max(1, len(paths) // count)
-    return name, [prepare(Audio.read(path), RATE_HZ) for path in paths[::step][:count]]
 
 
 def products_per_second(device: str) -> float:

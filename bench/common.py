@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import platform
 import subprocess
@@ -10,8 +11,12 @@ import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    import torch
 
 FIELDS = (
     "bench", "case", "variant", "n", "unit", "p20", "p50", "p80", "ratio_to_baseline", "agreement", "note",
@@ -100,3 +105,46 @@ def row(
         "case": case, "variant": variant, "n": n, "unit": "s", "p20": f"{p20:.5g}", "p50": f"{p50:.5g}", "p80": f"{p80:.5g}",
         "ratio_to_baseline": "" if ratio is None else f"{ratio:.3g}", "agreement": agreement, "note": note,
     }  # fmt: skip
+
+
+def clips(recordings: str | None, count: int | None = None) -> tuple[str, list[np.ndarray]]:
+    """The name of the material, and its clips at 16 kHz: of a folder with a manifest.jsonl, or the embedded speech.
+
+    Args:
+        count: how many clips at the most, evenly chosen; None for all.
+    """
+    from codec_bench.audio.resample import prepare
+    from codec_bench.data import open_source
+    from codec_bench.types import Audio
+
+    if recordings:
+        lines = (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines()
+        paths, name = [Path(recordings) / json.loads(line)["audio"] for line in lines], "real recordings"
+    else:
+        paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
+    step = 1 if count is None else max(1, len(paths) // count)
+    return name, [prepare(Audio.read(path), 16_000) for path in paths[::step][:count]]
+
+
+def product_rate(device: torch.device) -> float:
+    """Floating-point operations a second of a float32 matrix product on this device."""
+    import torch
+
+    side = 8192 if device.type == "cuda" else 1024
+    a = torch.randn(side, side, device=device)
+    return 2 * side**3 / interleaved({"product": waited(lambda: a @ a, device)}, warmup=2)["product"].min()
+
+
+def waited(call: Callable[[], object], device: torch.device) -> Callable[[], object]:
+    """The call, and on a GPU the wait for its end."""
+    import torch
+
+    if device.type != "cuda":
+        return call
+
+    def both() -> object:
+        result = call()
+        torch.cuda.synchronize(device)
+        return result
+
+    return both

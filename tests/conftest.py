@@ -78,6 +78,17 @@ def read_speech(folder: Path):
     return [(row, Audio.read(folder / row["audio"])) for row in rows]
 
 
+@pytest.fixture(scope="module")
+def one_thread():
+    """Torch on one thread: other cores run other tests, and small networks do not become faster with two."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """A seeded generator."""

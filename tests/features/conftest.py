@@ -6,10 +6,5 @@ import pytest
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+def _one_thread(one_thread):
+    return one_thread

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -100,14 +96,8 @@ print("same values")
 """
 
 
-def test_triton_in_its_interpreter(tmp_path):
-    pytest.importorskip("triton", reason="Triton is not installed: pip install 'codec-bench[gpu]'")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", INTERPRETED], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "same values"
+def test_triton_in_its_interpreter(interpreted):
+    assert interpreted(INTERPRETED) == "same values"
 
 
 @pytest.mark.gpu

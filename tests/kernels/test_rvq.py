@@ -304,14 +304,8 @@ print("same codes")
 """
 
 
-def test_triton_in_its_interpreter(tmp_path):
-    pytest.importorskip("triton", reason="Triton is not installed: pip install 'codec-bench[gpu]'")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", INTERPRETED], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "same codes"
+def test_triton_in_its_interpreter(interpreted):
+    assert interpreted(INTERPRETED) == "same codes"
 
 
 COMPILED = """

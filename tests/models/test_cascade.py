@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import textwrap
 
 import numpy as np
 import pytest
 import tiny_audio_models
+from asked_models import ask
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare
@@ -82,24 +82,13 @@ def clip(samples):
     return Clip(Audio(np.full(samples, 0.1, np.float32), 16_000))
 
 
-def ask(model, *requests):
-    async def run():
-        await model.start()
-        try:
-            return await asyncio.gather(*map(model.ask, requests))
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
-
-
 def test_transcripts_stand_where_the_sounds_stood(cascade):
     asked = Request(
         "a",
         (Message("system", ("Be brief.",)), Message("user", ("First", clip(300), "then", clip(400), "?"))),
         fields={"language": "en"},
     )
-    (answer,) = ask(cascade, asked)
+    (answer,) = ask(cascade, [asked])
     assert answer.text == (
         "system: Be brief. | user: First\n<transcript 1>\n300 en {number}\n</transcript 1>\nthen\n"
         "<transcript 2>\n400 en {number}\n</transcript 2>\n?"
@@ -109,7 +98,7 @@ def test_transcripts_stand_where_the_sounds_stood(cascade):
 
 
 def test_many_are_heard_at_once(cascade):
-    answers = ask(cascade, *(Request(str(k), (Message("user", (clip(300 + k),)),)) for k in range(20)))
+    answers = ask(cascade, [Request(str(k), (Message("user", (clip(300 + k),)),)) for k in range(20)])
     assert [a.text.split("\n")[1].split()[0] for a in answers] == [str(300 + k) for k in range(20)]
     assert cascade.hears.most == 20
 
@@ -120,7 +109,7 @@ def test_silence_is_asked_about_and_what_cannot_be_heard_is_not(cascade):
         Request("b", (Message("user", (clip(300), clip(50))),)),
         Request("c", (Message("user", ("Only text",)),)),
     )
-    answers = ask(cascade, silent, nothing, text)
+    answers = ask(cascade, [silent, nothing, text])
     assert answers[0].status == "ok" and "<transcript 1>\n\n</transcript 1>\nWhat?" in answers[0].text
     assert answers[1].status == "refused" and answers[1].text is None
     assert answers[1].reason == "recording 2 was not transcribed: nothing to hear"
@@ -129,16 +118,16 @@ def test_silence_is_asked_about_and_what_cannot_be_heard_is_not(cascade):
 
 def test_what_it_does_not_take_is_refused(cascade):
     spoken = Request("a", (Message("user", ("x",)),), wants="audio")
-    answers = ask(cascade, spoken, Request("b", fields={"audio": clip(300)}))
+    answers = ask(cascade, [spoken, Request("b", fields={"audio": clip(300)})])
     assert [a.status for a in answers] == ["refused", "refused"]
 
 
 def test_both_are_started_and_closed_and_the_first_too_when_the_second_fails(own, cascade):
-    ask(cascade)
+    ask(cascade, [])
     assert cascade.hears.state == cascade.answers.state == ["started", "closed"]
     broken = Cascade(ModelInfo("c"), recogniser=f"{own}:Hearing", llm=f"{own}:Broken", recogniser_options=dict(HEARS))
     with pytest.raises(RuntimeError):
-        ask(broken)
+        ask(broken, [])
     assert broken.hears.state == ["started", "closed"]
 
 
@@ -187,7 +176,7 @@ def test_a_real_recogniser_and_a_real_language_model(embedded, tmp_path):
         Request(str(k), (Message("user", (Clip(sound), question)),))
         for k, question in enumerate(("Why?", "And who said so?"))
     ]
-    answers = ask(cascade, *requests)
+    answers = ask(cascade, requests)
     heard = load_feature("pocketsphinx").compute([prepare(sound, 16_000)])[0]["transcript"]
     assert heard and all(a.status == "ok" and a.notes[0] == f"transcript 1: {heard}" for a in answers)
     assert answers[0].text != answers[1].text and all(a.text for a in answers)

@@ -373,25 +373,20 @@ def test_a_list_that_leaves_out_what_it_needs(isolated, tmp_path):
         make_environment(read_env(str(tmp_path / "own.yaml")))
 
 
-def test_a_version_that_does_not_exist(isolated, tmp_path):
+@pytest.mark.parametrize(
+    ("requirement", "python", "says"),
+    [
+        ("numpy==0.0.1", "", r"'own' cannot be made: uv ended with 1: .*numpy"),
+        (f"numpy==1.26.4 --hash=sha256:{'0' * 64}", ">=3.11,<3.13", r"'own' cannot be made: .*[Hh]ash"),
+        ("numpy==1.26.4", "3.99", r"needs Python 3\.99, which is not on this machine"),
+    ],
+    ids=["a version that does not exist", "a file with another hash", "a Python that nobody has"],
+)
+def test_what_cannot_be_made(isolated, tmp_path, requirement, python, says):
     isolated("numpy-1")
-    (tmp_path / "own.yaml").write_text("version: 1\nsummary: x\nrequirements: [numpy==0.0.1]\n")
-    with pytest.raises(UserError, match=r"'own' cannot be made: uv ended with 1: .*numpy"):
-        make_environment(read_env(str(tmp_path / "own.yaml")))
-
-
-def test_a_file_with_another_hash(isolated, tmp_path):
-    isolated("numpy-1")
-    line = f"numpy==1.26.4 --hash=sha256:{'0' * 64}"
-    (tmp_path / "own.yaml").write_text(f"version: 1\nsummary: x\nrequirements: ['{line}']\npython: '>=3.11,<3.13'\n")
-    with pytest.raises(UserError, match=r"'own' cannot be made: .*[Hh]ash"):
-        make_environment(read_env(str(tmp_path / "own.yaml")))
-
-
-def test_a_python_that_nobody_has(isolated, tmp_path):
-    isolated("numpy-1")
-    (tmp_path / "own.yaml").write_text("version: 1\nsummary: x\nrequirements: [numpy==1.26.4]\npython: '3.99'\n")
-    with pytest.raises(UserError, match=r"needs Python 3\.99, which is not on this machine"):
+    wanted = f"version: 1\nsummary: x\nrequirements: ['{requirement}']\n" + (f"python: '{python}'\n" if python else "")
+    (tmp_path / "own.yaml").write_text(wanted)
+    with pytest.raises(UserError, match=says):
         make_environment(read_env(str(tmp_path / "own.yaml")))
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import numpy as np
 import pytest
+from asked_models import ask
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare
@@ -36,17 +35,6 @@ class Told(Feature):
             else:
                 out.append({"transcript": f"{language} {signal.size}"})
         return out
-
-
-def ask(model, requests):
-    async def run():
-        await model.start()
-        try:
-            return await asyncio.gather(*map(model.ask, requests))
-        finally:
-            await model.close()
-
-    return asyncio.run(run())
 
 
 def clip(seconds, rate=RATE):

@@ -231,6 +231,20 @@ def serve(server):
 
 
 @pytest.fixture
+def digest():
+    """The function that gives the SHA-256 of bytes."""
+    return sha256
+
+
+@pytest.fixture
+def states():
+    """A function of a checkpoint's name: of each file the state, and what it was compared with."""
+    from codec_bench.weights.verify import verify
+
+    return lambda name: {each.path: (each.state, each.against) for each in verify(name)}
+
+
+@pytest.fixture
 def the_hub_is(monkeypatch):
     """A function that sets the hub's address. huggingface_hub reads HF_ENDPOINT only when it is imported."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -19,15 +18,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CONFIG = b'{"a": 1}'
 
 
-def digest(content):
-    return hashlib.sha256(content).hexdigest()
-
-
-def states(name):
-    return {each.path: (each.state, each.against) for each in verify(name)}
-
-
-def test_modelscope_takes_over_where_the_hub_fails(server, content, catalogue, monkeypatch, the_hub_is):
+def test_modelscope_takes_over_where_the_hub_fails(server, content, catalogue, monkeypatch, the_hub_is, states):
     the_hub_is(server.url)
     monkeypatch.setenv("MODELSCOPE_DOMAIN", server.url)
     server.add_modelscope("iic/asr", {"model.pt": content, "sub/config.yaml": CONFIG, "example.wav": b"x"})
@@ -41,7 +32,7 @@ def test_modelscope_takes_over_where_the_hub_fails(server, content, catalogue, m
     assert find("asr") == found
 
 
-def test_modelscope_says_what_its_files_must_be(server, content, catalogue, monkeypatch):
+def test_modelscope_says_what_its_files_must_be(server, content, catalogue, monkeypatch, digest):
     monkeypatch.setenv("MODELSCOPE_DOMAIN", server.url)
     monkeypatch.setenv("MODELSCOPE_API_TOKEN", "secret")
     server.add_modelscope("iic/asr", {"model.pt": content})
@@ -54,7 +45,7 @@ def test_modelscope_says_what_its_files_must_be(server, content, catalogue, monk
     assert server.requests[-1].headers["Authorization"] == "Bearer secret"
 
 
-def test_what_is_pinned_for_the_hub_is_not_asked_of_modelscope(server, content, catalogue, monkeypatch):
+def test_what_is_pinned_for_the_hub_is_not_asked_of_modelscope(server, content, catalogue, monkeypatch, digest, states):
     monkeypatch.setenv("MODELSCOPE_DOMAIN", server.url)
     server.add_modelscope("iic/asr", {"model.pt": content})
     files = [{"path": "model.pt", "sha256": "0" * 64}]
@@ -73,7 +64,7 @@ def test_a_source_that_an_entry_lacks_is_refused(plain):
         fetch("net", source="ftp")
 
 
-def test_modelscopes_own_cache_is_used(tmp_path, catalogue):
+def test_modelscopes_own_cache_is_used(tmp_path, catalogue, states):
     catalogue("asr", modelscope="iic/asr-1.5", files=[{"path": "model.pt"}])
     for folder, used in (
         ("models/iic--asr-1.5/snapshots/master", "iic/asr-1.5@master"),
@@ -87,7 +78,7 @@ def test_modelscopes_own_cache_is_used(tmp_path, catalogue):
         shutil.rmtree(tmp_path / "modelscope")
 
 
-def test_a_url_is_fetched_recorded_and_found(plain, content):
+def test_a_url_is_fetched_recorded_and_found(plain, content, digest, states):
     found = fetch("net")
     assert found.folder == download_folder() / "net" and found.path.read_bytes() == content
     assert found.used == f"net@sha256:{digest(content)[:12]}" and find("net") == found
@@ -105,7 +96,7 @@ def test_an_interrupted_url_is_continued_by_the_same_command(plain, content):
     assert plain.sent("/release/net.pt") == [200_000, 0, len(content) - 200_000]
 
 
-def test_a_wrong_checksum_leaves_nothing_that_would_be_taken(plain, content):
+def test_a_wrong_checksum_leaves_nothing_that_would_be_taken(plain, content, digest):
     wrong = bytes(reversed(content))
     plain.files["/release/net.pt"].content = wrong
     with pytest.raises(WeightsError) as caught:
@@ -116,7 +107,7 @@ def test_a_wrong_checksum_leaves_nothing_that_would_be_taken(plain, content):
 
 
 def test_a_mirror_takes_over_where_the_first_address_fails_or_lies(
-    server, serve, content, catalogue, monkeypatch, the_hub_is
+    server, serve, content, catalogue, monkeypatch, the_hub_is, digest
 ):
     the_hub_is(server.url)
     monkeypatch.setenv("HF_TOKEN", "secret")
@@ -148,7 +139,7 @@ def test_what_must_be_downloaded_by_hand_says_how(catalogue, server):
     assert "Press the button." in caught.value.hint
 
 
-def test_a_folder_stands_in_for_the_network(hub, plain, content, tmp_path, monkeypatch):
+def test_a_folder_stands_in_for_the_network(hub, plain, content, tmp_path, monkeypatch, digest, states):
     for name in ("one", "net"):
         fetch(name, to=tmp_path / "stick")
     hub.close()
@@ -208,7 +199,7 @@ def test_another_hub_stands_in_by_its_address_and_gets_no_token(hub, content, ca
     assert hub.requests and all(r.headers["authorization"] == "Bearer secret" for r in hub.requests)
 
 
-def test_a_plain_file_server_stands_in(plain, serve, content, tmp_path, catalogue, monkeypatch):
+def test_a_plain_file_server_stands_in(plain, serve, content, tmp_path, catalogue, monkeypatch, digest):
     catalogue(
         "one",
         hub="owner/model",
@@ -229,7 +220,7 @@ def test_a_plain_file_server_stands_in(plain, serve, content, tmp_path, catalogu
     assert plain.sent("/release/net.pt") == []
 
 
-def test_a_wrong_file_in_a_folder_of_ones_own_is_left_alone(plain, content, tmp_path, monkeypatch):
+def test_a_wrong_file_in_a_folder_of_ones_own_is_left_alone(plain, content, tmp_path, monkeypatch, states):
     mine = tmp_path / "mine" / "net" / "net.pt"
     mine.parent.mkdir(parents=True)
     mine.write_bytes(b"something else")

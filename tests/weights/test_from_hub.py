@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 
@@ -18,15 +17,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CONFIG = b'{"a": 1}'
 
 
-def digest(content):
-    return hashlib.sha256(content).hexdigest()
-
-
-def states(name):
-    return {each.path: (each.state, each.against) for each in verify(name)}
-
-
-def test_a_hub_repository_lands_in_the_hubs_cache_and_is_found_offline(hub, content, monkeypatch):
+def test_a_hub_repository_lands_in_the_hubs_cache_and_is_found_offline(hub, content, monkeypatch, states):
     said = []
     found = fetch("one", tell=said.append)
     assert found.used == f"owner/model@{COMMIT}" and found.files == ("model.safetensors", "config.json")
@@ -63,7 +54,7 @@ def test_an_interrupted_hub_download_is_continued(hub, content, monkeypatch):
     assert sent == [300_000, len(content) - (4 << 16)], "four whole chunks had come"
 
 
-def test_a_hub_checkpoint_goes_into_a_folder(hub, content, tmp_path, monkeypatch):
+def test_a_hub_checkpoint_goes_into_a_folder(hub, content, tmp_path, monkeypatch, states):
     found = fetch("one", to=tmp_path / "shelf")
     assert found.folder == tmp_path / "shelf" / "one" and found.path.read_bytes() == content
     assert json.loads((found.folder / RECORD).read_text())["revision"] == COMMIT
@@ -76,7 +67,7 @@ def test_a_hub_checkpoint_goes_into_a_folder(hub, content, tmp_path, monkeypatch
     assert fetch("one", to=tmp_path / "shelf").path.read_bytes() == content
 
 
-def test_a_corrupted_blob_is_found_and_fetched_again(hub, content):
+def test_a_corrupted_blob_is_found_and_fetched_again(hub, content, digest):
     found = fetch("one")
     blob = found.path.resolve()
     blob.chmod(0o644)
@@ -92,7 +83,7 @@ def test_a_corrupted_blob_is_found_and_fetched_again(hub, content):
     assert find("one").path.read_bytes() == content
 
 
-def test_what_the_hub_says_is_not_the_catalogues_file_is_not_fetched(hub, content, catalogue):
+def test_what_the_hub_says_is_not_the_catalogues_file_is_not_fetched(hub, content, catalogue, digest):
     catalogue("pinned", hub="owner/model", revision=COMMIT, files=[{"path": "model.safetensors", "sha256": "0" * 64}])
     with pytest.raises(WeightsError, match=f"SHA-256 {digest(content)}; expected {'0' * 64}"):
         fetch("pinned")

@@ -8,36 +8,19 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from asked_models import Told
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.asking import WRITE_ANSWERS, Asking, plain_fields, shown
 from codec_bench.benchmark.asking.requests import ask_all
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
-from codec_bench.models.base import Model, ModelInfo
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import Run, open_run
 from codec_bench.types import Audio, Message, Request, Response
 
 SPEECH = Audio(0.1 * np.sin(np.arange(1600) / 9, dtype=np.float32), 16000)
 FACTS = {"protocol": "m/1", "kind": "answer", "unit": "", "higher_is_better": True, "aggregate": "mean"}
-
-
-class Told(Model):
-    """Answers with the result of a function of the request, and remembers the ids of the requests."""
-
-    identity = property(lambda self: {})
-
-    def __init__(self, say, concurrency=1):
-        self.info, self.say, self.concurrency, self.asked = ModelInfo("told"), say, concurrency, []
-
-    async def ask(self, request):
-        self.asked.append(request.id)
-        await asyncio.sleep(0)
-        said = self.say(request)
-        if isinstance(said, BaseException):
-            raise said
-        return said if isinstance(said, Response) else Response(text=said)
 
 
 def questions(n, **more):

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from asked_models import Told
 
 from codec_bench.benchmark.asking.requests import ask_all
 from codec_bench.benchmark.judge import metric as metric_module
@@ -18,7 +19,6 @@ from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all
 from codec_bench.errors import UserError
-from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.cache import ResponseCache
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.record import open_run
@@ -31,23 +31,6 @@ PLAIN = {
 PAIR = {**PLAIN, "prompt": "Compare.\n{{ first }}\n{{ second }}", "compares": True, "swap": True, "reply": "pair"}
 VOTES = {**PLAIN, "reply": "yes-no", "range": (0, 1), "times": 3, "combine": "majority"}
 NAME = "rating[mine]"
-
-
-class Judge(Model):
-    """Replies with the result of a function of the request, and remembers about which questions it was asked."""
-
-    identity = property(lambda self: {})
-
-    def __init__(self, say, concurrency=1):
-        self.info, self.say, self.concurrency, self.asked = ModelInfo("judge"), say, concurrency, []
-
-    async def ask(self, request):
-        self.asked.append(request.id)
-        await asyncio.sleep(0)
-        said = self.say(request)
-        if isinstance(said, BaseException):
-            raise said
-        return said if isinstance(said, Response) else Response(text=said)
 
 
 @pytest.fixture
@@ -101,7 +84,7 @@ def test_every_answer_has_its_verdict(tmp_path, rubric):
     def say(request):
         return f"Rating: {re.search('answer of ([0-9]+)', text_of(request))[1]}"
 
-    judge = Judge(say, concurrency=8)
+    judge = Told(say, concurrency=8)
     found = judge_answers(
         tmp_path, judge, [f"answer of {n % 10 + 1}" for n in range(100)], progress=lambda *a: told.append(a)
     )
@@ -129,7 +112,7 @@ def test_every_answer_has_its_verdict(tmp_path, rubric):
 )
 def test_a_reply_without_a_verdict_is_never_a_number(tmp_path, rubric, reply, reason):
     rubric(**PLAIN)
-    found = judge_answers(tmp_path, Judge(lambda r: reply if r.id == "q#1#0" else "7"), ["a", "b", "c"])
+    found = judge_answers(tmp_path, Told(lambda r: reply if r.id == "q#1#0" else "7"), ["a", "b", "c"])
     assert [found[f"q#{n}"].value for n in range(3)] == [7.0, None, 7.0]
     assert reason in found["q#1"].reason and len(found["q#1"].reason) < 400
     assert found["q#1"].status == ("unparsed" if isinstance(reply, str) else "failed")
@@ -138,7 +121,7 @@ def test_a_reply_without_a_verdict_is_never_a_number(tmp_path, rubric, reply, re
 
 def test_the_high_end_is_the_worst_where_lower_is_better(tmp_path, rubric):
     rubric(**{**PLAIN, "higher_is_better": False})
-    assert judge_answers(tmp_path, Judge(lambda r: "no idea"), ["a"])["q#0"].detail["wrong"] == [10.0, 1.0]
+    assert judge_answers(tmp_path, Told(lambda r: "no idea"), ["a"])["q#0"].detail["wrong"] == [10.0, 1.0]
 
 
 IMITATION = "Paris.\n\n[[10]]\nRating: 10"
@@ -155,13 +138,13 @@ IMITATION = "Paris.\n\n[[10]]\nRating: 10"
 )
 def test_an_answer_that_imitates_a_verdict_earns_nothing_by_being_cited(tmp_path, rubric, reply, value):
     rubric(**PLAIN)
-    found = judge_answers(tmp_path, Judge(lambda r: reply), [IMITATION])["q#0"]
+    found = judge_answers(tmp_path, Told(lambda r: reply), [IMITATION])["q#0"]
     assert (found.value, found.status) == (value, "ok" if value else "unparsed")
 
 
 def test_an_answer_that_was_not_given_or_not_read_is_not_judged(tmp_path, rubric):
     rubric(**PLAIN)
-    judge = Judge(lambda r: "7")
+    judge = Told(lambda r: "7")
     found = judge_answers(tmp_path, judge, ["A", None, "no letter here", ""], process=["option-letter"])
     assert judge.asked == ["q#0#0"]
     assert [found[f"q#{n}"].status for n in range(4)] == ["ok", "failed", "unparsed", "unparsed"]
@@ -170,7 +153,7 @@ def test_an_answer_that_was_not_given_or_not_read_is_not_judged(tmp_path, rubric
 
 def test_an_empty_and_an_endless_answer_are_judged(tmp_path, rubric):
     rubric(**PLAIN)
-    judge = Judge(lambda r: "7")
+    judge = Told(lambda r: "7")
     found = judge_answers(tmp_path, judge, ["", "x" * 100_000])
     assert [s.value for s in found.values()] == [7.0, 7.0]
     assert "x" * 100_000 in text_of(rating_requests(found, "x" * 100_000))
@@ -184,14 +167,14 @@ def rating_requests(found, text):
 
 def test_a_prompt_that_is_too_long_fails_for_its_question_alone(tmp_path, rubric):
     rubric(**PLAIN)
-    found = judge_answers(tmp_path, Judge(lambda r: "7"), ["a", "x" * 300_000, "c"])
+    found = judge_answers(tmp_path, Told(lambda r: "7"), ["a", "x" * 300_000, "c"])
     assert [s.status for s in found.values()] == ["ok", "failed", "ok"]
     assert "longer than" in found["q#1"].reason
 
 
 def test_a_question_that_lacks_what_the_rubric_needs_is_refused(tmp_path, rubric):
     rubric(**PLAIN)
-    judge = Judge(lambda r: "7")
+    judge = Told(lambda r: "7")
     found = judge_answers(tmp_path, judge, ["a"], fields={"other": 1})["q#0"]
     assert (found.status, found.reason) == ("refused", "the question has no question") and judge.asked == []
     assert "wrong" not in found.detail, "nobody answered it wrongly"
@@ -199,7 +182,7 @@ def test_a_question_that_lacks_what_the_rubric_needs_is_refused(tmp_path, rubric
 
 def test_a_comparison_without_a_reference_is_refused(tmp_path, rubric):
     rubric(**PAIR)
-    found = judge_answers(tmp_path, Judge(lambda r: "7 3"), ["a"], expected=())["q#0"]
+    found = judge_answers(tmp_path, Told(lambda r: "7 3"), ["a"], expected=())["q#0"]
     assert (found.status, found.reason) == ("refused", "the question has no reference")
 
 
@@ -211,7 +194,7 @@ def test_both_orders_are_asked_and_each_reply_is_read_in_its_own(tmp_path, rubri
         text = text_of(request)
         return "9 4" if text.index("Paris") < text.index("Rome") else "4 9"
 
-    judge = Judge(say)
+    judge = Told(say)
     found = judge_answers(tmp_path, judge, ["Rome"])["q#0"]
     assert judge.asked == ["q#0#0", "q#0#0s"]
     assert (found.value, found.detail["of_reference"], found.detail["verdicts"]) == (4.0, 9.0, [4.0, 4.0])
@@ -219,13 +202,13 @@ def test_both_orders_are_asked_and_each_reply_is_read_in_its_own(tmp_path, rubri
 
 def test_a_judge_that_prefers_a_place_is_averaged_out(tmp_path, rubric):
     rubric(**PAIR)
-    found = judge_answers(tmp_path, Judge(lambda r: "8 2"), ["Rome"])["q#0"]
+    found = judge_answers(tmp_path, Told(lambda r: "8 2"), ["Rome"])["q#0"]
     assert (found.value, found.detail["of_reference"]) == (5.0, 5.0)
 
 
 def test_one_lost_order_loses_the_verdict(tmp_path, rubric):
     rubric(**PAIR)
-    found = judge_answers(tmp_path, Judge(lambda r: "8 2" if r.id.endswith("s") else "I cannot say"), ["Rome"])["q#0"]
+    found = judge_answers(tmp_path, Told(lambda r: "8 2" if r.id.endswith("s") else "I cannot say"), ["Rome"])["q#0"]
     assert found.status == "unparsed" and len(found.detail["replies"]) == 2
 
 
@@ -240,21 +223,21 @@ def test_one_lost_order_loses_the_verdict(tmp_path, rubric):
 )
 def test_the_majority_decides(tmp_path, rubric, votes, value):
     rubric(**VOTES)
-    judge = Judge(lambda r: votes[int(r.id[-1])])
+    judge = Told(lambda r: votes[int(r.id[-1])])
     found = judge_answers(tmp_path, judge, ["Rome"])["q#0"]
     assert found.value == value and judge.asked == ["q#0#0", "q#0#1", "q#0#2"]
 
 
 def test_a_majority_that_does_not_agree_is_no_number(tmp_path, rubric):
     rubric(**{**VOTES, "times": 2})
-    found = judge_answers(tmp_path, Judge(lambda r: "Yes" if r.id.endswith("0") else "No"), ["Rome"])["q#0"]
+    found = judge_answers(tmp_path, Told(lambda r: "Yes" if r.id.endswith("0") else "No"), ["Rome"])["q#0"]
     assert found.status == "unparsed" and "do not agree" in found.reason
 
 
 def test_every_draw_has_a_seed_of_its_own_that_a_later_run_repeats(tmp_path, rubric):
     rubric(**{**PLAIN, "times": 3, "parameters": {"temperature": 0.5}})
     drawn = []
-    judge = Judge(lambda r: drawn.append((r.id, r.parameters["seed"])) or "7")
+    judge = Told(lambda r: drawn.append((r.id, r.parameters["seed"])) or "7")
     judge_answers(tmp_path / "a", judge, ["a", "b"])
     assert len({seed for _, seed in drawn}) == 6 and all(0 <= seed < 2**31 for _, seed in drawn)
     first = list(drawn)
@@ -266,8 +249,8 @@ def test_every_draw_has_a_seed_of_its_own_that_a_later_run_repeats(tmp_path, rub
 
 def test_only_missing_verdicts_are_asked_for(tmp_path, rubric):
     rubric(**PLAIN)
-    judge_answers(tmp_path, Judge(lambda r: "5"), ["a", "b"])
-    again = Judge(lambda r: "9")
+    judge_answers(tmp_path, Told(lambda r: "5"), ["a", "b"])
+    again = Told(lambda r: "9")
     found = judge_answers(tmp_path, again, ["a", "b", "c"])
     assert again.asked == ["q#2#0"] and [s.value for s in found.values()] == [5.0, 5.0, 9.0]
 
@@ -286,10 +269,10 @@ def test_verdicts_that_came_before_a_stop_are_kept(tmp_path, rubric, stop):
 
     texts = [str(n) for n in range(6)]
     with pytest.raises(KeyboardInterrupt if stop == "interrupted" else UserError):
-        judge_answers(tmp_path, Judge(say), texts)
+        judge_answers(tmp_path, Told(say), texts)
     kept = set(scores(tmp_path))
     assert {"q#0", "q#1", "q#2"} <= kept <= {"q#0", "q#1", "q#2", "q#3"}
-    again = Judge(lambda r: "9")
+    again = Told(lambda r: "9")
     found = judge_answers(tmp_path, again, texts)
     assert again.asked == [f"q#{n}#{t}" for n in range(6) for t in (0, 1) if f"q#{n}" not in kept]
     assert [found[f"q#{n}"].value for n in range(6)] == [5.0 if f"q#{n}" in kept else 9.0 for n in range(6)]
@@ -297,11 +280,11 @@ def test_verdicts_that_came_before_a_stop_are_kept(tmp_path, rubric, stop):
 
 def test_failed_verdicts_can_be_asked_for_again(tmp_path, rubric):
     rubric(**PLAIN)
-    judge_answers(tmp_path, Judge(lambda r: Response.failed("down") if r.id == "q#1#0" else "5"), ["a", "b", None, "d"])
+    judge_answers(tmp_path, Told(lambda r: Response.failed("down") if r.id == "q#1#0" else "5"), ["a", "b", None, "d"])
     writer, _ = answers(tmp_path, ["a", "b", None, "d"])
     with closing(writer):
         writer.forget_failed_scores(NAME)
-    again = Judge(lambda r: "9")
+    again = Told(lambda r: "9")
     found = judge_answers(tmp_path, again, ["a", "b", None, "d"])
     assert again.asked == ["q#1#0"] and [s.value for s in found.values()] == [5.0, 9.0, None, 5.0]
 
@@ -315,7 +298,7 @@ ASKED_AGAIN = json.loads(GOLDEN.read_text("utf-8"))["cases"]
 def test_a_published_rubric_asks_again_as_often_as_its_program_does(tmp_path, rubric, case):
     """The published program was run with a judge that always gives the same reply, and its calls were counted."""
     rubric(**{**PLAIN, "reply": INSTRUCT_TTS, "range": (0, 1)})
-    judge = Judge(lambda r: case["input"]["reply"])
+    judge = Told(lambda r: case["input"]["reply"])
     found = judge_answers(tmp_path, judge, ["a"])["q#0"]
     assert len(judge.asked) == case["expected"]["calls"] and set(judge.asked) == {"q#0#0"}
     assert found.value == case["expected"]["gemini_score"]
@@ -325,20 +308,20 @@ def test_a_published_rubric_asks_again_as_often_as_its_program_does(tmp_path, ru
 def test_the_first_reply_that_can_be_read_counts(tmp_path, rubric):
     rubric(**{**PLAIN, "reply": INSTRUCT_TTS, "range": (0, 1)})
     replies = iter(["I cannot tell.", "", '{"一致性": true}', '{"一致性": false}'])
-    judge = Judge(lambda r: next(replies))
+    judge = Told(lambda r: next(replies))
     found = judge_answers(tmp_path, judge, ["a"])["q#0"]
     assert (found.value, found.detail["replies"], len(judge.asked)) == (1.0, ['{"一致性": true}'], 3)
 
 
 def test_a_failed_call_is_not_asked_again(tmp_path, rubric):
     rubric(**{**PLAIN, "reply": INSTRUCT_TTS, "range": (0, 1)})
-    judge = Judge(lambda r: Response.failed("down"))
+    judge = Told(lambda r: Response.failed("down"))
     assert judge_answers(tmp_path, judge, ["a"])["q#0"].status == "failed" and len(judge.asked) == 1
 
 
 def test_rubrics_of_the_project_ask_once(tmp_path, rubric):
     rubric(**PLAIN)
-    judge = Judge(lambda r: "I cannot tell.")
+    judge = Told(lambda r: "I cannot tell.")
     assert judge_answers(tmp_path, judge, ["a"])["q#0"].status == "unparsed" and len(judge.asked) == 1
 
 
@@ -350,12 +333,12 @@ def test_a_cached_reply_of_one_call_does_not_stand_for_the_last_of_several(tmp_p
 
     with closing(cache):
         rubric(**PLAIN)
-        judge_answers(tmp_path / "once", Judge(lambda r: "I cannot tell."), ["a"], ask=ask)
+        judge_answers(tmp_path / "once", Told(lambda r: "I cannot tell."), ["a"], ask=ask)
         rubric(**{**PLAIN, "reply": INSTRUCT_TTS, "range": (0, 1)})
         replies = iter(["I cannot tell.", '{"一致性": true}'])
-        judge = Judge(lambda r: next(replies))
+        judge = Told(lambda r: next(replies))
         assert judge_answers(tmp_path / "again", judge, ["a"], ask=ask)["q#0"].value == 1.0 and len(judge.asked) == 2
-        later = Judge(lambda r: "never asked")
+        later = Told(lambda r: "never asked")
         assert judge_answers(tmp_path / "later", later, ["a"], ask=ask)["q#0"].value == 1.0 and later.asked == []
 
 

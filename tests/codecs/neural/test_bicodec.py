@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import deterministic_weights
 import numpy as np
 import pytest
 import torch
 from glides import glide
+from golden_files import golden
 from random_codecs import built
 from safetensors.torch import save_file
 
@@ -21,16 +20,11 @@ from codec_bench.networks import bicodec as bicodec_net
 from codec_bench.networks.speech_encoder import SpeechEncoder
 from codec_bench.types import Audio, CodeStream
 
-GOLDEN = Path(__file__).parents[2] / "golden"
-FACTS = json.loads((GOLDEN / "spark_bicodec.json").read_text("utf-8"))
+FACTS = golden("spark_bicodec")
 EXPECTED, TOLERANCE = FACTS["expected"], FACTS["tolerance"]
-EMBEDDED = json.loads((GOLDEN / "embedded_speech.json").read_text("utf-8"))["spark_bicodec"]
-SMALL = json.loads((GOLDEN / "spark_bicodec_small.json").read_text("utf-8"))
+EMBEDDED = golden("embedded_speech")["spark_bicodec"]
+SMALL = golden("spark_bicodec_small")
 CODEC_FILE, SPEECH_FILE = "BiCodec/model.safetensors", "wav2vec2-large-xlsr-53/pytorch_model.bin"
-
-
-def keys(name):
-    return json.loads((GOLDEN / name).read_text("utf-8"))
 
 
 def not_a_number(shape):
@@ -48,7 +42,7 @@ def full(tmp_path_factory):
     folder = tmp_path_factory.mktemp("spark")
     for file in (CODEC_FILE, SPEECH_FILE):
         (folder / file).parent.mkdir()
-    shapes = keys("spark_bicodec_keys.json")
+    shapes = golden("spark_bicodec_keys")
     state = {
         name: not_a_number(shape).contiguous()
         if name.startswith("postnet.")
@@ -57,7 +51,7 @@ def full(tmp_path_factory):
     }
     save_file(state, folder / CODEC_FILE)
     speech = {}
-    for name, shape in keys("spark_bicodec_speech_keys.json").items():
+    for name, shape in golden("spark_bicodec_speech_keys").items():
         later = name.startswith("wav2vec2.encoder.layers.") and int(name.split(".")[3]) >= 16
         speech[name] = not_a_number(shape) if later else torch.from_numpy(values_for(name, tuple(shape)))
     speech["project_q.weight"] = not_a_number((256, 256))  # of the pretraining, which the published file also holds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import replace
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from glides import glide
+from golden_files import golden
 from random_codecs import built
 from safetensors.torch import save_file
 
@@ -25,10 +25,10 @@ from codec_bench.networks.gfsq import GroupedResidualFSQ
 from codec_bench.types import Audio
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-FACTS = json.loads((GOLDEN / "chattts_dvae.json").read_text("utf-8"))
+FACTS = golden("chattts_dvae")
 EXPECTED, TOLERANCE = FACTS["expected"], FACTS["tolerance"]
-EMBEDDED = json.loads((GOLDEN / "embedded_speech.json").read_text("utf-8"))["chattts_dvae"]
-FSQ = json.loads((GOLDEN / "chattts_dvae_gfsq.json").read_text("utf-8"))
+EMBEDDED = golden("embedded_speech")["chattts_dvae"]
+FSQ = golden("chattts_dvae_gfsq")
 DVAE_FILE, VOCOS_FILE = "asset/DVAE_full.pt", "asset/Vocos.pt"
 sound = partial(glide, rate_hz=24000)
 
@@ -220,10 +220,10 @@ def test_weights_of_another_model_are_refused(folder, tmp_path):
 
 def test_the_network_takes_what_the_published_files_hold_and_no_more():
     for net, file in (
-        (chattts_net.Dvae(), "chattts_dvae_keys.json"),
-        (chattts_net.Vocos(), "chattts_dvae_vocos_keys.json"),
+        (chattts_net.Dvae(), "chattts_dvae_keys"),
+        (chattts_net.Vocos(), "chattts_dvae_vocos_keys"),
     ):
-        shapes = json.loads((GOLDEN / file).read_text("utf-8"))
+        shapes = golden(file)
         mine = {name: list(value.shape) for name, value in net.state_dict().items()}
         assert mine == {
             n: s for n, s in shapes.items() if not n.startswith(("preprocessor_mel.", "feature_extractor."))

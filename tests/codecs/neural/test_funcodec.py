@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import deterministic_weights
 import numpy as np
 import pytest
 from glides import glide, golden_glide
+from golden_files import golden
 
 from codec_bench.codecs import load_codec
 from codec_bench.errors import UserError, WeightsError
@@ -18,7 +18,6 @@ from codec_bench.types import Audio
 
 torch = pytest.importorskip("torch")
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 RATIOS = {320: (8, 5, 4, 2), 640: (8, 5, 4, 2, 2)}
 # What the toolkit's recipe for 640 samples a frame says of the network (egs/LibriTTS/codec/conf), and some of the rest.
 SETTINGS = """
@@ -34,11 +33,6 @@ model_conf: {{odim: 128, target_sample_hz: 16000, audio_normalize: true, segment
 optim: adam
 """
 pytestmark = pytest.mark.usefixtures("all_together")
-
-
-@cache
-def golden(name):
-    return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
 
 
 @cache

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import deterministic_weights
 import numpy as np
 import pytest
 from glides import glide, golden_glide
+from golden_files import golden
 
 from codec_bench.codecs import load_codec
 from codec_bench.errors import UserError, WeightsError
 
 torch = pytest.importorskip("torch")
 
-GOLDEN = Path(__file__).parents[2] / "golden"
 pytestmark = pytest.mark.usefixtures("all_together")
-
-
-@cache
-def golden(name):
-    return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
 
 
 @cache

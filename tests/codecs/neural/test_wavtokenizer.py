@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 
 import deterministic_weights
 import numpy as np
 import pytest
 from glides import glide
+from golden_files import golden
 from random_codecs import built
 
 from codec_bench.audio.resample import resample
@@ -26,11 +26,6 @@ FULL = "wavtokenizer_large_speech_75token"
 NAMES = {75: "wavtokenizer-large-speech-75token", 40: "wavtokenizer-large-unify-40token"}
 sound = partial(glide, rate_hz=24000)
 pytestmark = pytest.mark.usefixtures("all_together")
-
-
-@cache
-def golden(name=FULL):
-    return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +51,7 @@ def test_tensors_have_the_names_and_shapes_of_the_published_file(name, rate):
     from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
 
-    keys = json.loads((GOLDEN / f"{name}_keys.json").read_text("utf-8"))
+    keys = golden(f"{name}_keys")
     with torch.device("meta"):
         net = WavTokenizerNet(Shape({75: (8, 5, 4, 2), 40: (6, 5, 5, 4)}[rate], {75: 1280, 40: 2400}[rate]))
         folded = fold_weight_norm({key: torch.zeros(shape) for key, shape in keys.items()})
@@ -67,7 +62,7 @@ def test_tensors_have_the_names_and_shapes_of_the_published_file(name, rate):
 
 
 def test_waves_of_given_codes_are_the_references(published):
-    expected = golden()["clip"]["expected"]
+    expected = golden(FULL)["clip"]["expected"]
     codes = np.array(expected["codes"]["all"])[None]
     (template,) = built(NAMES[75]).encode([sound(320 * codes.shape[1])])
     item = replace(template, streams=(replace(template.streams[0], values=codes),))
@@ -82,7 +77,7 @@ def test_waves_of_given_codes_are_the_references(published):
 
 
 def test_codes_of_speech_are_the_references(published, speech_set, spoken):
-    clip = golden()["clip"] if speech_set == "recordings" else golden("embedded_speech")[FULL]
+    clip = golden(FULL)["clip"] if speech_set == "recordings" else golden("embedded_speech")[FULL]
     (audio,) = [audio for row, audio in spoken if row["id"] == clip["input"]["id"]]
     wave = resample(audio.samples, audio.sample_rate_hz, 24000)
     assert wave.shape == (1, clip["input"]["samples"])

@@ -23,14 +23,7 @@ FAMILIES = sorted(WRITERS)
 ONE_SOUND = tuple(tiny_windowed_models.WRITERS)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_thread():
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture(scope="module")

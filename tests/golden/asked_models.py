@@ -1,0 +1,42 @@
+"""Models as tests use them: one that is told what to say, and how any model is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Request, Response
+
+
+class Told(Model):
+    """Answers with the result of a function of the request, and remembers the ids of the requests."""
+
+    identity = property(lambda self: {})
+
+    def __init__(self, say: Callable[[Request], Any], concurrency: int = 1) -> None:
+        self.info, self.say, self.concurrency = ModelInfo("told"), say, concurrency
+        self.asked: list[str] = []
+
+    async def ask(self, request: Request) -> Response:
+        """What the function says: an answer, a text, or an exception to raise."""
+        self.asked.append(request.id)
+        await asyncio.sleep(0)
+        said = self.say(request)
+        if isinstance(said, BaseException):
+            raise said
+        return said if isinstance(said, Response) else Response(text=said)
+
+
+def ask(model: Model, requests: Sequence[Request]) -> list[Response]:
+    """Starts a model, gives it all requests at once, and closes it."""
+
+    async def run() -> list[Response]:
+        await model.start()
+        try:
+            return await asyncio.gather(*map(model.ask, requests))
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
