@@ -12,6 +12,7 @@ from codec_bench.engine.running import Running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
+from codec_bench.store.folders import mark_finished
 from codec_bench.store.record import Run
 
 
@@ -31,7 +32,7 @@ def evaluate(
 ) -> Run:
     """Sends audio through codecs and scores what comes out.
 
-    A call with the same arguments continues a run that was stopped.
+    A call with the same arguments continues a run that was stopped, also without `out`.
 
     A codec that is named, and a class of a file or a module, is loaded by the worker processes. An object, and a class of
     a notebook or of the script that was started, runs in this process, because no other can import it. The results are the
@@ -44,7 +45,7 @@ def evaluate(
             a mapping of names to codecs, names the rows. Otherwise a codec of one's own has the name in its `info`.
         data: a folder, a manifest, `embedded`, or a list of `Sample`.
         metrics: names of metrics (`stoi`, `wer[pocketsphinx]`, `dnsmos`, `./mine.py:MyMetric`), or one string with commas.
-        out: the run folder; None makes one under `runs/`.
+        out: the run folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
         seed: decides which samples `limit` takes.
         limit: how many samples to take; None for all.
         preset: a named set of metrics, which is added to `metrics`.
@@ -67,4 +68,5 @@ def evaluate(
     asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
     run = execute(asked, out, running)
     write_results(run, page=running.page)
+    mark_finished(run.folder)
     return run

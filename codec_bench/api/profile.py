@@ -25,11 +25,14 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.profiling.settings import NotApplicable, Settings
 from codec_bench.profiling.together import Asked, measure_codecs
 from codec_bench.registry import Spec, is_own_code, names
+from codec_bench.store.files import write_json
+from codec_bench.store.folders import mark_finished, named_folder, own_folder
 
 SCHEMA = 1
 METRICS = ("stoi", "pesq_wb", "mel_distance", "dnsmos")
 
 Progress = Callable[[str, str, int, int], None]
+OnFolder = Callable[[Path, str], None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,15 +81,19 @@ def profile(
     settings: Settings | None = None,
     page: bool = True,
     progress: Progress = lambda codec, step, done, total: None,
+    on_folder: OnFolder = lambda folder, words: None,
 ) -> Profile:
     """Measures codecs on some data.
+
+    A call with the same arguments continues a profile that was stopped, also without `out`: codecs that were measured whole
+    are not measured again.
 
     Args:
         codec: names and classes as `evaluate` takes them. Several points of one codec make a curve.
         data: as for `evaluate`.
         metrics: names of the metrics that are plotted against bitrate; empty for none.
         anchor: the codec or family that delta rates are measured against; None for none.
-        out: a folder; None makes one under `runs/`.
+        out: a folder; None continues the unfinished profile of the same call under `runs/`, or makes a new folder there.
         device: `auto`, `cpu` or `cuda:0`; of several GPUs the first is used.
         limit: how many samples to take; None for all.
         seed: decides which samples `limit` takes, and the noise.
@@ -94,6 +101,7 @@ def profile(
         settings: how thoroughly to measure, and how long one call of a codec may take.
         page: whether to write `profile.html`.
         progress: called with (codec, step, steps done, steps in all).
+        on_folder: called with the folder and a sentence on it, such as whether it is new, before anything is measured.
 
     Returns:
         The profile; `profile.json` holds the same.
@@ -105,15 +113,15 @@ def profile(
     systems = read_systems(codec)
     for system in systems:
         _known(system)
-    folder = Path(out) if out is not None else Path("runs") / f"profile-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
-    given, wanted = dict(options or {}), names(metrics)
+    given = dict(options or {})
+    source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     asked = Asked(
         systems=systems,
         data=data,
-        source=open_source(data, limit=limit, seed=seed if limit is not None else None),
-        metrics=tuple(wanted),
+        source=source,
+        metrics=tuple(names(metrics)),
         anchor=anchor,
-        folder=folder,
+        folder=Path(),
         device=resolve_devices(device)[0],
         limit=limit,
         seed=seed,
@@ -122,12 +130,19 @@ def profile(
         progress=progress,
     )
     # A misspelt metric is refused now and not after an hour of measuring.
-    plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in asked.source})
+    plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in source})
     asked = replace(asked, systems=plan.systems)  # with the options of each
+    with own_folder("profile", asked.request) if out is None else named_folder(out) as place:
+        on_folder(place.path, place.words)
+        return _profile_in(replace(asked, folder=place.path), page)
+
+
+def _profile_in(asked: Asked, page: bool) -> Profile:
+    """Measures into a folder that is held, and writes `profile.json` and the page."""
     try:
         asked.audio.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"the folder '{folder}' cannot be written: {error.strerror}") from error
+        raise UserError(f"the folder '{asked.folder}' cannot be written: {error.strerror}") from error
     started = datetime.now(UTC).isoformat(timespec="seconds")
     measured = measure_codecs(asked)
     facts = {
@@ -141,12 +156,14 @@ def profile(
         **measured,
     }
     facts = json.loads(json.dumps(_plain(facts), ensure_ascii=False, default=str))
-    _write(folder / "profile.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-    made = Profile(folder, facts)
+    write_json(asked.folder / "profile.json", facts)
+    made = Profile(asked.folder, facts)
     if page:
         from codec_bench.report.profile_page import write_profile_page
 
         write_profile_page(facts, made.page, references=asked.players)
+    asked.measured.unlink(missing_ok=True)
+    mark_finished(asked.folder)
     return made
 
 
@@ -185,17 +202,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return _plain(value.item()) if hasattr(value, "item") else value
-
-
-def _write(path: Path, text: str) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 __all__ = ["METRICS", "SCHEMA", "NotApplicable", "Profile", "Settings", "profile"]

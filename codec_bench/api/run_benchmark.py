@@ -2,7 +2,7 @@
 
 Asking and scoring are two phases, which can run at different times and on different machines. Asking needs the model and
 the data; scoring needs only the run folder. Each pair of benchmark and model has a run folder of its own,
-`OUT/BENCHMARK/MODEL`. A call with the same arguments continues a run that was stopped.
+`OUT/BENCHMARK/MODEL`. A call with the same arguments continues a run that was stopped, also without `out`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,9 @@ from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
-from codec_bench.registry import Spec, names
+from codec_bench.registry import Spec, code_hash, is_own_code, names
 from codec_bench.report.results import write_results
-from codec_bench.store.files import new_folder
+from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.record import Run
 from codec_bench.types import Sample
 
@@ -54,7 +55,7 @@ def run_benchmark(
     Args:
         benchmark: names (`librispeech-test-clean`), own folders, or one string with commas.
         model: names of configs (`qwen2-audio-7b-instruct`), own files, or one string with commas.
-        out: the folder; None makes one under `runs/`.
+        out: the folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
         phase: `both`, `answers` (only asks), or `scores` (only scores the recorded answers).
         data: a folder that holds the data sets as `OWNER/NAME`, used in place of the hub.
         judge: the model that judges answers, for benchmarks that need one.
@@ -74,7 +75,6 @@ def run_benchmark(
     """
     if phase not in PHASES:
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
-    folder = Path(out) if out is not None else new_folder("run")
     given = {name: dict(values) for name, values in (options or {}).items()}
     request = RunRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running or Running(**how)
@@ -92,17 +92,42 @@ def run_benchmark(
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
     _check_options(given, models, judge)
+    known = {
+        "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": judge, "options": given,
+        **_known(models, request.data, seed, limit),
+    }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []
-    for name in models:
-        done, why = _of_model(name, wanted, folder, request)
-        runs.update(done)
-        left_out += why
-    if not runs:
-        raise left_out[0][2]
-    outcome = Outcome(folder, runs, tuple((benchmark, name, str(error)) for benchmark, name, error in left_out))
-    write_overview(outcome)
+    with _place(out, known, rescore or phase == "scores", request.running) as place:
+        for name in models:
+            done, why = _of_model(name, wanted, place.path, request)
+            runs.update(done)
+            left_out += why
+        if not runs:
+            raise left_out[0][2]
+        outcome = Outcome(place.path, runs, tuple((benchmark, name, str(error)) for benchmark, name, error in left_out))
+        write_overview(outcome)
+        if not left_out and phase != "answers":
+            mark_finished(place.path)
     return outcome
+
+
+def _known(systems: Sequence[str], data: object, seed: int, limit: int | None) -> dict[str, Any]:
+    """What tells a request from others before models, codecs and data are opened, beside the benchmarks."""
+    code = {name: code_hash(name) for name in systems if is_own_code(name)}
+    return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit}
+
+
+def _place(
+    out: str | os.PathLike[str] | None, known: Mapping[str, Any], also_finished: bool, running: Running
+) -> RunFolder:
+    """The folder of a command. One that was named may be used by several commands at a time, with other models."""
+    if out is not None:
+        place = named_folder(out, shared=True)
+    else:
+        place = own_folder("run", known, also_finished=also_finished or running.retry_failed)
+    running.on_folder(place.path, place.words)
+    return place
 
 
 def _of_model(
@@ -179,26 +204,32 @@ def run_codecs(
     Raises:
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
-    folder = Path(out) if out is not None else new_folder("run")
     given = {name: dict(values) for name, values in (options or {}).items()}
     running = running or Running(**how)
     systems = read_systems(codec)
-    runs: dict[tuple[str, str], Run] = {}
-    for name in names(benchmark):
-        one = load_benchmark(name, given.pop(name, None))
+    wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
+    for one in wanted:
         if one.kind != "codec":
             raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
-        questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
-        source = open_source([_sample(question) for question in questions])
-        request = {
-            "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
-        }  # fmt: skip
-        asked = Evaluation(systems, one.metrics, source, request, given, {"benchmark": one.described})
-        run = execute(asked, folder / safe(one.name), running)
-        write_results(run, page=running.page)
-        runs.update({(one.name, system): run for system in run.systems})
-    outcome = Outcome(folder, runs)
-    write_overview(outcome)
+    known = {
+        "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in wanted], "options": given,
+        **_known([system.asked for system in systems], os.fspath(data) if data is not None else None, seed, limit),
+    }  # fmt: skip
+    runs: dict[tuple[str, str], Run] = {}
+    with _place(out, known, False, running) as place:
+        for one in wanted:
+            questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
+            source = open_source([_sample(question) for question in questions])
+            request = {
+                "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
+            }  # fmt: skip
+            asked = Evaluation(systems, one.metrics, source, request, given, {"benchmark": one.described})
+            run = execute(asked, place.path / safe(one.name), replace(running, on_folder=lambda folder, words: None))
+            write_results(run, page=running.page)
+            runs.update({(one.name, system): run for system in run.systems})
+        outcome = Outcome(place.path, runs)
+        write_overview(outcome)
+        mark_finished(place.path)
     return outcome
 
 

@@ -14,6 +14,7 @@ from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import UserError
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
+from codec_bench.store.folders import mark_finished
 from codec_bench.store.record import Run
 
 
@@ -62,6 +63,7 @@ def score(
     asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
     run = execute(asked, out, running)
     write_results(run, page=running.page)
+    mark_finished(run.folder)
     return run
 
 

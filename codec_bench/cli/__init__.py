@@ -6,12 +6,27 @@ import sys
 
 
 def main() -> None:
-    """Entry point of `codec-bench`. Exits with 0 when done, 2 for wrong input, 3 when finished with failures."""
+    """Entry point of `codec-bench`.
+
+    Exits with 0 when done, 2 for wrong input, 3 when finished with failures, and 130 when it was stopped with Ctrl-C.
+    """
     try:
         _main()
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; finished items are kept, and the same command continues the run\n")
-        sys.exit(130)
+        _stopped()
+    except SystemExit as end:
+        # typer makes an exit without words of an interrupt. Commands that make a run say themselves what is kept.
+        if end.code == 130 and isinstance(getattr(end.__context__, "__cause__", None), KeyboardInterrupt):
+            _stopped()
+        raise
+
+
+def _stopped() -> None:
+    from codec_bench.cli.stopping import INTERRUPTED, heed_no_more
+
+    heed_no_more()
+    sys.stderr.write("stopped\n")
+    sys.exit(INTERRUPTED)
 
 
 def _main() -> None:

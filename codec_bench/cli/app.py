@@ -3,42 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from codec_bench.cli.options import (
-    BatchS,
-    By,
-    Cache,
-    Device,
-    Json,
-    Limit,
-    Metrics,
-    Out,
-    Preset,
-    Retry,
-    SaveAudio,
-    Seed,
-    Set,
-    TimeLimit,
-    Timings,
-    Workers,
-    columns,
-    parse_settings,
-)
+from codec_bench.cli.evaluate import demo, evaluate, score
+from codec_bench.cli.options import By, Device, Json, Seed, Set, columns, parse_settings
 from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
 from codec_bench.cli.record import rescue, verify
 from codec_bench.cli.run import leaderboard, run
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
-
-if TYPE_CHECKING:
-    from codec_bench.store.record import Run
 
 app = typer.Typer(
     name="codec-bench",
@@ -55,6 +33,9 @@ app.command("run")(run)
 app.command("leaderboard")(leaderboard)
 app.command("verify")(verify)
 app.command("rescue")(rescue)
+app.command("demo")(demo)
+app.command("eval")(evaluate)
+app.command("score")(score)
 
 
 @app.callback(invoke_without_command=True)
@@ -64,171 +45,6 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
 
         typer.echo(codec_bench.__version__)
         raise typer.Exit()
-
-
-@app.command()
-def demo(
-    out: Out = None, device: Device = "auto", workers: Workers = None, limit: Limit = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="Seed of the choice of utterances.")] = None,
-    cache: Cache = True, timings: Timings = False, as_json: Json = False,
-) -> None:  # fmt: skip
-    """Run the main job on embedded speech: nine rows, every embedded metric, no network."""
-    from codec_bench.config import read_config
-
-    preset = read_config("preset", "demo")
-    folder = out or Path("runs/demo")
-    _evaluate(
-        preset["codecs"],
-        preset["data"],
-        preset["metrics"],
-        folder,
-        preset["seed"] if seed is None else seed,
-        limit or preset["limit"],
-        {},
-        _running(device, workers, None, cache, "all", False),
-        as_json,
-        timings,
-    )
-    if not as_json:
-        talk(_what_next(folder))
-
-
-def _what_next(folder: Path) -> str:
-    """What somebody who has seen the demo can try, with the command as it was typed here."""
-    found = shutil.which("codec-bench")
-    program = sys.argv[0] if Path(sys.argv[0]).name == "codec-bench" else "codec-bench"
-    if found is not None and Path(found).resolve() == Path(program).resolve():
-        program = "codec-bench"
-    return f"""
-What to try next:
-  Look and listen: open {folder / "report.html"} in a browser.
-  Your own audio, a folder of sound files:
-    {program} eval --codec unprocessed,opus-12k,mp3-32k --data FOLDER --preset embedded
-  Your own codec, a class with encode and decode in a file:
-    {program} profile --codec ./mine.py:MyCodec"""
-
-
-@app.command("eval")
-def evaluate(
-    codec: Annotated[str, typer.Option("--codec", help="Codecs with commas: opus-12k,encodec-24khz@6,./mine.py:MyCodec,unprocessed. NAME=CODEC names the row.")],
-    data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
-    metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
-    limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
-    as_json: Json = False,
-) -> None:  # fmt: skip
-    """Send audio through codecs and score what comes out."""
-    from codec_bench.metrics import chosen_metrics
-
-    running = _running(device, workers, batch_s, cache, save_audio, retry_failed, time_limit_s)
-    _evaluate(
-        codec,
-        data,
-        chosen_metrics(metrics, preset),
-        out,
-        seed,
-        limit,
-        parse_settings(settings or []),
-        running,
-        as_json,
-        timings,
-        columns(by),
-    )
-
-
-@app.command("score")
-def score(
-    generated: Annotated[str, typer.Option("--generated", help="A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id. Several systems: NAME=FOLDER with commas.")],
-    data: Annotated[str, typer.Option("--data", help="What the audio is compared with: transcripts, reference audio, speakers.")],
-    metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
-    limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
-    as_json: Json = False,
-) -> None:  # fmt: skip
-    """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
-    from codec_bench.api.score import score as score_generated
-
-    running = _running(device, workers, batch_s, cache, save_audio, retry_failed, time_limit_s)
-    options = parse_settings(settings or [])
-    with _progress() as tell:
-        run = score_generated(
-            generated=generated, data=data, metrics=metrics, preset=preset, out=out, seed=seed, limit=limit, options=options,
-            by=columns(by), running=_telling(running, tell),
-        )  # fmt: skip
-    _finish(run, as_json, timings)
-
-
-def _evaluate(
-    codec: Any,
-    data: Any,
-    metrics: Any,
-    out: Path | None,
-    seed: int,
-    limit: int | None,
-    options: Any,
-    running: Any,
-    as_json: bool,
-    timings: bool,
-    by: list[str] | None = None,
-) -> None:
-    from codec_bench.api.evaluate import evaluate as evaluate_codecs
-
-    with _progress() as tell:
-        run = evaluate_codecs(
-            codec=codec,
-            data=data,
-            metrics=metrics,
-            out=out,
-            seed=seed,
-            limit=limit,
-            options=options,
-            by=by,
-            running=_telling(running, tell),
-        )
-    _finish(run, as_json, timings)
-
-
-def _running(
-    device: str, workers: int | None, batch_s: float | None, cache: bool, save_audio: str | None, retry: bool,
-    time_limit_s: float | None = None,
-) -> Any:  # fmt: skip
-    from codec_bench.engine.running import Running
-
-    if workers is not None and workers < 1:
-        raise UserError(f"--workers is {workers}; expected at least 1")
-    for option, value in (("--batch-s", batch_s), ("--time-limit-s", time_limit_s)):
-        if value is not None and value <= 0:
-            raise UserError(f"{option} is {value}; expected more than 0")
-    return Running(
-        device=device, workers=workers, batch_s=batch_s, time_limit_s=time_limit_s, cache=cache, save_audio=save_audio,
-        retry_failed=retry,
-    )  # fmt: skip
-
-
-def _telling(running: Any, tell: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(running, progress=tell)
-
-
-def _progress() -> Any:
-    from codec_bench.cli.progress import progress_line
-
-    return progress_line()
-
-
-def _finish(run: Run, as_json: bool, timings: bool) -> None:
-    """Prints a finished run; exits with 3 if something failed."""
-    from codec_bench.cli.show import print_run
-    from codec_bench.stats.summary import summarise
-
-    summary = summarise(run)
-    if as_json:
-        sys.stdout.write(json.dumps(summary, ensure_ascii=False) + "\n")
-    else:
-        print_run(run, summary, timings=timings)
-    if summary["failures"]["items"] or summary["failures"]["scores"]:
-        raise typer.Exit(3)
 
 
 @app.command()

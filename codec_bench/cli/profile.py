@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +33,10 @@ def profile(
     from codec_bench.api.profile import profile as profile_codecs
     from codec_bench.cli.options import parse_settings
     from codec_bench.cli.output import console, talk
+    from codec_bench.cli.progress import progress_line
+    from codec_bench.cli.stopping import stopping
     from codec_bench.profiling.settings import Settings
+    from codec_bench.registry import names
 
     for name, value, least in (
         ("--clip-s", clip_s, 0.1), ("--time-limit", time_limit, 1.0), ("--reencodings", reencodings, 0), ("--threads", threads, 1),
@@ -44,10 +45,12 @@ def profile(
             raise UserError(f"{name} is {value:g}; expected at least {least:g}")
     chosen = METRICS if metrics is None else "" if metrics.strip() == "none" else metrics
     thorough = Settings(clip_s=clip_s, reencodings=reencodings, threads=threads, time_limit_s=time_limit, seed=seed)
-    with _progress() as tell:
+    count = len(names(codec))
+    with stopping(lambda folder: _held(folder, count)) as stop, progress_line("steps", estimates=False) as progress:
         made = profile_codecs(
             codec=codec, data=data, metrics=chosen, anchor=anchor, out=out, device=device, limit=limit, seed=seed,
-            options=parse_settings(settings or []), settings=thorough, progress=tell,
+            options=parse_settings(settings or []), settings=thorough, on_folder=stop.on_folder,
+            progress=lambda name, step, done, total: progress.tell(f"{name}: {step}", done, total, 0, 0.0),
         )  # fmt: skip
     if as_json:
         sys.stdout.write(json.dumps(made.as_dict(), ensure_ascii=False) + "\n")
@@ -64,23 +67,9 @@ def profile(
         raise typer.Exit(3)
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str, str, int, int], None]]:
-    """Gives a function to call with (codec, step, steps done, steps in all)."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+def _held(folder: Path, count: int) -> str:
+    """What an unfinished profile keeps."""
+    from codec_bench.profiling.together import codecs_measured
 
-    console = Console(file=sys.stderr)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        line = progress.add_task("starting", total=None)
-
-        def tell(codec: str, step: str, done: int, total: int) -> None:
-            progress.update(line, description=f"{codec}: {step}", completed=done, total=total)
-
-        yield tell
+    measured = len(codecs_measured(folder))
+    return f"{measured} of {count} codecs are measured and kept in {folder}"

@@ -1,46 +1,161 @@
-"""The one progress line, on stderr: items, hours of audio, times real time, time left, failures."""
+"""The progress of a run on stderr: one line that is drawn again on a terminal, or a line every 30 seconds elsewhere.
+
+When the time that is left is shown
+    The estimate goes by the items that were finished since the first of them was, so that loading does not count. It is
+    shown once they took 10 seconds, and once they are a tenth of all items or took 2 minutes. Before that it would say
+    more about the first few items than about the run.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import perf_counter
+from time import monotonic
+
+from codec_bench.cli.output import talk
+
+LINE_EVERY_S = 30.0
+_LEAST_S = 10.0
+_SURE_S = 120.0
+_SURE_PART = 0.1
+
+Clock = Callable[[], float]
+
+
+class Progress:
+    """What is known of the progress of a run, and how it is said.
+
+    Args:
+        clock: seconds, for the speed and the time that is left.
+        unit: what is counted, such as `items`.
+        estimates: whether the time that is left is estimated; not for items of very different length.
+    """
+
+    def __init__(self, clock: Clock = monotonic, unit: str = "items", estimates: bool = True) -> None:
+        self._clock, self._unit, self._estimates = clock, unit, estimates
+        self._begun = clock()
+        self.stage, self.done, self.total = "starting", 0, 0
+        self._failed, self._audio_s = 0, 0.0
+        self._first: tuple[float, int, float] | None = None
+        self._lock = threading.Lock()
+
+    def tell(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
+        """Takes a report: the arguments of `Running.progress`."""
+        with self._lock:
+            now = self._clock()
+            if stage != self.stage:
+                self._first = None
+            self.stage, self.done, self.total, self._failed, self._audio_s = stage, done, total, failed, audio_s
+            if self._first is None and done:
+                self._first = (now, done, audio_s)
+
+    def words(self) -> str:
+        """What is known beside the stage: how many of how many, failures, the speed, the time so far and the time left."""
+        with self._lock:
+            now = self._clock()
+            counted = f"{self.done:,} of {self.total:,} {self._unit}" if self.total else ""
+            failed = f"{self._failed:,} failed" if self._failed else ""
+            return ", ".join(filter(None, (counted, failed, self._speed(now), self._time(now))))
+
+    def _speed(self, now: float) -> str:
+        if self._first is None or not self._audio_s:
+            return ""
+        hours = f"{self._audio_s / 3600:.2f} h" if self._audio_s >= 360 else f"{self._audio_s:.0f} s"
+        began, _, before_s = self._first
+        since_s = self._audio_s - before_s
+        speed = f", {since_s / (now - began):.1f}x real time" if since_s > 0 and now - began >= 1 else ""
+        return f"{hours} of audio{speed}"
+
+    def _time(self, now: float) -> str:
+        left = self._left_s(now)
+        so_far = f"{_rough(now - self._begun)} so far" if now - self._begun >= 1 else ""
+        return so_far if left is None else f"{so_far}, about {_rough(left)} left"
+
+    def _left_s(self, now: float) -> float | None:
+        """Seconds that are left, once the estimate is worth something."""
+        if self._first is None or not self._estimates:
+            return None
+        began, first, _ = self._first
+        took, done = now - began, self.done - first
+        enough = took >= _SURE_S or done >= _SURE_PART * (self.total - first)
+        if done <= 0 or took < _LEAST_S or not enough:
+            return None
+        return took / done * (self.total - self.done)
+
+
+def _rough(seconds: float) -> str:
+    """A duration in words with as many digits as an estimate deserves."""
+    if seconds < 59.5:
+        return f"{round(seconds)} s"
+    if seconds < 3570:
+        return f"{round(seconds / 60)} min"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes:02d} min"
+
+
+class Lines:
+    """Says the progress in a line of its own, now and then; for logs and pipes."""
+
+    def __init__(self, progress: Progress, clock: Clock = monotonic, say: Callable[[str], None] = talk) -> None:
+        self._progress, self._clock, self._say = progress, clock, say
+        self._last = clock()
+
+    def tick(self) -> None:
+        """Says a line if the last one is long enough ago."""
+        if self._clock() - self._last >= LINE_EVERY_S:
+            self._last = self._clock()
+            self._say(f"{self._progress.stage}: {self._progress.words()}".removesuffix(": "))
 
 
 @contextmanager
-def progress_line() -> Iterator[Callable[[str, int, int, int, float], None]]:
-    """Gives a function to call with (stage, items finished, items in all, items failed, seconds of audio finished)."""
+def progress_line(unit: str = "items", estimates: bool = True) -> Iterator[Progress]:
+    """Shows the progress that is told to it until the block ends."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
     console = Console(file=sys.stderr)
-    columns = (
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.completed}/{task.total}"),
-        TextColumn("{task.fields[speed]}"), TimeRemainingColumn(), TextColumn("{task.fields[failed]}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        line = progress.add_task("loading", total=None, speed="", failed="")
-        current, begun, first = "loading", perf_counter(), 0
+    progress = Progress(unit=unit, estimates=estimates)
+    with _drawn(progress, console) if console.is_terminal and not console.is_dumb_terminal else _written(progress):
+        yield progress
 
-        def tell(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
-            nonlocal current, begun, first
-            if stage != current:  # items that were finished before do not count for the speed
-                current, begun, first = stage, perf_counter(), done
-            hours = f"{audio_s / 3600:.2f} h" if audio_s >= 360 else f"{audio_s:.0f} s"
-            elapsed = perf_counter() - begun
-            speed = ""
-            if elapsed > 0.5 and audio_s:
-                speed = f"{hours} of audio, {audio_s / elapsed:.1f}x real time"
-            elif elapsed > 0.5 and done > first:
-                speed = f"{(done - first) / elapsed:.1f} a second"
-            progress.update(
-                line,
-                description=stage,
-                completed=done,
-                total=total or None,
-                speed=speed,
-                failed=f"{failed} failed" if failed else "",
-            )
 
-        yield tell
+@contextmanager
+def _drawn(progress: Progress, console: object) -> Iterator[None]:
+    """A line at the bottom of the terminal, drawn again several times a second."""
+    from rich.live import Live
+    from rich.table import Table
+    from rich.text import Text
+
+    class Line:
+        def __rich_console__(self, console: object, options: object) -> Iterator[Table]:
+            row = Table.grid(padding=(0, 1))
+            row.add_column(no_wrap=True)
+            row.add_column(no_wrap=True)
+            row.add_column(no_wrap=True, overflow="ellipsis")
+            row.add_row(spinner, Text(progress.stage), Text(progress.words(), style="dim"))
+            yield row
+
+    from rich.spinner import Spinner
+
+    spinner = Spinner("dots")
+    with Live(Line(), console=console, transient=True, refresh_per_second=8, redirect_stdout=False):  # type: ignore[arg-type]
+        yield
+
+
+@contextmanager
+def _written(progress: Progress) -> Iterator[None]:
+    """A line every 30 seconds, also while nothing is told, as while a model loads."""
+    lines, ended = Lines(progress), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(1.0):
+            lines.tick()
+
+    thread = threading.Thread(target=watch, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

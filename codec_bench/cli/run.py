@@ -41,6 +41,7 @@ def run(
     from codec_bench.benchmark import suite as read_suite
     from codec_bench.cli.options import parse_settings
     from codec_bench.cli.progress import progress_line
+    from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running
     from codec_bench.registry import names
 
@@ -55,10 +56,11 @@ def run(
             hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
         )
     options = regrouped(parse_settings(settings or []), [*wanted, *names(model), *names(judge or "")])
-    with progress_line() as tell:
+    with stopping() as stop, progress_line() as progress:
         running = Running(
-            device=device, workers=workers, cache=cache, save_audio=save_audio, retry_failed=retry_failed, progress=tell
-        )
+            device=device, workers=workers, cache=cache, save_audio=save_audio, retry_failed=retry_failed, progress=progress.tell,
+            on_folder=stop.on_folder,
+        )  # fmt: skip
         common: dict[str, Any] = {
             "benchmark": list(dict.fromkeys(wanted)), "out": out, "data": data, "seed": seed, "limit": limit, "options": options,
             "running": running,

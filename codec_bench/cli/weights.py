@@ -107,6 +107,7 @@ def fetch(
 ) -> None:  # fmt: skip
     """Fetch checkpoints and print the folder of each. If a download is interrupted, the same command continues it."""
     from codec_bench.cli.output import talk
+    from codec_bench.cli.stopping import INTERRUPTED, heed_no_more
     from codec_bench.weights import checkpoint
     from codec_bench.weights.fetch import fetch as get
 
@@ -117,6 +118,10 @@ def fetch(
         try:
             with _progress() as tell_bytes:
                 found = get(name, source=source, mirror=mirror, to=to, tell=talk, progress=tell_bytes)  # type: ignore[arg-type]
+        except KeyboardInterrupt:
+            heed_no_more()
+            talk("stopped; the same command continues the download")
+            raise typer.Exit(INTERRUPTED) from None
         except WeightsError as error:
             if len(names) == 1:
                 raise

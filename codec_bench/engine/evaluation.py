@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,13 +13,15 @@ from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.data import Source
+from codec_bench.engine.phases import listed
 from codec_bench.engine.plan import Plan, build_plan
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, kept_numbers, working_engine
 from codec_bench.environment import machine, versions
-from codec_bench.errors import UserError
+from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, is_own_code, source_hash
-from codec_bench.store.files import new_folder
+from codec_bench.store.files import write_json
+from codec_bench.store.folders import RunFolder, named_folder, new_folder, own_folder
 from codec_bench.store.record import Run, begun_fingerprint
 from codec_bench.store.writer import RunWriter
 
@@ -46,7 +49,8 @@ def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Runn
     """Runs systems over data into a run folder. `evaluate` and `score` both end here.
 
     Args:
-        asked: what to evaluate. out: the run folder; None makes one under `runs/`. running: how to run it.
+        asked: what to evaluate. out: the run folder; None continues an unfinished run of the same request under `runs/`, or
+            makes a new one. running: how to run it.
 
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
@@ -55,20 +59,42 @@ def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Runn
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
     plan = build_plan(asked.systems, asked.metrics, asked.options, {sample.language for sample in source})
-    folder = Path(out) if out is not None else new_folder(asked.request["command"])
+    if out is not None:
+        with named_folder(out) as place:
+            return _execute_in(place, asked, plan, running)
+    command, known = asked.request["command"], _fingerprint(plan, {}, asked)
+    with own_folder(command, known, also_finished=running.retry_failed) as place:
+        try:
+            return _execute_in(place, asked, plan, running)
+        except RunMismatch as error:  # such as other weights, which are known only when they are loaded
+            why = f"; {error.message}"
+    with new_folder(command, known, why) as place:
+        return _execute_in(place, asked, plan, running)
+
+
+def _execute_in(place: RunFolder, asked: Evaluation, plan: Plan, running: Running) -> Run:
+    """Runs the plan into a folder that is held.
+
+    Raises:
+        RunMismatch: the folder holds the record of something else.
+    """
+    running.on_folder(place.path, place.words)
+    source, folder = asked.source, place.path
     total = len(source) * len(plan.systems)
     tell = running.progress
     with working_engine(plan, running, folder, kept_numbers(running.save_audio, len(source))) as (engine, workers):
-        tell("loading", 0, total, 0, 0.0)
+        codecs = [system.name for system in plan.systems if system.stage is not None]
+        if codecs:
+            tell(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
         begun = begun_fingerprint(folder).get("systems", {})
         facts = engine.load_codecs(begun)
         plan = engine.plan
         if begun:
             _check_readable(plan, folder)
-        writer = RunWriter(folder, _fingerprint(plan, facts, asked))
+        writer = RunWriter(folder, _fingerprint(plan, facts, asked), lock=place.lock)
         how = {
             "device": running.device, "workers": workers, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
-            "cache": running.cache,
+            "cache": running.cache, "save_audio": running.save_audio,
         }  # fmt: skip
         try:
             writer.set_meta(**asked.about)
@@ -125,10 +151,12 @@ def _run(
             "unmatched": [*source.unmatched, *(f"{s.name}: {id}" for s in plan.systems if s.made is not None for id in s.made.unmatched)],
         },
     )  # fmt: skip
+    with closing(Run(writer.folder)) as begun:  # also a run that is stopped can be repeated from it
+        write_json(writer.folder / "run.json", begun.meta)
     before = len(finished)
 
-    def report(done: int, failed: int, audio_s: float) -> None:
-        running.progress("running", before + done, total, failed, audio_s)
+    def report(phase: str, done: int, failed: int, audio_s: float) -> None:
+        running.progress(phase, before + done, total, failed, audio_s)
 
     timings = engine.run(list(source), writer, finished, report)
     timings["continued_after_items"] = before

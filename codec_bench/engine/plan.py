@@ -25,6 +25,8 @@ from codec_bench.weights import noting
 NATIVE = 0
 SIGNAL_METRICS = "signal metrics"
 FEATURE_METRICS = "feature metrics"
+_KINDS = {"recognisers": "recogniser", "speakers": "speaker encoder"}
+"""What the models of some rooms are called in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class FeaturePlan:
     Args:
         stage: how it is built. rate_hz: of the signals that it reads. where: `device` or `cpu`.
         batch_s: padded seconds of a batch. cache_id: its part of the cache key; None if its results are not cached.
-        reads_language: whether it is told the language of a sample.
+        reads_language: whether it is told the language of a sample. kind: what its model is called in messages.
     """
 
     name: str
@@ -44,6 +46,7 @@ class FeaturePlan:
     batch_s: float
     cache_id: str | None
     reads_language: bool = False
+    kind: str = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +202,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> Featur
         batch_s=feature.batch_s,
         cache_id=cache_id,
         reads_language=feature.reads_language,
+        kind=_KINDS.get(type(feature).__module__.split(".")[-2], "model"),
     )
 
 

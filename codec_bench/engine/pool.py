@@ -195,6 +195,11 @@ class Pool:
         """Whether any worker holds a batch."""
         return any(w.batches for w in self.workers)
 
+    @property
+    def loading(self) -> list[str]:
+        """The keys of the stages that workers are loading, before they run their first batch of it."""
+        return [next(iter(w.batches.values())).key for w in self.workers if w.batches and w.began is None]
+
     def events(self, also: Sequence[Any], timeout_s: float) -> list[Done | Died]:
         """Waits until a worker sends something, or one of `also` (objects with `fileno`) is readable.
 

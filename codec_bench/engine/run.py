@@ -27,6 +27,7 @@ from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.loading import load_stages
+from codec_bench.engine.phases import phase_of
 from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import (
@@ -106,11 +107,12 @@ class Engine:
         self._arena = Arena()
         self._dispatcher = Dispatcher(pool, settings.batch_s, settings.time_limit_s, log, self._arena)
         self._writer: Results
-        self._progress: Callable[[int, int, float], None]
+        self._progress: Callable[[str, int, int, float], None]
+        self._told: tuple[str, int] = ("", -1)
         self._in_flight, self._in_flight_s = 0, 0.0
         self._records: list[tuple[int, ItemRecord]] = []
         self._last_write = perf_counter()
-        self._failed = 0
+        self._failed = self._recorded = 0
         self._spent = Spent()
 
     def load_codecs(self, begun: Collection[str] = ()) -> dict[str, dict[str, Any]]:
@@ -133,13 +135,13 @@ class Engine:
         samples: Sequence[Sample],
         writer: Results,
         finished: set[tuple[int, int]],
-        progress: Callable[[int, int, float], None],
+        progress: Callable[[str, int, int, float], None],
     ) -> dict[str, Any]:
         """Runs everything that is not finished; `load_codecs` must be called first.
 
         Args:
             samples: the data. writer: takes the results. finished: (system, sample) numbers of items that are not run again.
-            progress: called with (items finished, failed, seconds of audio finished) now and then.
+            progress: called with (what is happening, items finished, failed, seconds of audio finished) when one changes.
 
         Returns:
             Timings for the record.
@@ -158,11 +160,13 @@ class Engine:
                 self._dispatcher.fill()
                 more_here = self._dispatcher.run_here()
                 self._write(force=False)
+                self._tell()
                 if feed.more or self._in_flight:
                     for event in self._pool.events([feed], 0.0 if more_here else 1.0):
                         self._dispatcher.follow(event)
                     self._pool.forget(self._arena.trim())
             self._write(force=True)
+            self._tell()
         except BaseException:
             with suppress(UserError):  # if the record cannot be written, that error is being raised already
                 self._write(force=True)  # finished items are kept, whatever ended the run
@@ -411,4 +415,11 @@ class Engine:
         self._records = []
         self._last_write = perf_counter()
         self._spent.write_s += self._last_write - now
-        self._progress(self._spent.items, self._failed, self._spent.audio_s)
+        self._recorded = self._spent.items
+
+    def _tell(self) -> None:
+        """Reports the phase and the items in the record, if one of them has changed."""
+        now = (phase_of(self.plan, self._pool.loading, self._pool.busy, self._recorded), self._recorded)
+        if now != self._told:
+            self._told = now
+            self._progress(*now, self._failed, self._spent.audio_s)

@@ -19,6 +19,7 @@ KEEP_OTHERWISE = 24
 _GPU_LOOK_AHEAD_S = 1800.0
 
 Progress = Callable[[str, int, int, int, float], None]
+OnFolder = Callable[[Path, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ class Running:
         retry_failed: whether items that failed before run again.
         page: whether to write `report.html` at the end.
         progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
+        on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is loaded.
     """
 
     device: str = "auto"
@@ -47,6 +49,7 @@ class Running:
     retry_failed: bool = False
     page: bool = True
     progress: Progress = lambda stage, done, total, failed, audio_s: None
+    on_folder: OnFolder = lambda folder, words: None
 
 
 @contextmanager

@@ -96,6 +96,7 @@ def _quality(pipe: Connection, request: dict[str, Any]) -> None:
     # As an exception, the signal lets the engine close its workers before the process ends.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 
+    # The engine reports only what has changed, so that a codec that hangs is silent here.
     def progress(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
         pipe.send(("alive", stage, done, total, failed, audio_s))
 

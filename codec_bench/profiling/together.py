@@ -6,6 +6,7 @@ codec is said in that codec's sections; the others are measured all the same.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,11 @@ from codec_bench.profiling import curves, isolate, quality
 from codec_bench.profiling.sanity import labels
 from codec_bench.profiling.settings import Settings
 from codec_bench.profiling.steps import STEPS, Request
+from codec_bench.registry import code_hash, is_own_code
+from codec_bench.store.files import write_json
+from codec_bench.store.folders import request_hash
+
+MEASURED = "measured.json"
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,28 @@ class Asked:
         return self.folder / "codecs.log"
 
     @property
+    def measured(self) -> Path:
+        """The file with the codecs that are measured, until the profile is finished."""
+        return self.folder / MEASURED
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """What tells this profile from others, as JSON values."""
+        return {
+            "codecs": self.codecs,
+            "code": {name: code_hash(name) for name in self.codecs.values() if is_own_code(name)},
+            "options of codecs": {name: self.options_of(name) for name in self.codecs},
+            "data": self.source.fingerprint,
+            "metrics": list(self.metrics),
+            "anchor": self.anchor,
+            "device": self.device,
+            "limit": self.limit,
+            "seed": self.seed,
+            "options": self.options,
+            "settings": self.settings.as_dict(),
+        }
+
+    @property
     def total(self) -> int:
         """How many steps there are in all, for the progress."""
         return len(self.codecs) * len(STEPS) + (1 if self.metrics else 0)
@@ -97,7 +125,12 @@ def measure_codecs(asked: Asked) -> dict[str, Any]:
     """
     if asked.anchor:
         curves.anchor_family(asked.anchor, curves.families(_early_names(asked)))
-    found = {name: _measure(asked, number, name) for number, name in enumerate(asked.codecs)}
+    found = _measured_before(asked)
+    for number, name in enumerate(asked.codecs):
+        if name not in found:
+            found[name] = _measure(asked, number, name)
+            write_json(asked.measured, {"request": request_hash(asked.request), "codecs": found})
+    found = {name: found[name] for name in asked.codecs}
     if all(sections["load"]["state"] == "failed" for sections in found.values()):
         name, sections = next(iter(found.items()))
         raise UserError(f"'{name}' cannot be loaded: {sections['load']['reason']}")
@@ -135,6 +168,25 @@ def measure_codecs(asked: Asked) -> dict[str, Any]:
         "anchor": against,
         "bd_rate": curves.delta_rates(points, against) if against else {},
     }
+
+
+def codecs_measured(folder: Path) -> list[str]:
+    """The codecs that an unfinished profile in a folder has measured."""
+    try:
+        return list(json.loads((folder / MEASURED).read_text("utf-8"))["codecs"])
+    except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is not whole
+        return []
+
+
+def _measured_before(asked: Asked) -> dict[str, dict[str, Any]]:
+    """The sections of the codecs that the same profile had measured when it was stopped."""
+    try:
+        held = json.loads(asked.measured.read_text("utf-8"))
+        if held["request"] != request_hash(asked.request):
+            return {}
+        return {name: sections for name, sections in held["codecs"].items() if sections["load"]["state"] == "ok"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or it is not whole
+        return {}
 
 
 def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:

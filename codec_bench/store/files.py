@@ -1,21 +1,15 @@
-"""The folder of a new run, and JSON files that are written whole or not at all."""
+"""JSON files that are written whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import os
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
 
 _AGAIN = "delete it and run the same command again, which writes it again"
-
-
-def new_folder(command: str) -> Path:
-    """The folder of a run for which none was given: the command and the time, under `runs/`."""
-    return Path("runs") / f"{command}-{datetime.now().strftime('%Y%m%d-%H%M%S')}"
 
 
 def write_json(path: Path, value: Any) -> None:

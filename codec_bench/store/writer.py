@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from codec_bench.data.columns import kept_columns, kept_values
-from codec_bench.errors import RunLocked, RunMismatch, UserError
+from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store import integrity
 from codec_bench.store.cells import json_text, storable
+from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, SCHEMA
 from codec_bench.store.record import ItemRecord, Run
 from codec_bench.store.tables import COUNTS, Rows
@@ -52,6 +53,7 @@ class RunWriter:
         fingerprint: everything that must be the same when a run is continued, by name; values are JSON.
         replacing: names in the fingerprint whose values may differ from those in the record. The new values replace them,
             and the caller deletes what rested on the old ones.
+        lock: of the folder, if the caller holds it.
 
     Raises:
         RunLocked: another process is writing the folder.
@@ -64,14 +66,15 @@ class RunWriter:
     """The SQL statements that make the tables of the record."""
 
     def __init__(
-        self, folder: str | os.PathLike[str], fingerprint: Mapping[str, Any], *, replacing: Sequence[str] = ()
+        self,
+        folder: str | os.PathLike[str],
+        fingerprint: Mapping[str, Any],
+        *,
+        replacing: Sequence[str] = (),
+        lock: FolderLock | None = None,
     ) -> None:
         self.folder = Path(folder)
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(self.folder)
-        except OSError as error:
-            raise UserError(f"the run folder '{self.folder}' cannot be written: {error.strerror}") from error
+        self._lock = FolderLock(self.folder) if lock is None else None
         self._writing = False
         try:
             self._open(json.loads(json.dumps(dict(fingerprint))), replacing)
@@ -246,29 +249,12 @@ class RunWriter:
             if alone:
                 with suppress(UserError, OSError):  # a record without a seal is checked row by row
                     integrity.write_seal(self.folder)
-        os.close(self._lock)
+        if self._lock is not None:
+            self._lock.release()
 
 
 def _set(rows: Rows, **values: Any) -> None:
     rows.insert("meta", ("key", "value"), [(key, json.dumps(value)) for key, value in values.items()], clash="replace")
-
-
-def _lock(folder: Path) -> int:
-    import fcntl
-
-    handle = os.open(folder / "run.lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
-        os.close(handle)
-        raise RunLocked(
-            f"'{folder}' is being written by another process{f' ({owner})' if owner else ''}",
-            hint="wait until it ends, or give another --out",
-        ) from None
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, f"pid {os.getpid()}".encode(), 0)
-    return handle
 
 
 def _differences(before: Any, now: Any, path: str = "") -> list[str]:

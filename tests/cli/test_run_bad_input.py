@@ -281,6 +281,7 @@ def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     assert (running.returncode, "Traceback" in err) == (130, False)
     server.hold.set()
     server.hold, before = None, set(answers("run"))
+    assert f"stopped; {len(before)} answers are kept in run\ncontinue with: codec-bench run {NAME} --model" in err
     left = {f"test/{row}" for row in range(6)} - before - {"test/4"}
     assert 0 < len(left) < 5
     server.asked = 0

@@ -53,7 +53,7 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
     async def start() -> None:
         nonlocal started
         if not started:
-            request.running.progress("loading", 0, 0, 0, 0.0)
+            request.running.progress(f"loading the model {model.info.name}", 0, 0, 0, 0.0)
             started = True
             await started_model(model)
 

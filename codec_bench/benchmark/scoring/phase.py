@@ -61,8 +61,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
             for name in scheme.judged:
                 writer.forget_failed_scores(name)
         todo = sorted(set(writer.answered()) - finished)
-        tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
-            f"{one.name}: scoring", len(finished) + done, len(finished) + len(todo), failed, audio_s
+        tell = lambda phase, done, failed, audio_s: request.running.progress(  # noqa: E731
+            f"{one.name}: {phase}", len(finished) + done, len(finished) + len(todo), failed, audio_s
         )
         started = perf_counter()
         opened = partial(working_engine, running=request.running, folder=folder)

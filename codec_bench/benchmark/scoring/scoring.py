@@ -19,12 +19,14 @@ from typing import Any
 from codec_bench.benchmark.reading import Chain, Unparsed
 from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
+from codec_bench.engine.phases import RUNNING
 from codec_bench.engine.run import Engine
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import ItemRecord, Run
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT = "transcript"
+SCORING = "scoring"
 REASON_CHARACTERS = 300
 CHUNK = 1000
 ANY_ANSWERS = ("", "A")
@@ -261,7 +263,7 @@ def score_all(
     todo: Sequence[int],
     options: Mapping[str, Mapping[str, Any]],
     opened: Callable[..., AbstractContextManager[tuple[Engine, int]]],
-    progress: Callable[[int, int, float], None],
+    progress: Callable[[str, int, int, float], None],
 ) -> dict[str, Any]:
     """Scores answers and writes the scores, by all metrics that need neither all answers at once nor a judge.
 
@@ -271,7 +273,7 @@ def score_all(
         todo: numbers of the questions.
         options: arguments of features, by name.
         opened: opens an engine for a plan; called only if the sound of answers is needed.
-        progress: called with (answers scored, failed, seconds of audio).
+        progress: called with (what is happening, answers scored, failed, seconds of audio).
 
     Returns:
         Timings of the engine; empty if it was not needed.
@@ -292,7 +294,7 @@ def score_all(
         writer.write_marked(items, readings)
         done += len(plain)
         failed += sum(item.status != "ok" for _, item in items)
-        progress(done, failed, 0.0)
+        progress(SCORING, done, failed, 0.0)
     if not spoken:
         return {}
     taker = _HeardAnswers(run, writer, scorer, [number for number, _ in spoken])
@@ -301,7 +303,9 @@ def score_all(
         engine.load_codecs()
         return engine.run(
             [sample for _, sample in spoken], taker, set(),
-            lambda n, bad, audio_s: progress(done + n, failed + bad, audio_s),
+            lambda phase, n, bad, audio_s: progress(
+                SCORING if phase == RUNNING else f"{SCORING}, {phase}", done + n, failed + bad, audio_s
+            ),
         )  # fmt: skip
 
 

@@ -365,7 +365,7 @@ def test_answers_of_a_record_are_scored_in_chunks_and_only_once(tmp_path, monkey
     with closing(writer), closing(open_run(tmp_path)) as run:
         assert score_all(run, writer, made, [0, 1, 2, 3], {}, no_engine, lambda *a: told.append(a)) == {}
         finished = {n for _, n in writer.begin({"model": {}}, made.facts(), ())}
-        assert finished == {0, 1, 2, 3} and told == [(3, 1, 0.0), (4, 1, 0.0)]
+        assert finished == {0, 1, 2, 3} and told == [("scoring", 3, 1, 0.0), ("scoring", 4, 1, 0.0)]
         score_all(run, writer, made, [4, 5, 6], {}, no_engine, lambda *a: None)
         score_all(run, writer, made, [], {}, no_engine, lambda *a: None)
         assert [e.reading.parsed for e in exchanges(run)] == ["A", "BB", None, None, "EEEEE", "FFFFFF", "GGGGGGG"]

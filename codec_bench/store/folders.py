@@ -1,0 +1,175 @@
+"""The folder of a run: named by the caller, found again, or new; one process writes it at a time.
+
+A run for which no folder was named gets one under `runs/`. The file `begun.json` in it holds a hash of what was asked for.
+The same request finds the folder by that file and continues it, unless it is finished or another process is using it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import RunLocked, UserError
+from codec_bench.store.files import write_json
+
+RUNS = Path("runs")
+BEGUN = "begun.json"
+LOCK = "run.lock"
+
+
+class FolderLock:
+    """A folder that this process alone writes; the folder is made if it does not exist.
+
+    Raises:
+        RunLocked: another process is writing the folder.
+        UserError: the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._handle: int | None = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
+            os.close(handle)
+            raise RunLocked(
+                f"'{folder}' is being written by another process{f' ({owner})' if owner else ''}",
+                hint="wait until it ends, or give another --out",
+            ) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"pid {os.getpid()}".encode(), 0)
+        self._handle = handle
+
+    def release(self) -> None:
+        """Lets other processes write the folder."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+
+class RunFolder:
+    """The folder that a run is written to, held until the `with` block ends.
+
+    Attributes:
+        path: of the folder.
+        words: one sentence on which folder it is, and why.
+        is_own: whether it lies under `runs/` because the caller named none.
+    """
+
+    def __init__(self, path: Path, words: str, *, lock: FolderLock | None, is_own: bool) -> None:
+        self.path, self.words, self.lock, self.is_own = path, words, lock, is_own
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.lock is not None:
+            self.lock.release()
+
+
+def named_folder(out: str | os.PathLike[str], *, shared: bool = False) -> RunFolder:
+    """The folder that the caller named. With `shared`, several processes may use it at a time.
+
+    Raises:
+        RunLocked: another process is writing the folder, and it is not shared.
+        UserError: the folder cannot be written.
+    """
+    return RunFolder(
+        Path(out), f"run folder: {Path(out)}", lock=None if shared else FolderLock(Path(out)), is_own=False
+    )
+
+
+def own_folder(command: str, asked: Mapping[str, Any], *, also_finished: bool = False) -> RunFolder:
+    """The folder under `runs/` for a request without a folder: that of the same request if it is unfinished, or a new one.
+
+    Args:
+        command: the first part of a new folder's name.
+        asked: everything that tells this request from others, as JSON values.
+        also_finished: whether a finished run of the same request is continued too.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    why = ""
+    for path, begun in _begun(command, asked):
+        if begun.get("finished") and not also_finished:
+            why = why or f"; the same run in {path} is finished"
+            continue
+        try:
+            lock = FolderLock(path)
+        except RunLocked:
+            why = why or f"; the same run in {path} is being written by another process"
+            continue
+        what = "finished" if begun.get("finished") else "unfinished"
+        words = f"run folder: {path} (continues the {what} run of {begun['begun'].replace('T', ' ')})"
+        return RunFolder(path, words, lock=lock, is_own=True)
+    return new_folder(command, asked, why)
+
+
+def new_folder(command: str, asked: Mapping[str, Any], why: str = "") -> RunFolder:
+    """A new folder under `runs/`, whose name is the command and the time; `why` is added to its words.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    now = datetime.now()
+    stem, number = f"{command}-{now.strftime('%Y%m%d-%H%M%S')}", 1
+    while True:
+        path = RUNS / (stem if number == 1 else f"{stem}-{number}")
+        try:
+            path.mkdir(parents=True)
+            break
+        except FileExistsError:  # begun by another process in the same second
+            number += 1
+        except OSError as error:
+            raise UserError(f"the run folder '{path}' cannot be written: {error.strerror}") from error
+    lock = FolderLock(path)
+    begun = {
+        "command": command,
+        "asked": request_hash(asked),
+        "begun": now.isoformat(timespec="seconds"),
+        "finished": None,
+    }
+    write_json(path / BEGUN, begun)
+    return RunFolder(path, f"run folder: {path} (new{why})", lock=lock, is_own=True)
+
+
+def request_hash(asked: Mapping[str, Any]) -> str:
+    """A hash of a request. The request itself is not written here: the record holds it, and the options may be private."""
+    return hashlib.blake2b(json.dumps(asked, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+
+
+def mark_finished(path: Path) -> None:
+    """Notes that the request of a folder under `runs/` is done, so that the same request begins anew."""
+    begun = _read(path / BEGUN)
+    if begun is not None:
+        write_json(path / BEGUN, {**begun, "finished": datetime.now().isoformat(timespec="seconds")})
+
+
+def _begun(command: str, asked: Mapping[str, Any]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The folders of the same request, newest first, with what `begun.json` holds."""
+    found = [(path.parent, _read(path)) for path in RUNS.glob(f"*/{BEGUN}")]
+    wanted = (command, request_hash(asked))
+    same = [(path, begun) for path, begun in found if begun and (begun["command"], begun["asked"]) == wanted]
+    yield from sorted(same, key=lambda one: (one[1]["begun"], one[0].name), reverse=True)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """What `begun.json` holds, or None if it is not there or not whole."""
+    try:
+        begun = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    whole = isinstance(begun, dict) and isinstance(begun.get("begun"), str) and {"command", "asked"} <= begun.keys()
+    return begun if whole else None

@@ -1,0 +1,82 @@
+"""Which folder an evaluation goes to, and what it says of itself while it runs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+from codec_bench import evaluate
+from codec_bench.engine.phases import phase_of
+from codec_bench.engine.plan import build_plan
+from codec_bench.engine.running import Running
+from codec_bench.store.folders import BEGUN
+
+ASKED = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def call(**changes):
+    """Runs; returns the run, the words on its folder, and the stages of its progress with how many items were finished."""
+    words, stages = [], []
+    running = Running(
+        device="cpu", workers=1, cache=False, page=False, on_folder=lambda folder, said: words.append((str(folder), said)),
+        progress=lambda stage, done, *_: stages.append((stage, done)), **{k: changes.pop(k) for k in ["retry_failed"] if k in changes},
+    )  # fmt: skip
+    run = evaluate(**{**ASKED, **changes}, running=running)
+    return run, words, stages
+
+
+def unfinished(run):
+    """Makes a finished run one that was stopped before its end."""
+    path = run.folder / BEGUN
+    path.write_text(json.dumps({**json.loads(path.read_text()), "finished": None}))
+    run.close()
+
+
+def test_without_a_folder_the_same_call_continues_its_own_run_and_a_finished_one_begins_anew():
+    run, words, stages = call()
+    assert words == [(str(run.folder), f"run folder: {run.folder} (new)")]
+    order = list(dict.fromkeys(stage for stage, _ in stages))
+    assert order[0] == "loading the codec g711-ulaw" and order[-2:] == ["running", "writing the report"]
+    unfinished(run)
+    again, words, stages = call()
+    assert again.folder == run.folder and "continues the unfinished run of" in words[0][1]
+    assert min(done for stage, done in stages if not stage.startswith("loading")) == 4, "nothing ran again"
+    retried, _, _ = call(retry_failed=True)
+    assert retried.folder == run.folder, "a finished run is what --retry-failed is for"
+    new, words, _ = call()
+    assert new.folder != run.folder and f"the same run in {run.folder} is finished" in words[0][1]
+    other, _, _ = call(limit=1)
+    assert other.folder not in (run.folder, new.folder)
+
+
+def test_a_run_of_something_else_by_the_same_name_is_not_continued():
+    run, _, _ = call()
+    unfinished(run)
+    # What only a loaded codec knows, such as the revision of its weights.
+    with sqlite3.connect(run.folder / "run.sqlite") as db:
+        (text,) = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
+        held = json.loads(text)
+        held["systems"]["g711-ulaw"]["weights_revision"] = "another"
+        db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (json.dumps(held),))
+    new, words, _ = call()
+    assert new.folder != run.folder
+    assert words[0][0] == str(run.folder) and "was begun differently" in words[1][1]
+    assert new.counts()["finished"] == 4
+
+
+def test_the_phase_names_what_is_loaded():
+    plan = build_plan(["opus-12k", "g722"], ["wer[pocketsphinx]", "sim[ge2e]", "dnsmos", "stoi"], {}, {"en"})
+    said = lambda loading, waiting=True, finished=0: phase_of(plan, loading, waiting, finished)  # noqa: E731
+    assert said(["pocketsphinx", "pocketsphinx"]) == "loading the recogniser pocketsphinx"
+    assert said(["ge2e", "dnsmos"]) == "loading the speaker encoder ge2e, the model dnsmos"
+    assert said(["opus-12k", "g722", "signal metrics"]) == "loading the codecs opus-12k, g722"
+    assert said(["signal metrics"]) == said([]) == "first batch"
+    assert said([], waiting=False) == "reading the first samples"
+    assert said(["pocketsphinx"], finished=1) == "running"

@@ -1,0 +1,88 @@
+"""The folder of a run that was given none: found again if it is unfinished, never while another process uses it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+
+import pytest
+
+from codec_bench.errors import RunLocked, UserError
+from codec_bench.store.folders import FolderLock, mark_finished, named_folder, own_folder
+
+ASKED = {"systems": ["a"], "options": {"b": {"weights": "secret-place"}}}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def place(asked=ASKED, command="evaluate", **how):
+    with own_folder(command, asked, **how) as found:
+        return found
+
+
+def test_an_unfinished_folder_is_continued_and_a_finished_one_is_not():
+    first = place()
+    assert "(new)" in first.words and first.is_own
+    again = place()
+    assert again.path == first.path and "continues the unfinished run of" in again.words
+    mark_finished(first.path)
+    new = place()
+    assert new.path != first.path and f"the same run in {first.path} is finished" in new.words
+    assert place().path == new.path
+    mark_finished(new.path)
+    kept = place(also_finished=True)
+    assert kept.path == new.path and "continues the finished run" in kept.words
+
+
+def test_only_the_same_request_is_continued():
+    first = place()
+    assert place({**ASKED, "seed": 1}).path != first.path
+    assert place(command="score").path != first.path
+    assert place(json.loads(json.dumps(ASKED))).path == first.path
+    assert "secret-place" not in (first.path / "begun.json").read_text(), "options may be private"
+
+
+def test_a_folder_that_another_process_uses_is_left_alone():
+    first = place()
+    with open(first.path / "run.lock") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)  # as another process would hold it
+        second = place()
+        assert second.path != first.path
+        assert f"the same run in {first.path} is being written by another process" in second.words
+        with pytest.raises(RunLocked, match="is being written by another process"):
+            named_folder(first.path)
+        with named_folder(first.path, shared=True) as shared:
+            assert shared.lock is None
+    assert place().path in (first.path, second.path)
+
+
+def test_the_folder_is_held_until_the_block_ends():
+    with own_folder("evaluate", ASKED) as held, own_folder("evaluate", ASKED) as other:
+        assert other.path != held.path
+    with named_folder("x"), pytest.raises(RunLocked):
+        FolderLock(held.path.parent.parent / "x")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"command": 1}', '{"begun": 3}'])
+def test_a_damaged_note_is_no_folder_to_continue(content):
+    first = place()
+    (first.path / "begun.json").write_text(content)
+    assert place().path != first.path
+    mark_finished(first.path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "runs").mkdir(mode=0o500)
+    with pytest.raises(UserError, match="cannot be written"):
+        place()
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(UserError, match="cannot be written"):
+        place()
