@@ -11,7 +11,11 @@ from codec_bench.errors import UserError
 from codec_bench.registry import names
 
 Out = Annotated[
-    Path | None, typer.Option("--out", help="Run folder; the same folder continues the run. Default: runs/...")
+    Path | None,
+    typer.Option(
+        "--out",
+        help="Run folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.",
+    ),
 ]
 Metrics = Annotated[
     str | None, typer.Option("--metrics", help="Metrics with commas, such as stoi,dnsmos,wer[pocketsphinx].")

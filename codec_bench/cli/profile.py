@@ -17,7 +17,7 @@ def profile(
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")] = "embedded",
     metrics: Annotated[str | None, typer.Option("--metrics", help="Metrics that are plotted against bitrate, or none. Default: stoi,pesq_wb,mel_distance,dnsmos.")] = None,
     anchor: Annotated[str | None, typer.Option("--anchor", help="The codec or family that BD-rates are measured against.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of profile.json and profile.html. Default: runs/...")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder of profile.json and profile.html. Default: the unfinished profile of the same command under runs/, or a new folder there.")] = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda:0.")] = "auto",
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the noise, and of the choice that --limit makes.")] = 0,

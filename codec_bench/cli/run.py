@@ -21,7 +21,7 @@ def run(
     model: Annotated[str, typer.Option("--model", help="Models with commas (see: list models), ./mine.yaml or ./mine.py:Class.")] = "",
     codec: Annotated[str | None, typer.Option("--codec", help="In place of models: codecs with commas, for benchmarks of codecs.")] = None,
     suite: Annotated[str | None, typer.Option("--suite", help="A named list of benchmarks (see: list suites).")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the run. Default: runs/...")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.")] = None,
     phase: Annotated[str, typer.Option("--phase", help="both, answers (only asks the model), or scores (only scores recorded answers).")] = "both",
     judge: Annotated[str | None, typer.Option("--judge", help="The model that judges answers, for benchmarks that need one.")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="A folder with the data sets as OWNER/NAME, used in place of the hub.")] = None,
