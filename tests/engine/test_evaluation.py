@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 
 import pytest
 
@@ -12,6 +11,8 @@ from codec_bench.engine.phases import phase_of
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import Running
 from codec_bench.store.folders import BEGUN
+from codec_bench.store.record import begun_fingerprint
+from codec_bench.store.writer import RunWriter
 
 ASKED = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
 
@@ -60,11 +61,9 @@ def test_a_run_of_something_else_by_the_same_name_is_not_continued():
     run, _, _ = call()
     unfinished(run)
     # What only a loaded codec knows, such as the revision of its weights.
-    with sqlite3.connect(run.folder / "run.sqlite") as db:
-        (text,) = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-        held = json.loads(text)
-        held["systems"]["g711-ulaw"]["weights_revision"] = "another"
-        db.execute("UPDATE meta SET value = ? WHERE key = 'fingerprint'", (json.dumps(held),))
+    fingerprint = begun_fingerprint(run.folder)
+    fingerprint["systems"]["g711-ulaw"]["weights_revision"] = "another"
+    RunWriter(run.folder, fingerprint, replacing=["systems"]).close()
     new, words, _ = call()
     assert new.folder != run.folder
     assert words[0][0] == str(run.folder) and "was begun differently" in words[1][1]
