@@ -6,7 +6,7 @@ the sources. What two speakers say differently stays different, even where it me
 they are written out.
 
 Steps
-    `alefs`: أ, إ, آ and ٱ become ا. `variants-ar`: "و" between numbers joins the number after it; مائة becomes مئة.
+    `alefs`: أ, إ, آ and ٱ become ا. `variants-ar`: "و" between numbers joins the number after it; مائة becomes مئة, and ثلاث مئة one word.
     `yo`: ё becomes е. `variants-ru`: "одна тысяча" becomes "тысяча".
     `devanagari`: sequences of code points that Unicode says not to use become the letter meant; a nasal before a consonant of its
         own class becomes anusvara; the dot under क ख ग ज फ is removed. `variants-hi`: numerals in one of their spellings.
@@ -48,11 +48,11 @@ def _rewriting(table: Table, *parts: str) -> Step:
 
 # Arabic.
 
-_ALEFS = str.maketrans("أإآٱ", "اااا")
+_ALEFS = re.compile("[أإآٱ]")
 
 
 def _alefs(text: str) -> str:
-    return text.translate(_ALEFS)
+    return _ALEFS.sub("ا", text)
 
 
 def _variants_ar() -> Step:
@@ -60,6 +60,7 @@ def _variants_ar() -> Step:
     words = {word for said in (*numbers.alone.values(), *numbers.before.values()) for word in _alefs(said).split()}
     words |= {word.replace("مائ", "مئ") for word in words}
     hundred = re.compile(r"مائ(?=(?:ة|تا|تان|تين)(?!\w))")
+    hundreds = re.compile(r"(?<!\w)(ثلاث|اربع|خمس|ست|سبع|ثمان|تسع) (?=مئة(?!\w))")
 
     def rewrite(text: str) -> str:
         if " و " in text:
@@ -68,7 +69,7 @@ def _variants_ar() -> Step:
                 if items[place] == "و" and items[place - 1] in words and items[place + 1] in words:
                     items[place : place + 2] = ["و" + items[place + 1]]
             text = " ".join(items)
-        return hundred.sub("مئ", text)
+        return hundreds.sub(r"\1", hundred.sub("مئ", text)) if "مائ" in text or "مئة" in text else text
 
     return rewrite
 
@@ -103,7 +104,7 @@ def _written_hi(match: re.Match[str]) -> str:
 
 _NUMERALS_HI = {
     "पांच": "पाँच", "छह": "छः", "अठारह": "अट्ठारह", "चवालीस": "चौंतालीस", "तिरपन": "तिरेपन", "तिरसठ": "तिरेसठ", "छियासठ": "छयासठ", "सड़सठ": "सरसठ",
-    "उनासी": "उन्यासी", "सतासी": "सत्तासी",
+    "सताईस": "सत्ताईस", "उनासी": "उन्यासी", "सतासी": "सत्तासी",
 }  # fmt: skip
 """Numerals of the Central Hindi Directorate's list that indic-numtowords spells otherwise, and पांच."""
 
