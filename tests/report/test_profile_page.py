@@ -9,6 +9,7 @@ import re
 
 import numpy as np
 import pytest
+from page_in_browser import complaints, open_page, texts
 from rich.console import Console
 
 from codec_bench.audio.encode import write_flac
@@ -258,3 +259,30 @@ def test_players_keep_their_place_between_codecs(opened):
     assert float(browser.find_element("css selector", "[data-clip='0'] input").get_attribute("value")) >= before
     click("[data-clip='0'] .play")
     assert browser.find_element("css selector", "[data-clip='0'] .play").text == "Play"
+
+
+def test_checks_that_inform_are_shown_and_the_others_folded(browser, facts, tmp_path):
+    """Four codecs that declare nothing: what could not be checked is neither counted nor in the way."""
+    _, profile = facts
+    profile = copy.deepcopy(profile)
+    quiet = "the level of the estimates is -9.5 dB from that of their references (median)"
+    for name in list(profile["codecs"])[:4]:
+        profile["codecs"][name]["findings"]["findings"] = [
+            {"check": "clipping", "state": "ok", "found": "none", "value": 0.0},
+            {"check": "level", "state": "suspect", "found": quiet, "value": -9.5},
+            {"check": "bitrate label", "state": "not applicable", "found": f"{name} declares no bitrate", "value": None},
+            {"check": "causal label", "state": "not applicable", "found": "it does not declare whether it is causal", "value": None},
+        ]  # fmt: skip
+    write_profile_page(profile, tmp_path / "page.html")
+    page = open_page(browser, tmp_path / "page.html")
+    cells = "return [...document.querySelectorAll(arguments[0])].map((r) => [...r.cells].map((c) => c.textContent))"
+    hostile = HOSTILE.replace("\u202e", "�")
+    assert page.execute_script(cells, "#check-table tbody tr") == [
+        ["failed", "length", HOSTILE, hostile],
+        ["suspect", "level", quiet, "new@2, new@4, new@8, new@16"],
+    ]
+    assert texts(page, '.facts a[href="#checks"]') == ["5 to look at"] and "of 9" in texts(page, ".facts")[0]
+    assert texts(page, "#in-order summary") == ["4 checks found nothing suspect"]
+    assert len(page.execute_script(cells, "#without-check tbody tr")) == 5
+    assert page.execute_script("return document.querySelectorAll('#checks details[open]').length") == 0
+    assert complaints(page) == []

@@ -92,10 +92,10 @@ def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shared = {head: fact for head, fact in found[0].items() if all(facts[head] == fact for facts in found)}
     heads = [head for head in found[0] if head not in shared]
     rows = [
-        {"name": run["name"], "cells": [Fact(_some(list(run["systems"]))), *(facts[head] for head in heads)]}
+        {"name": run["name"], "cells": [*(facts[head] for head in heads), Fact(_some(list(run["systems"])))]}
         for run, facts in zip(runs, found)
     ]
-    return {"facts": shared, "run_heads": ["Systems", *heads], "run_rows": rows if len(runs) > 1 else []}
+    return {"facts": shared, "run_heads": [*heads, "Systems"], "run_rows": rows if len(runs) > 1 else []}
 
 
 def _some(names: list[str]) -> str:

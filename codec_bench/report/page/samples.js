@@ -7,6 +7,7 @@ for (const [, sample, told] of data.exchanges) searchable[sample] += `\n${told.a
 const noted = new Map(data.notes.map(([system, sample, notes]) => [`${system} ${sample}`, notes]));
 // Sound of a row: the estimate's, or that of the question which was answered in text.
 const isHeard = (s, n) => clipOf.has(`${n} ${s}`) || (exchangeOf.has(`${s} ${n}`) && clipOf.has(`${n} -1`));
+const alike = alikeEnd(data.samples.map(labelOf));
 const isTimed = data.samples.some((sample) => sample[DURATION] !== null);
 
 function valueOf(row, key) {
@@ -111,7 +112,7 @@ function drawRows() {
     ...part.map(([s, n]) => {
       const sample = data.samples[n];
       const sound = isHeard(s, n);
-      const open = el("button", { type: "button", class: "open" }, shortened(labelOf(sample)));
+      const open = el("button", { type: "button", class: "open" }, shortened(labelOf(sample), alike));
       const length = sample[DURATION] === null ? "–" : `${sample[DURATION].toFixed(1)} s`;
       return el(
         "tr",
