@@ -109,11 +109,11 @@ def _check_readable(plan: Plan, folder: Path) -> None:
     """Checks that every codec of this process can be told from another one, before a run is continued.
 
     Raises:
-        UserError: the source of a codec cannot be read.
+        RunMismatch: the source of a codec cannot be read.
     """
     for system in plan.systems:
         if system.runs_here and source_hash(system.cls) is None:
-            raise UserError(
+            raise RunMismatch(
                 f"the run in '{folder}' cannot be continued: the source of the class of '{system.name}' cannot be read, so "
                 "it may be another codec than the one that the run began with",
                 hint="give another folder, or put the class into a file or a cell of its own",
