@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from codec_bench.audio.decode import check_samples
+from codec_bench.audio.decode import check_audio
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores
@@ -65,7 +65,7 @@ class LoadedMetric:
                 raise UserError(f"{len(values)} {side} items for {len(estimate)} estimates; expected one each")
         for side, audios in (("estimate", estimate), ("reference", reference or ())):
             for index, audio in enumerate(audios):
-                check_samples(audio, f"{side} {index}")
+                check_audio(audio, f"{side} {index}")
         wanted = [m.features_of(language) for m in self._plan.metrics.values()]
         of_estimate, of_reference = (tuple(dict.fromkeys(f for pair in wanted for f in pair[k])) for k in (0, 1))
         features = {

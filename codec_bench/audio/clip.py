@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.audio.decode import check_samples, decode_bytes
+from codec_bench.audio.decode import check_audio, decode_bytes
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.read import read_audio
 from codec_bench.audio.resample import prepare
@@ -35,7 +35,7 @@ class Clip:
             AudioError: the sound cannot be read, holds no samples, or holds samples that are not finite.
         """
         if isinstance(self.source, Audio):
-            check_samples(self.source, self.name)
+            check_audio(self.source, self.name)
             return self.source
         return decode_bytes(self.source, self.name) if isinstance(self.source, bytes) else read_audio(self.source)
 

@@ -6,12 +6,25 @@ import os
 
 import numpy as np
 
+from codec_bench.errors import AudioError
 from codec_bench.types import Audio
+
+MOST_CHANNELS = 8
+HIGHEST_HZ = 655_350
 
 
 def write_flac(path: str | os.PathLike[str], audio: Audio) -> None:
-    """Writes 16-bit FLAC (up to 8 channels, up to 655350 Hz)."""
+    """Writes 16-bit FLAC.
+
+    Raises:
+        AudioError: FLAC cannot hold it: it has more than 8 channels or a sample rate beyond 655350 Hz.
+    """
     import soundfile
+
+    if audio.channels > MOST_CHANNELS or audio.sample_rate_hz > HIGHEST_HZ:
+        raise AudioError(
+            f"FLAC holds up to {MOST_CHANNELS} channels and {HIGHEST_HZ} Hz; the audio has {audio.channels} and {audio.sample_rate_hz}"
+        )
 
     pcm = np.clip(np.round(audio.samples.T * 32768.0), -32768, 32767).astype(np.int16)
     soundfile.write(os.fspath(path), pcm, audio.sample_rate_hz, format="FLAC", subtype="PCM_16")

@@ -20,12 +20,13 @@ from bisect import bisect_right
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.audio.decode import check_samples, decode_bytes, read_file
+from codec_bench.audio.decode import check_audio, decode_bytes, guarded, read_file
 from codec_bench.errors import AudioError
 from codec_bench.types import Audio
 
@@ -93,6 +94,10 @@ def read_located(locator: Locator) -> Audio:
         AudioError: there is no such table, column, row or item, the table is broken, or the sound is missing or cannot
             be decoded.
     """
+    return guarded(str(locator), partial(_read, locator))
+
+
+def _read(locator: Locator) -> Audio:
     import pyarrow as pa
 
     try:
@@ -117,9 +122,9 @@ def read_located(locator: Locator) -> Audio:
         raise AudioError(f"'{locator}' holds samples without a rate; expected one in {' or '.join(RATES)}")
     try:
         audio = Audio(value, int(rate))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise AudioError(f"'{locator}': {error}") from error
-    check_samples(audio, str(locator))
+    check_audio(audio, str(locator))
     return audio
 
 
@@ -238,7 +243,12 @@ class _Part:
             if batches is None or row < (self._kept[0][0] if self._kept else self._next):
                 batches = self._begin()
             while row >= self._next:
-                batch = next(batches)
+                batch = next(batches, None)
+                if batch is None:
+                    declared = self._table.metadata.row_group(self._group).num_rows
+                    raise AudioError(
+                        f"'{self._table.path}' is damaged: part {self._group} declares {declared} rows and holds {self._next}"
+                    )
                 # Parquet files need not keep their columns in the order asked for.
                 batch = batch.select(self._columns)
                 self._kept.append((self._next, batch))

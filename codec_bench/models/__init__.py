@@ -176,7 +176,15 @@ def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], devic
     if inspect.isabstract(made):
         lacking = " and ".join(sorted(made.__abstractmethods__))
         raise UserError(f"the model '{name}' does not define {lacking}", hint=_CONTRACT)
-    model = made(**({"info": info} if "info" in takes else {}), **options)
+    try:
+        model = made(**({"info": info} if "info" in takes else {}), **options)
+    except UserError:
+        raise
+    except Exception as error:  # an option of another type, or a user's own class, may raise anything
+        raise UserError(
+            f"the model '{name}' cannot be made with its options: {type(error).__name__}: {error}",
+            hint=f"its options are {', '.join(options) or 'all left out'}",
+        ) from error
     if not isinstance(model, Model):
         raise UserError(
             f"'{name}' is a {type(model).__name__}; expected a codec_bench.models.base.Model", hint=_CONTRACT

@@ -51,6 +51,13 @@ def _truncated(path, tone):
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def _with_bits(path, tone, bits):
+    soundfile.write(path, tone, 16000)
+    head = bytearray(path.read_bytes())
+    head[34:36] = bits.to_bytes(2, "little")
+    path.write_bytes(head)
+
+
 @pytest.mark.parametrize(
     "name, make, says",
     [
@@ -66,6 +73,15 @@ def _truncated(path, tone):
             lambda p, t: soundfile.write(p, np.r_[t[:100], np.nan], 16000, subtype="FLOAT"),
             "not finite.*0.006 s",
         ),
+        (
+            "beyond.wav",
+            lambda p, t: soundfile.write(p, np.r_[t[:99], 1e34], 16000, subtype="FLOAT"),
+            r"1e\+34.*0.006 s",
+        ),
+        ("negative.wav", lambda p, t: soundfile.write(p, np.r_[t, -20000], 16000, subtype="FLOAT"), "1 samples beyond"),
+        ("slow.wav", lambda p, t: soundfile.write(p, t, 999), "sample rate of 999 Hz"),
+        ("fast.wav", lambda p, t: soundfile.write(p, t, 8_600_000), "sample rate of 8600000 Hz"),
+        ("bits.wav", lambda p, t: _with_bits(p, t, 201), "bits.wav"),
         (
             "inf.wav",
             lambda p, t: soundfile.write(p, np.r_[np.inf, t[:100], -np.inf], 16000, subtype="FLOAT"),
@@ -100,3 +116,45 @@ def test_audio_checks_its_shape_and_rate():
         Audio(np.zeros((1, 2, 3)), 16000)
     with pytest.raises(ValueError, match="rate"):
         Audio(np.zeros(3), 0)
+
+
+def test_samples_up_to_the_limit_are_read(tmp_path, tone):
+    path = tmp_path / "loud.wav"
+    soundfile.write(path, np.r_[tone, 9999.0], 768_000, subtype="FLOAT")
+    assert read_audio(path).samples.max() == 9999.0
+
+
+def test_memory_is_taken_for_what_a_file_holds(tmp_path, tone, monkeypatch):
+    """A header may declare terabytes: an MP3 file whose Xing header says so, and a FLAC file of 2**36 - 1 samples."""
+    path = tmp_path / "declares.flac"
+    soundfile.write(path, tone, 16000)
+    data = bytearray(path.read_bytes())
+    data[21] |= 0x0F
+    data[22:26] = b"\xff" * 4
+    path.write_bytes(data)
+    with pytest.raises(AudioError, match=r"it declares 68719476735 samples and holds|cannot be decoded"):
+        read_audio(path)
+    path = tmp_path / "declares.mp3"
+    soundfile.write(path, tone, 16000)
+    data = bytearray(path.read_bytes())
+    place = data.find(b"Xing") if b"Xing" in data else data.find(b"Info")
+    data[place + 8 : place + 12] = b"\x7f\xff\xff\xff"
+    path.write_bytes(data)
+    assert read_audio(path).num_samples < 40000
+    monkeypatch.setattr("codec_bench.audio.decode.MOST_BYTES", 50_000)
+    monkeypatch.setattr("codec_bench.audio.decode._AT_ONCE", 1000)
+    soundfile.write(path := tmp_path / "long.wav", tone, 16000)
+    with pytest.raises(AudioError, match=r"long\.wav.*cut it into parts"):
+        read_audio(path)
+
+
+@pytest.mark.parametrize("error", [AttributeError("no stream"), StopIteration(), MemoryError(), RecursionError("deep")])
+def test_whatever_a_decoder_raises_is_told_with_the_name(tmp_path, tone, monkeypatch, error):
+    soundfile.write(path := tmp_path / "a.wav", tone, 16000)
+
+    def decode(*_args, **_more):
+        raise error
+
+    monkeypatch.setattr(soundfile, "SoundFile", decode)
+    with pytest.raises(AudioError, match=r"a\.wav' cannot be decoded"):
+        read_audio(path)

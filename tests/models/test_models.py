@@ -150,3 +150,21 @@ def test_a_device_reaches_models_that_run_here():
     assert load_model("pocketsphinx", device="cuda:1,cuda:2").device == "cuda:1"
     assert load_model("pocketsphinx", {"device": "cpu"}, device="cuda:1").device == "cpu"
     assert load_model("openai-chat", {"base_url": "http://localhost:1/v1", "model": "m"}, device="cuda:1").info
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"key_env": 1.5},
+        {"headers": 5},
+        {"parameters": [1]},
+        {"base_url": "http://[x"},
+        {"timeout_s": float("nan")},
+        {"concurrency": 1e300},
+        {"rename": 7},
+    ],
+)
+def test_an_option_of_another_type_is_told(options):
+    with pytest.raises(UserError) as told:
+        load_model("openai-chat", {"model": "m", "base_url": "http://localhost:1/v1", **options})
+    assert next(iter(options)) in str(told.value) or "valid address" in str(told.value)

@@ -20,7 +20,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.asking.requests import AskAll
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.errors import UserError
+from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.types import Audio, Request, Response
@@ -154,15 +154,13 @@ class Asking:
 
     def _keep(self, number: int, audio: Audio) -> tuple[str | None, str | None]:
         """Writes the sound of an answer. Returns (its path in the run folder, None), or (None, why there is none)."""
-        if audio.samples.size == 0:
-            return None, "the model gave audio without samples"
-        if not (abs(audio.samples).max() < float("inf")):
-            return None, "the model gave audio with samples that are not finite"
         name = f"audio/answers/{number:07d}.flac"
         target = self._writer.folder / name
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             write_flac(target, audio)
+        except AudioError as error:
+            return None, f"the answer's audio cannot be kept: {error.message}"
         except (OSError, RuntimeError) as error:
             raise UserError(
                 f"the answer's audio cannot be written to '{target}': {error}",
@@ -193,6 +191,8 @@ def _kept_question(folder: Path, number: int, clip: Clip) -> tuple[str | None, t
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_flac(target, audio)
+    except AudioError:
+        return None, (audio.duration_s, audio.sample_rate_hz, audio.channels)
     except (OSError, RuntimeError) as error:
         raise UserError(f"the question's audio cannot be written to '{target}': {error}") from error
     return name, (audio.duration_s, audio.sample_rate_hz, audio.channels)

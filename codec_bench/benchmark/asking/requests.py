@@ -6,12 +6,15 @@ The response cache is looked up first. Memory does not grow with the number of r
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from codec_bench.audio.decode import check_audio
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
@@ -133,7 +136,7 @@ class _Flight:
                 found = await self._lookup.find(batch) if self._lookup is not None else [(None, None)] * len(batch)
                 for request, (key, response) in zip(batch, found):
                     if response is not None:
-                        self._finish(request, response)
+                        self._finish(request, checked(response))
                     else:
                         self._waiting.put_nowait((key, request))
         for _ in range(self._model.concurrency):
@@ -159,7 +162,7 @@ async def _asked(model: Model, request: Request) -> Response:
     try:
         given = await model.ask(request)
         if isinstance(given, Response):
-            return given
+            return checked(given)
         return Response.failed(f"the model gave {type(given).__name__}; expected a Response")
     except AudioError as error:  # a sound that cannot be read fails its own question only
         return Response.failed(error.message)
@@ -167,6 +170,31 @@ async def _asked(model: Model, request: Request) -> Response:
         raise
     except Exception as error:  # a user's own model may raise anything; the other requests must not fail with this one
         return Response.failed(f"the model raised {type(error).__name__}: {clean(str(error))}")
+
+
+def checked(response: Response) -> Response:
+    """A response as the record can hold it: its audio is sound, and its usage is counts.
+
+    Counts that are no numbers of 64 bits are left out, with a note.
+    """
+    if response.audio is not None:
+        try:
+            check_audio(response.audio, "audio")
+        except AudioError as error:
+            reason = error.message.replace("'audio'", "the answer's audio", 1)
+            return replace(response, status="failed", reason=reason, audio=None)
+    strange = {name: value for name, value in response.usage.items() if not _is_count(value)}
+    if not strange:
+        return response
+    named = ", ".join(f"{name} {str(value)[:40]}" for name, value in strange.items())
+    kept = {name: value for name, value in response.usage.items() if name not in strange}
+    return replace(
+        response, usage=kept, notes=(*response.notes, f"the reported usage is no count and was left out: {named}")
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value < 2**63
 
 
 async def _batches(

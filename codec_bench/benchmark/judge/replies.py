@@ -158,17 +158,7 @@ def read_official(name: str, replies: Sequence[str | None], *, followed: bool = 
     several = name in published.SEVERAL_REPLIES
     try:
         values = _OFFICIAL[name](list(replies) if several else replies[0], *given)
-    except (
-        ValueError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        KeyError,
-        SyntaxError,
-        MemoryError,
-        RecursionError,
-    ) as error:
-        # The published program raises this exception too, and loses the item.
+    except Exception as error:  # the published program raises this exception too, and loses the item
         return Verdict(
             reason=f"{type(error).__name__} as in the source, at {_quote(str(replies[0]) if replies else '')}"
         )

@@ -19,6 +19,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from codec_bench.errors import MissingExtra
+from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
 from codec_bench.models.endpoints.persistence import (
     Again,
@@ -189,7 +190,7 @@ class Client(Persistence):
 
     def _advice(self, status: int, location: str | None) -> str:
         if location is not None:
-            return f"the service redirects to {clean(location)}; give that URL as base_url"
+            return f"the service redirects to {self.clean(location)}; give that URL as base_url"
         if status == 404:
             return f"is the model's name right, and is base_url ({self.base_url}) right?"
         if self._key.env is None:
@@ -225,14 +226,14 @@ def wait_of(headers: Mapping[str, str]) -> float | None:
         return seconds
     try:
         return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
 
 
 def error_of(text: str) -> tuple[str, set[str]]:
     """The message in the body of an error, and the error codes beside it. Knows the layouts of several services."""
     try:
-        body = json.loads(text)
+        body = parse_json(text)
     except ValueError:
         return text, set()
     if isinstance(body, list) and body:
@@ -241,7 +242,8 @@ def error_of(text: str) -> tuple[str, set[str]]:
         return text, set()
     error = body.get("error")
     inner: dict[str, Any] = error if isinstance(error, dict) else body
-    details = [d for d in inner.get("details") or [] if isinstance(d, dict)]
+    given = inner.get("details")
+    details = [d for d in given if isinstance(d, dict)] if isinstance(given, list) else []
     codes = {str(d[key]) for d in [inner, *details] for key in ("code", "type", "reason", "status") if d.get(key)}
     for key in ("message", "detail", "error", "msg"):
         if inner.get(key):
@@ -281,7 +283,7 @@ async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
     """
     body = await read_bytes(response)
     try:
-        return json.loads(body)
+        return parse_json(body)
     except ValueError:
         kind = response.headers.get("content-type", "no content type")
         said = clean(body.decode("utf-8", "replace")) or "nothing"

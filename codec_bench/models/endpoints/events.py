@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import codecs
-import json
 import re
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.models.endpoints.client import parts_of, read_bytes
+from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again
 
@@ -76,7 +76,7 @@ async def read_events(response: httpx.Response) -> AsyncIterator[Any]:
 
 def _parsed(event: str) -> Any:
     try:
-        return json.loads(event)
+        return parse_json(event)
     except ValueError:
         raise Again(f"an event of the stream is not JSON: {clean(event)}") from None
 

@@ -11,7 +11,6 @@ Conventions
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,6 +22,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.client import read_bytes, read_json
+from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again
 from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice, understood
@@ -192,7 +192,7 @@ def _pieces(data: bytes) -> list[Any]:
         if not line or line == "[DONE]" or line.startswith((":", "event:", "id:")):
             continue
         try:
-            out.append(json.loads(line))
+            out.append(parse_json(line))
         except ValueError:
             raise Again(f"a piece of the reply is not JSON: {clean(line)}") from None
     if not out:

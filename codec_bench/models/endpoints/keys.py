@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from codec_bench.errors import UserError
 
 LONGEST_REASON = 300
+PART = 8
+"""A part of a key with so many characters is a secret too."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{1,63}")
 # Keys that a service may repeat in an error: the word after `Bearer`, and words with the prefixes of known vendors.
 _KEY_LIKE = re.compile(r"(?i)\b(bearer\s+)[^\s,;<>]+|\b(?:(?:sk|pk|hf|gsk|xai)[-_]|AIza)[\w-]{12,}")
@@ -33,7 +36,8 @@ class Key:
     header: str = "Authorization"
 
     def __post_init__(self) -> None:
-        if self.env is not None and (not _NAME.fullmatch(self.env) or _KEY_LIKE.search(self.env)):
+        named = self.env is None or (isinstance(self.env, str) and _NAME.fullmatch(self.env))
+        if not named or _KEY_LIKE.search(self.env or ""):
             raise UserError(
                 "'key_env' is not the name of an environment variable",
                 hint="put the key into a variable such as MY_KEY and give its name: key_env=MY_KEY",
@@ -59,6 +63,11 @@ class Key:
             )
         return value
 
+    def secrets(self) -> tuple[str, ...]:
+        """What must not be repeated: the key, if there is one."""
+        value = os.environ.get(self.env, "").strip() if self.env is not None else ""
+        return (value,) if value else ()
+
     def headers(self) -> dict[str, str]:
         """The header with the key; empty if the service needs none.
 
@@ -71,9 +80,28 @@ class Key:
         return {self.header: f"Bearer {value}" if self.header.lower() == "authorization" else value}
 
 
+def masked(text: str, secrets: Sequence[str]) -> str:
+    """A text with `***` in place of every part of a key that has eight characters or more.
+
+    A key of fewer characters is a word such as `none` or `EMPTY`, which servers that need no key are given; it stays.
+    """
+    hidden: set[int] = set()
+    for secret in secrets:
+        for part in {secret[at : at + PART] for at in range(len(secret) - PART + 1)}:
+            at = text.find(part)
+            while at >= 0:
+                hidden.update(range(at, at + PART))
+                at = text.find(part, at + 1)
+    if not hidden:
+        return text
+    runs = itertools.groupby(range(len(text)), hidden.__contains__)
+    return "".join("***" if secret else "".join(text[at] for at in places) for secret, places in runs)
+
+
 def clean(text: str, secrets: tuple[str, ...] = ()) -> str:
     """Text of a service, made safe for a message: one line of at most 300 characters, without markup and keys."""
     text = text[:20_000]  # an error page may have any length
+    text = masked(text, secrets)
     for secret in secrets:
         text = text.replace(secret, "***")
     text = _TAG.sub(" ", text)
@@ -89,7 +117,10 @@ def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
         UserError: the URL is not valid or has another scheme, or it holds a password or a key, which would be written to
             the run.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:  # such as a bracket that is not closed
+        raise UserError(f"'{clean(url)}' is not a valid address: {error}") from error
     if parts.scheme not in schemes or not parts.hostname:
         raise UserError(f"'{clean(url)}' is not a valid address", hint=f"expected {schemes[-1]}://HOST/PATH")
     if parts.username or parts.password or re.search(r"(?i)(key|token|secret|password)=", parts.query):

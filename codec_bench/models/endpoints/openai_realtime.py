@@ -18,6 +18,7 @@ from codec_bench.errors import MissingExtra
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.client import MAX_BYTES, error_of
+from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
@@ -183,7 +184,7 @@ class OpenAiRealtime(RemoteModel):
     def _is_last(self, message: str | bytes, written: Written, began: float) -> bool:
         """Adds an event to the answer; returns whether the answer is complete."""
         try:
-            event = json.loads(message)
+            event = parse_json(message)
         except ValueError:
             raise Again(f"an event is not JSON: {clean(str(message))}") from None
         return understood(lambda event: self._enter(event, written, began), event, "event")

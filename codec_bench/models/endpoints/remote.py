@@ -8,6 +8,7 @@ import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from codec_bench.errors import AudioError, UserError
@@ -15,13 +16,16 @@ from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.client import Client
-from codec_bench.models.endpoints.keys import Key, clean
+from codec_bench.models.endpoints.keys import Key, clean, masked
 from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
 from codec_bench.models.sound import Base64
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
 
 T = TypeVar("T")
+_MOST = 1_000_000
+_UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
+"""What taking a reply apart raises if it is not laid out as expected."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -74,9 +78,9 @@ class RemoteModel(Model):
                 f"the model '{info.name}' needs 'base_url'", hint=f"--set {info.name}.base_url=http://localhost:8000/v1"
             )
         for name, value, least in (("concurrency", concurrency, 1), ("timeout_s", timeout_s, 1e-3), ("attempts", attempts, 1), ("rate_hz", rate_hz, 1000)):  # fmt: skip
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or value < least:
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= _MOST:
                 raise UserError(
-                    f"the model '{info.name}' has {name}={value!r}; expected a number of at least {least:g}"
+                    f"the model '{info.name}' has {name}={value!r}; expected a number from {least:g} to {_MOST}"
                 )
         self.info, self.concurrency, self.rate_hz = info, 2 * int(concurrency), int(rate_hz)
         self.ceiling = int(concurrency)
@@ -126,7 +130,7 @@ class RemoteModel(Model):
         for part in heard.requests:
             if answers:
                 body = await asyncio.to_thread(self.encode, part)
-            answers.append(self._priced(await self._attempted(part, body)))
+            answers.append(self._priced(self._masked(await self._attempted(part, body))))
             if answers[-1].status != "ok":
                 break
         try:
@@ -183,10 +187,24 @@ class RemoteModel(Model):
             return make(end.reason, text=end.text, attempts=end.attempts)
         except AudioError as error:
             return Response.failed(error.message)
+        except _UNEXPECTED as error:  # a value of another type than the service documents
+            said = clean(f"{type(error).__name__}: {error}")
+            return Response.failed(f"the reply does not have the expected layout ({said})")
         if response.status == "ok" and request.wants == "audio" and response.audio is None:
             reason = "the answer holds no audio"
             return replace(response, status="failed", reason=reason, text=response.text or None, notes=())
         return response
+
+    def _masked(self, response: Response) -> Response:
+        """The response without the key, which a service may repeat in its answer."""
+        hide = partial(masked, secrets=self.key.secrets())
+        shown: dict[str, Any] = {
+            name: hide(said) for name in ("text", "reason", "finish") if (said := getattr(response, name))
+        }
+        notes = tuple(map(hide, response.notes))
+        if shown.get("text", response.text) != response.text:
+            notes = (*notes, "the service repeated its key in the answer; it was masked")
+        return replace(response, **shown, notes=notes)
 
     def _priced(self, response: Response) -> Response:
         cost = self.prices.cost(response.usage)
@@ -292,7 +310,7 @@ def understood(read: Callable[[Any], T], body: Any, what: str = "reply") -> T:
     """
     try:
         return read(body)
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+    except _UNEXPECTED as error:
         raise GivenUp(
             f"the {what} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
         ) from None

@@ -124,9 +124,17 @@ INF = Audio(np.asarray([0.1, np.inf, 0.2], np.float32), 16000)
         (Response(audio=SPEECH, text="and words"), "ok", None),
         (Response(audio=Audio(np.zeros(1600, np.float32), 16000)), "ok", None),
         (Response(text="only words"), "failed", "the model gave no audio, and the benchmark needs it"),
-        (Response(audio=NAN), "failed", "the model gave audio with samples that are not finite"),
-        (Response(audio=INF), "failed", "the model gave audio with samples that are not finite"),
-        (Response(audio=Audio(np.zeros(0, np.float32), 16000)), "failed", "the model gave audio without samples"),
+        (
+            Response(audio=NAN),
+            "failed",
+            "the answer's audio has 1 samples that are not finite, the first (nan) at 0.000 s",
+        ),
+        (
+            Response(audio=INF),
+            "failed",
+            "the answer's audio has 1 samples that are not finite, the first (inf) at 0.000 s",
+        ),
+        (Response(audio=Audio(np.zeros(0, np.float32), 16000)), "failed", "the answer's audio holds no samples"),
     ],
 )
 def test_spoken_answers_are_kept_or_say_why_not(tmp_path, said, status, reason):

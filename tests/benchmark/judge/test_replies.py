@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.published import asks_again
 from codec_bench.benchmark.judge.replies import (
     Verdict,
@@ -395,3 +396,10 @@ def test_hostile_answers_and_replies_that_repeat_them(read):
             # This takes tenths of a second if nothing takes quadratic time.
             assert time.process_time() - began < 1.5, text[:20]
             assert verdict.reason or verdict.values
+
+
+@pytest.mark.parametrize("name", official_names())
+@pytest.mark.parametrize("reply", ["{}", "[]", "", "()", "{1: 2}", "inf nan", "9" * 5000, "[" * 3000, "\x00", None])
+def test_a_published_reader_never_raises(name, reply):
+    verdict = read_official(name, [reply] * 3 if name in published.SEVERAL_REPLIES else [reply])
+    assert verdict.reason or verdict.values

@@ -323,3 +323,46 @@ def test_nothing_secret_in_the_identity(kit, monkeypatch):
     text = json.dumps(dict(model.identity))
     assert "wrong-key" not in text + repr(vars(model)) and "MY_KEY" not in text
     asyncio.run(model.close())
+
+
+@pytest.mark.parametrize("count", ["1e400", "NaN", "-Infinity", "9223372036854775808", "-1"])
+def test_a_usage_that_is_no_count_is_left_out(kit, count):
+    from contextlib import aclosing
+
+    from codec_bench.benchmark.asking.requests import ask_all
+
+    body = json.dumps(kit.chat("fine") | {"usage": {"prompt_tokens": 3, "completion_tokens": 0}})
+    body = body.replace('"completion_tokens": 0', f'"completion_tokens": {count}').encode()
+
+    async def main():
+        async with kit.serving(always(kit.reply(body))) as service:
+            model = load_model("openai-chat", {"base_url": service.url, "model": "m"})
+            async with kit.started(model), aclosing(ask_all(model, [kit.question("?")])) as pairs:
+                return [response async for _, response in pairs]
+
+    (response,) = asyncio.run(main())
+    assert response.text == "fine" and response.usage == {"input_tokens": 3.0}
+    assert "output_tokens" in response.notes[-1] and "left out" in response.notes[-1]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b'{"a":' * 500 + b"1" + b"}" * 500,
+        b'{"error":{"details":5}}',
+        b'{"error":5}',
+        b'{"error":{"message":{"deep":' + b"[" * 50 + b"]" * 50 + b"}}}",
+        b'{"choices":5}',
+        b'{"choices":[5]}',
+        b'{"choices":[{"message":{"content":5}}]}',
+        b'{"choices":[{"message":{"content":"x"}}],"usage":[1]}',
+        b"9" * 5000,
+        b"\xff\xfe",
+        b"null",
+    ],
+)
+@pytest.mark.parametrize("status", [200, 500])
+def test_strange_replies_fail_one_request_with_a_reason(kit, body, status):
+    response, _, _ = answered(kit, always(kit.reply(body, status)), kit.question("?"), attempts=1)
+    assert (response.status in ("failed", "refused") and response.reason) or response.text == "x"

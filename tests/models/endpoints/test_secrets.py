@@ -11,6 +11,7 @@ from codec_bench.benchmark.asking.requests import ask_all
 from codec_bench.errors import UserError
 from codec_bench.models import list_models, load_model
 from codec_bench.models.cache import ResponseCache
+from codec_bench.models.endpoints.keys import clean, masked
 
 KEY = "zq-UNMISTAKABLE-0123456789abcdef"
 ENDINGS = ("answer", 400, 401, 429, 500, "page", "cut", "event")
@@ -30,7 +31,7 @@ def test_a_service_that_repeats_the_key(kit, monkeypatch, tmp_path, caplog, capf
         if ending == "page":
             return kit.reply(f"<html>{KEY}</html>".encode(), kind="text/html")
         if ending == "answer":
-            return kit.reply(kit.chat("an answer"))
+            return kit.reply(kit.chat(f"{KEY} is the key, and it ends in {KEY[9:]}"))
         body = {"error": {"message": f"the key {KEY} of {seen.headers['authorization']}"}}
         return kit.reply(body, 200 if ending == "event" else ending)
 
@@ -59,7 +60,19 @@ def test_a_service_that_repeats_the_key(kit, monkeypatch, tmp_path, caplog, capf
     # asyncio's own debug log of the server side holds no headers; httpx and httpcore log every request at this level.
     everything = "".join([*said, caplog.text, out, err])
     everything += "".join(file.read_bytes().decode("latin-1") for file in tmp_path.iterdir())
-    assert KEY not in everything and KEY[3:] not in everything and "MY_KEY" not in said[0]
+    assert not any(KEY[at : at + 8] in everything for at in range(len(KEY) - 7)) and "MY_KEY" not in said[0]
+    assert ending != "answer" or "*** is the key, and it ends in ***" in everything
+
+
+def test_parts_of_eight_characters_are_masked():
+    for text, expected in {
+        f"a {KEY[:13]}... b": "a ***... b",
+        f"{KEY[:7]} {KEY[-7:]}": f"{KEY[:7]} {KEY[-7:]}",
+        f"{KEY}{KEY} {KEY[4:12]}x": "*** ***x",
+        "EMPTY": "EMPTY",
+    }.items():
+        assert masked(text, (KEY, "EMPTY")) == expected
+    assert KEY[:8] not in clean("x" * 287 + KEY, (KEY,)) and KEY[:8] not in clean(clean("x" * 280 + KEY), (KEY,))
 
 
 def test_no_config_holds_a_key():
