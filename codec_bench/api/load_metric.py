@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from codec_bench.audio.decode import check_audio
-from codec_bench.audio.resample import prepare
+from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
@@ -83,8 +83,10 @@ class LoadedMetric:
                         metric,
                         id=str(index),
                         rate_hz=rate,
-                        estimate=prepare(audio, rate) if metric.signals else None,
-                        reference=prepare(other, rate) if metric.signals and other is not None else None,
+                        estimate=metric.heard(to_signal(audio, rate)) if metric.signals else None,
+                        reference=metric.heard(to_signal(other, rate))
+                        if metric.signals and other is not None
+                        else None,
                         text=text[index] if text is not None else None,
                         language=language,
                         duration_s=audio.duration_s,

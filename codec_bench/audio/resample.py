@@ -10,6 +10,7 @@ import numpy as np
 from codec_bench.types import Audio
 
 SIGNALS = "mono-mean/soxr-hq/cut-to-1"
+"""A metric that does not depend on the scale gets its signals uncut, and its protocol says so."""
 
 
 def resampled_length(num_samples: int, from_hz: int, to_hz: int) -> int:
@@ -59,20 +60,33 @@ def mono(samples: np.ndarray) -> np.ndarray:
     return samples[0] if samples.shape[0] == 1 else samples.mean(axis=0, dtype=np.float32)
 
 
-def prepare(audio: Audio, rate_hz: int | None) -> np.ndarray:
-    """The signal that metrics and features read: mono, at one rate, clipped to [-1, 1] as a sound card would clip it.
-
-    Codecs and resamplers overshoot, and several networks refuse |x| > 1. A listener hears the clipped signal; rescaling
-    would change every score that depends on the level.
+def to_signal(audio: Audio, rate_hz: int | None) -> np.ndarray:
+    """One channel at one rate, with the level that the audio has.
 
     Args:
         audio: any number of channels, at any rate.
         rate_hz: the rate of the result; None keeps the audio's own.
 
     Returns:
-        float32 `(samples,)`.
+        float32 `(samples,)`; beyond [-1, 1] where the audio is, and where a resampler overshoots.
     """
-    samples = resample(mono(audio.samples), audio.sample_rate_hz, rate_hz or audio.sample_rate_hz)
-    if samples.size and max(samples.max(), -samples.min()) > 1.0:
-        samples = np.clip(samples, -1.0, 1.0)
-    return samples
+    return resample(mono(audio.samples), audio.sample_rate_hz, rate_hz or audio.sample_rate_hz)
+
+
+def cut(signal: np.ndarray) -> np.ndarray:
+    """The signal clipped to [-1, 1] as a sound card would clip it. A signal within full scale is returned as it is.
+
+    Codecs and resamplers overshoot, and several networks refuse |x| > 1. A listener hears the clipped signal; rescaling
+    would change every score that depends on the level.
+    """
+    if signal.size and max(signal.max(), -signal.min()) > 1.0:
+        return np.clip(signal, -1.0, 1.0)
+    return signal
+
+
+def prepare(audio: Audio, rate_hz: int | None) -> np.ndarray:
+    """The signal that features and most metrics read: mono, at one rate, cut to [-1, 1].
+
+    Arguments and result are those of `to_signal`.
+    """
+    return cut(to_signal(audio, rate_hz))

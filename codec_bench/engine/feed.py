@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.resample import prepare
+from codec_bench.audio.resample import to_signal
 from codec_bench.data import problem_of
 from codec_bench.engine.arena import Arena, Region
 from codec_bench.engine.plan import Plan
@@ -33,7 +33,7 @@ class Signal:
     """One piece of audio in the run.
 
     Args:
-        rates: its samples at every rate that is needed, by rate in Hz. audio: its samples as they were read, for codecs.
+        rates: its samples at every rate that is needed, by rate in Hz, not cut to full scale. audio: its samples as they were read, for codecs.
         sample_rate_hz, num_samples: as it was read. content_hash: of its samples. notes: what is worth knowing of it.
         features: by feature, the result, a `Fault`, or the list of the items that wait for it.
         holders: how many still need it; its memory is freed when none does.
@@ -137,7 +137,7 @@ def _signal(
 
 def make_signal(audio: Audio, rates: Iterable[int], arena: Arena, with_audio: bool) -> Signal:
     """Puts a piece of audio into shared memory: resampled to each of `rates` and, if `with_audio`, also as it is."""
-    regions = {rate: arena.put(prepare(audio, rate)) for rate in rates}
+    regions = {rate: arena.put(to_signal(audio, rate)) for rate in rates}
     return Signal(
         rates=regions,
         sample_rate_hz=audio.sample_rate_hz,

@@ -375,7 +375,7 @@ class Engine:
             scores={name: self._counted(outcome, name) for name in self.plan.metrics},
             bits=outcome.bits,
             audio=outcome.audio,
-            notes=estimate.notes if estimate is not None else (),
+            notes=_notes(estimate, reference),
             duration_s=shown.duration_s if shown is not None else None,
             sample_rate_hz=shown.sample_rate_hz if shown is not None else None,
             channels=loaded.channels if shown is not None else None,
@@ -423,3 +423,12 @@ class Engine:
         if now != self._told:
             self._told = now
             self._progress(*now, self._failed, self._spent.audio_s)
+
+
+def _notes(estimate: Signal | None, reference: Signal | None) -> tuple[str, ...]:
+    """What is worth knowing of an item's signals. That a reference is silent is no fault of the item."""
+    if estimate is None:
+        return ()
+    if reference is None or reference is estimate:
+        return estimate.notes
+    return (*estimate.notes, *(f"{note} in the reference" for note in reference.notes if note != SILENT))

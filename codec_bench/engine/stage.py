@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.resample import fit_length, prepare
+from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
 from codec_bench.store.record import SILENT
 from codec_bench.types import Audio, Score
@@ -137,7 +137,7 @@ class CodecStage:
     @staticmethod
     def _finish(work: CodecWork, estimate: Audio, bits: float, segments: Segments) -> CodecResult:
         for rate, region in work.outputs.items():
-            segments.view(region)[...] = fit_length(prepare(estimate, rate), region.shape[-1])
+            segments.view(region)[...] = fit_length(to_signal(estimate, rate), region.shape[-1])
         if work.keep is not None:
             keep_audio(work.keep, estimate)
         return CodecResult(bits, content_hash(estimate.samples, estimate.sample_rate_hz), signal_notes(estimate))
@@ -155,7 +155,7 @@ class FeatureStage:
 
     def run(self, works: Sequence[FeatureWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
         """Returns one feature result or `Fault` per signal."""
-        signals = [segments.view(w.signal) for w in works]
+        signals = [cut(segments.view(w.signal)) for w in works]
         results = compute_features(self.feature, signals, [w.language for w in works])
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
@@ -196,7 +196,7 @@ def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) ->
     for work in works:
         rate = metric.rate_hz or work.native_rate_hz
         signals = {
-            side: segments.view(rates[rate]) if metric.signals and rate in rates else None
+            side: metric.heard(segments.view(rates[rate])) if metric.signals and rate in rates else None
             for side, rates in (("estimate", work.estimate), ("reference", work.reference))
         }
         ready.append(inputs_or_score(metric, **work.values(rate_hz=rate, **signals)))
@@ -249,7 +249,7 @@ _QUIETEST = 0.5 / 32768
 
 
 def signal_notes(audio: Audio) -> tuple[str, ...]:
-    """A note if samples lie beyond full scale, since metrics get them cut to full scale, and one if all are silent."""
+    """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent."""
     size = np.abs(audio.samples)
     if not size.size or float(size.max()) < _QUIETEST:
         return (SILENT,)

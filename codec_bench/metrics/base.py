@@ -1,7 +1,8 @@
 """What a metric is: a cheap function of signals and features that gives one score per item.
 
 Conventions
-    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate. Reference and estimate have one length.
+    Signals are mono float32 `(samples,)` in [-1, 1] at the metric's own rate. Reference and estimate have one length. A
+    metric that does not depend on the scale gets them uncut, beyond [-1, 1] where they are.
     `reference` comes first, and both are keyword-only. A metric does not raise an exception for a bad item: it returns a
     `Score` whose status and reason say why there is no number.
 """
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from codec_bench.audio.resample import fit_length
+from codec_bench.audio.resample import cut, fit_length
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -68,6 +69,8 @@ class Metric(ABC):
             transcript).
         rate_hz: rate of the signals that it reads; None for the reference's own rate.
         signals: whether `compute` reads the signals themselves; False if it reads only features.
+        scale_invariant: whether its definition leaves out the scale of either signal, so that cutting them to [-1, 1]
+            would change what it measures. Its signals are then not cut.
         estimate_features, reference_features: names of all features that it reads of each side, in any language.
         languages: base codes (`en`, `zh`) of the languages that it measures; empty for any. Items of other languages are
             refused.
@@ -83,6 +86,7 @@ class Metric(ABC):
     kind: ClassVar[Literal["pair", "single", "text"]]
     rate_hz: ClassVar[int | None] = None
     signals: ClassVar[bool] = True
+    scale_invariant: bool = False
     estimate_features: tuple[str, ...] = ()
     reference_features: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -102,6 +106,10 @@ class Metric(ABC):
         if self.languages and language is not None and base_language(language) not in self.languages:
             return f"{self.name} knows {' and '.join(self.languages)} only, and the language is '{language}'"
         return None
+
+    def heard(self, signal: np.ndarray) -> np.ndarray:
+        """A signal as the metric reads it: cut to [-1, 1], unless the scale does not matter to the metric."""
+        return signal if self.scale_invariant else cut(signal)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The features that it reads of the estimate and of the reference, for an item in a language."""

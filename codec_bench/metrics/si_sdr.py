@@ -7,30 +7,57 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
 
 
+CEILING_DB = 20.0 * math.log10(2.0**24)
+"""What rounding to float32 leaves at least of any scaled copy: 144.49 dB.
+
+The nearest float32 lies within 2^-24 of a number, relative to it. So the errors of a copy at any gain have at most 2^-48 of
+its energy, sample by sample and in all. They commonly measure 149 to 155 dB: uniform errors of a step of 2^-23, for
+samples from 1 to 2 steps of their binade.
+"""
+CUT = "cut"
+
+
 class SiSdr(Metric):
-    """Scale-invariant signal-to-distortion ratio in dB. Higher is better; it has no bound.
+    """Scale-invariant signal-to-distortion ratio in dB. Higher is better; values end at 144.49 dB.
 
     `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate; means are not removed. It
     compares waveforms: one sample of delay costs about 10 dB, so it says little about codecs that do not keep the phase.
-    It is computed in float64, without the small numbers that torchmetrics adds to both energies. It is undefined where
-    only those numbers would give a value: for a silent reference or estimate, for an estimate that is exactly a scaled
-    copy of the reference (the value has no bound), and for one that is exactly orthogonal to it.
+    It is computed in float64, without the small numbers that torchmetrics adds to both energies. The scale of both
+    signals is left out, so they are not cut to full scale.
+
+    It is undefined where only those small numbers, or rounding, would give a value: for a silent reference or estimate,
+    for an estimate that is a scaled copy of the reference (the value has no bound), and for one that is exactly
+    orthogonal to it. Above 144.49 dB (`CEILING_DB`) an estimate cannot be told from a copy that was rounded to float32.
 
     Paper: J. Le Roux et al., "SDR - half-baked or well done?", ICASSP 2019. Reference implementation:
     `torchmetrics.functional.audio.scale_invariant_signal_distortion_ratio` in float64, to 1e-4 dB.
+
+    Args:
+        variant: None, or `cut` for the protocol of version 0.1: both signals are cut to full scale first, as files of
+            integer samples are, and there is no ceiling.
+
+    Raises:
+        UserError: there is no such variant.
     """
 
-    name = "si_sdr"
     kind = "pair"
     rate_hz = None
     unit = "dB"
-    protocol = "si_sdr/no-zero-mean"
     paper = "Le Roux, Wisdom, Erdogan, Hershey: SDR - Half-baked or Well Done?, ICASSP 2019"
     source = "torchmetrics scale_invariant_signal_distortion_ratio in float64, to 1e-4 dB"
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant not in (None, CUT):
+            raise UserError(f"si_sdr has no variant '{variant}'", hint=f"use si_sdr or si_sdr[{CUT}]")
+        self.scale_invariant = variant is None
+        self.name = "si_sdr" if variant is None else f"si_sdr[{CUT}]"
+        self.protocol = "si_sdr/no-zero-mean" + ("/uncut/float32-ceiling" if variant is None else "")
+        self._ceiling = 10.0 ** (CEILING_DB / 10.0) if variant is None else math.inf
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item."""
@@ -53,4 +80,9 @@ class SiSdr(Metric):
             return Score.undefined("the estimate is a scaled copy of the reference; SI-SDR is unbounded", self.protocol)
         if target_energy == 0.0:
             return Score.undefined("the estimate holds nothing of the reference; SI-SDR is unbounded", self.protocol)
+        if target_energy >= self._ceiling * distortion_energy:
+            return Score.undefined(
+                "the estimate is a scaled copy of the reference but for the rounding to float32 samples; SI-SDR is unbounded",
+                self.protocol,
+            )
         return Score.ok(10.0 * math.log10(target_energy / distortion_energy), self.protocol)

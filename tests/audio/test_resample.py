@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.resample import fit_length, mono, prepare, resample, resampled_length
+from codec_bench.audio.resample import cut, fit_length, mono, prepare, resample, resampled_length, to_signal
 from codec_bench.types import Audio
 
 RATES = [4000, 8000, 10000, 11025, 16000, 22050, 24000, 44100, 48000, 192000]
@@ -46,6 +46,14 @@ def test_prepared_signals_stay_within_full_scale():
     out = prepare(Audio(1.5 * square, 16000), 24000)
     assert np.abs(out).max() == 1.0
     assert prepare(Audio(0.5 * square, 16000), None).max() == 0.5
+
+
+def test_a_signal_has_the_level_of_its_audio_until_it_is_cut():
+    loud = Audio(3 * np.sin(np.arange(16000) / 30, dtype=np.float32), 16000)
+    assert np.abs(to_signal(loud, None)).max() == pytest.approx(3, abs=1e-3)
+    np.testing.assert_array_equal(cut(to_signal(loud, 24000)), prepare(loud, 24000))
+    within = to_signal(Audio(loud.samples / 4, 16000), None)
+    assert cut(within) is within
 
 
 def test_fitting_cuts_or_adds_zeros():

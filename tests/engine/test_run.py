@@ -84,6 +84,35 @@ def test_metrics_come_out_as_the_reference_implementation_has_them(undisturbed):
     assert found["bitrate"] == pytest.approx(codes[0].bits / audio.duration_s)
 
 
+def test_only_a_metric_that_leaves_out_the_scale_reads_beyond_full_scale(tmp_path, run_it):
+    """A reference four times as loud as its estimate, in a file of floats: SI-SDR sees the same waveform."""
+    import soundfile
+
+    from codec_bench import load_metric, score
+
+    audio = Audio.read(next(iter(open_source("embedded"))).audio)
+    noise = np.random.default_rng(5).standard_normal(audio.num_samples).astype(np.float32)
+    loud, coded = 4 * audio.samples, audio.samples + 0.01 * noise
+    for folder, samples in (("data", loud), ("made", coded)):
+        (tmp_path / folder).mkdir()
+        soundfile.write(tmp_path / folder / "x.wav", samples.T, audio.sample_rate_hz, subtype="FLOAT")
+    run = score(
+        generated=tmp_path / "made", data=tmp_path / "data", metrics="si_sdr,mel_distance,stoi", out=tmp_path / "run",
+        page=False, cache=False, workers=1,
+    )  # fmt: skip
+    found = {row.metric: row.value for row in run.scores()}
+    r, e = audio.samples[0].astype(float), coded[0].astype(float)
+    target = r * (r @ e) / (r @ r)
+    assert found["si_sdr"] == pytest.approx(10 * np.log10((target**2).sum() / ((target - e) ** 2).sum()), abs=1e-6)
+    cut = Audio(np.clip(loud, -1, 1), audio.sample_rate_hz)
+    for name in ("mel_distance", "stoi"):
+        (expected,) = load_metric(name)(reference=[cut], estimate=[Audio(coded, audio.sample_rate_hz)])
+        assert found[name] == pytest.approx(expected[name].value, rel=1e-9)
+    beyond = int((np.abs(loud) > 1).sum())
+    assert beyond > 100
+    assert [list(item.notes) for item in run.items()] == [[f"{beyond} samples beyond full scale were cut in the reference"]]
+
+
 def test_every_item_is_in_the_record_once(undisturbed):
     counts = undisturbed.counts()
     assert counts["finished"] == counts["items"] == 3 * counts["samples"]

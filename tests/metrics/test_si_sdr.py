@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from codec_bench import Audio, load_metric
+from codec_bench.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
+from codec_bench.metrics.si_sdr import CEILING_DB
 
 
 def torchmetrics_db(reference, estimate, dtype=np.float64):
@@ -71,6 +74,62 @@ def test_a_very_good_estimate_is_not_held_down_by_an_epsilon():
     true_db = 10 * np.log10((reference.astype(float) ** 2).sum() / ((estimate - reference).astype(float) ** 2).sum())
     assert score(reference, estimate).value == pytest.approx(true_db, abs=1e-3)
     assert torchmetrics_db(reference, estimate, np.float32) < true_db - 10
+
+
+@pytest.mark.parametrize("gain", [0.3, 0.9, 3.0, 1e-4, 0.1, -0.7])
+@pytest.mark.parametrize("seed", [11, 12])
+def test_a_copy_that_was_rounded_to_float32_has_no_value(gain, seed):
+    """The bound is exact arithmetic: no rounding of a copy can lie below it, whatever the signal."""
+    reference = noise(seed)
+    estimate = reference * np.float32(gain)
+    scaled = reference.astype(np.float64) * np.float64(np.float32(gain))
+    errors = (estimate.astype(np.float64) - scaled) ** 2
+    assert (errors <= 2.0**-48 * scaled**2).all()
+    rounding_db = 10 * np.log10((scaled**2).sum() / errors.sum())
+    assert CEILING_DB < 149 < rounding_db < 156
+    found = score(reference, estimate)
+    assert found.status == "undefined" and "rounding" in found.reason
+    # It is only rounding that is left out: a sixteen-bit copy of the same signal has its value.
+    coarse = np.round(scaled * 32768) / 32768
+    true_db = 10 * np.log10((scaled**2).sum() / ((coarse - scaled) ** 2).sum())
+    if np.abs(coarse).max() > 0.01:
+        assert score(reference, coarse).value == pytest.approx(true_db, abs=0.01)
+
+
+@pytest.mark.parametrize(("ratio_db", "status"), [(140.0, "ok"), (144.4, "ok"), (144.6, "undefined"), (170.0, "undefined")])
+def test_values_end_at_the_ceiling(ratio_db, status):
+    reference, other = noise(3).astype(np.float64), noise(4).astype(np.float64)
+    other -= reference * (other @ reference) / (reference @ reference)
+    other *= np.sqrt((reference @ reference) / (other @ other))
+    estimate = reference + other * 10 ** (-ratio_db / 20)
+    found = score(reference, estimate)
+    assert found.status == status
+    assert found.value == (pytest.approx(ratio_db, abs=1e-3) if status == "ok" else None)
+    (earlier,) = build_metric("si_sdr[cut]").compute([Inputs("x", 16_000, estimate, reference)])
+    assert earlier.value == pytest.approx(ratio_db, abs=0.1)
+    assert (earlier.protocol, found.protocol) == ("si_sdr/no-zero-mean", "si_sdr/no-zero-mean/uncut/float32-ceiling")
+
+
+@pytest.mark.parametrize("side", ["reference", "estimate"])
+def test_a_signal_beyond_full_scale_is_not_cut(side):
+    signal = 4 * noise(8)
+    coded = signal + 0.3 * noise(9)
+    sides = {"reference": Audio(signal, 16_000), "estimate": Audio(coded, 16_000)}
+    expected = torchmetrics_db(signal, coded)
+    assert np.abs(signal).max() > 1.2
+    quiet = {**sides, side: Audio(sides[side].samples / 8, 16_000)}
+    for given in (sides, quiet):
+        (scores,) = load_metric("si_sdr")(**{name: [audio] for name, audio in given.items()})
+        assert scores["si_sdr"].value == pytest.approx(expected, abs=1e-4)
+        (scores,) = load_metric("si_sdr[cut]")(**{name: [audio] for name, audio in given.items()})
+        cut = [np.clip(given[name].samples[0], -1, 1) for name in ("reference", "estimate")]
+        assert scores["si_sdr[cut]"].value == pytest.approx(torchmetrics_db(*cut), abs=1e-4)
+        assert scores["si_sdr[cut]"].value != pytest.approx(expected, abs=0.01)
+
+
+def test_there_is_one_variant():
+    with pytest.raises(UserError, match=r"si_sdr\[cut\]"):
+        build_metric("si_sdr[files]")
 
 
 def test_signals_without_a_value_say_why():

@@ -50,7 +50,7 @@ def test_a_killed_evaluation_is_read_and_continued(tmp_path, monkeypatch):
     begun = open_run(folder).scores()
     assert {(row.system, row.id) for row in begun} == {("g722", "awb_05")}
     run = evaluate(
-        codec="g722,opus-12k", data="embedded", metrics="stoi,bitrate,si_sdr", out=folder, limit=6, workers=1,
+        codec="g722,opus-12k", data="embedded", metrics="stoi,bitrate,mel_distance", out=folder, limit=6, workers=1,
         save_audio="none", page=False, by="speaker,duration",
     )  # fmt: skip
     assert run.meta["timings"]["continued_after_items"] == 1
@@ -77,6 +77,17 @@ def test_a_killed_benchmark_is_read_and_continued(tmp_path, monkeypatch):
     same_numbers(folder, "capitals.json")
 
 
+def test_a_run_by_an_earlier_protocol_is_read_and_says_why_it_is_not_continued(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    folder = rebuild("si_sdr.sql", tmp_path / "run")
+    (begun,) = [row for row in open_run(folder).scores() if row.metric == "si_sdr"]
+    assert (begun.protocol, begun.value) == ("si_sdr/no-zero-mean", pytest.approx(26.295, abs=1e-3))
+    with pytest.raises(RunMismatch, match=r"metrics\.si_sdr was si_sdr/no-zero-mean, now si_sdr/no-zero-mean/uncut"):
+        evaluate(
+            codec="g722,opus-12k", data="embedded", metrics="stoi,bitrate,si_sdr", out=folder, limit=6, page=False, workers=1
+        )
+
+
 def test_another_question_is_another_run(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     folder = rebuild("evaluate.sql", tmp_path / "run")
@@ -84,7 +95,7 @@ def test_another_question_is_another_run(tmp_path, monkeypatch):
         evaluate(
             codec="g722,opus-12k",
             data="embedded",
-            metrics="stoi,bitrate,si_sdr",
+            metrics="stoi,bitrate,mel_distance",
             out=folder,
             limit=6,
             seed=1,
