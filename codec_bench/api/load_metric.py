@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from codec_bench.audio.decode import check_audio
 from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.engine.plan import Plan, build_plan, features_read
-from codec_bench.engine.stage import Fault, compute_features, compute_scores
+from codec_bench.engine.stage import Fault, compute_features, compute_scores, is_silent
 from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
-from codec_bench.metrics.base import inputs_or_score
+from codec_bench.metrics.base import Metric, flagged, inputs_or_score
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 
@@ -72,21 +74,20 @@ class LoadedMetric:
             "estimate_features": self._compute(of_estimate, estimate, len(estimate), language),
             "reference_features": self._compute(of_reference, reference, len(estimate), language),
         }
+        others = list(reference) if reference is not None else [None] * len(estimate)
+        silent = [tuple(audio is not None and is_silent(audio) for audio in pair) for pair in zip(estimate, others)]
         scores: list[dict[str, Score]] = [{} for _ in estimate]
         for name, metric in self._plan.metrics.items():
             ready: list[Any] = []
-            for index, audio in enumerate(estimate):
-                other = reference[index] if reference is not None else None
+            for index, (audio, other) in enumerate(zip(estimate, others)):
                 rate = metric.rate_hz or (other or audio).sample_rate_hz
                 ready.append(
                     inputs_or_score(
                         metric,
                         id=str(index),
                         rate_hz=rate,
-                        estimate=metric.heard(to_signal(audio, rate)) if metric.signals else None,
-                        reference=metric.heard(to_signal(other, rate))
-                        if metric.signals and other is not None
-                        else None,
+                        estimate=_signal(metric, audio, rate),
+                        reference=_signal(metric, other, rate),
                         text=text[index] if text is not None else None,
                         language=language,
                         duration_s=audio.duration_s,
@@ -97,7 +98,8 @@ class LoadedMetric:
             for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
                 ready[place] = score
             for index, score in enumerate(ready):
-                scores[index][name] = score
+                sides = dict(zip(("estimate_silent", "reference_silent"), silent[index]))
+                scores[index][name] = flagged(metric, score, **sides)
         return scores
 
     def _compute(
@@ -115,6 +117,11 @@ class LoadedMetric:
             for row, result in zip(rows, results):
                 row[name] = Fault(str(result), "undefined") if isinstance(result, Exception) else result
         return rows
+
+
+def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | None:
+    """One side as the metric reads it; None if it reads no signals, or there is no such side."""
+    return metric.heard(to_signal(audio, rate_hz)) if metric.signals and audio is not None else None
 
 
 def load_metric(name: str, *, device: str = "auto", weights: str | None = None) -> LoadedMetric:

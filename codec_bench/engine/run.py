@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -41,7 +41,7 @@ from codec_bench.engine.stage import (
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, timings
 from codec_bench.errors import UserError
-from codec_bench.metrics.base import inputs_or_score
+from codec_bench.metrics.base import flagged, inputs_or_score
 from codec_bench.store.record import SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import SPOKEN, Sample, Score
@@ -393,18 +393,19 @@ class Engine:
             if reference is not None:
                 reference.release(self._arena)
 
-    def _counted(self, outcome: _Outcome, metric: str) -> Score:
-        """A score; if it failed, with what it counts where failures count as the worst value.
+    def _counted(self, outcome: _Outcome, name: str) -> Score:
+        """A score as it is recorded: with a flag if its value is in doubt, and with what it counts if failures count.
 
         An estimate that is silent where its reference is not is a failure too, also for metrics that have no value for it.
         """
-        score, sample = outcome.scores[metric], outcome.item.loaded.sample
-        estimate, reference = outcome.estimate, outcome.item.loaded.reference
-        silent = estimate is not None and SILENT in estimate.notes
-        fell_silent = silent and (reference is None or SILENT not in reference.notes)
-        if score.status in ("failed", "unparsed") or (score.status == "undefined" and fell_silent):
-            return score.counting_wrong(self.plan.metrics[metric].worst(text=sample.text, language=sample.language))
-        return score
+        metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
+        silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
+        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet)
+        if score.status == "undefined" and silent and not quiet:
+            score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
+        elif score.status not in ("failed", "unparsed"):
+            return score
+        return score.counting_wrong(metric.worst(text=sample.text, language=sample.language))
 
     def _write(self, force: bool) -> None:
         now = perf_counter()

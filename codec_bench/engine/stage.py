@@ -248,12 +248,16 @@ def keep_audio(path: str, audio: Audio) -> None:
 _QUIETEST = 0.5 / 32768
 
 
+def is_silent(audio: Audio) -> bool:
+    """Whether a piece of audio is digital silence: every sample would be zero in a file of 16 bits."""
+    return not audio.samples.size or float(np.abs(audio.samples).max()) < _QUIETEST
+
+
 def signal_notes(audio: Audio) -> tuple[str, ...]:
     """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent."""
-    size = np.abs(audio.samples)
-    if not size.size or float(size.max()) < _QUIETEST:
+    if is_silent(audio):
         return (SILENT,)
-    beyond = int(np.count_nonzero(size > 1.0))
+    beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
     return (f"{beyond} samples beyond full scale were cut",) if beyond else ()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -120,12 +120,37 @@ class Metric(ABC):
         end = self.range[0 if self.higher_is_better else 1]
         return Score.ok(end, self.protocol) if end is not None and self.aggregate == "mean" else None
 
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """Why a value should be looked at although it is what the definition gives, or None.
+
+        What a listener would say is no question for digital silence, and a network answers it all the same. So a metric
+        that judges the sound of the estimate alone is in doubt there.
+        """
+        hears = self.signals or bool(self.estimate_features)
+        return SILENT_ESTIMATE if self.kind == "single" and hears and estimate_silent else None
+
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item, in order. A score must not depend on the other items of the batch."""
 
 
 LENGTH_TOLERANCE_S = 0.1
+SILENT_ESTIMATE = "a value of an estimate that is digital silence"
+SILENT_REFERENCE = "a value of a reference that is digital silence"
+
+
+def flagged(metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool) -> Score:
+    """The score with a flag (`detail["flag"]`) if its value is in doubt. A flag that it has already stays.
+
+    Args:
+        metric: that gave the score.
+        score: of one item.
+        estimate_silent, reference_silent: whether the item's sound is digital silence.
+    """
+    if score.status != "ok" or not (estimate_silent or reference_silent) or "flag" in score.detail:
+        return score
+    doubt = metric.doubt(estimate_silent=estimate_silent, reference_silent=reference_silent)
+    return score if doubt is None else replace(score, detail={**score.detail, "flag": doubt})
 
 
 def inputs_or_score(metric: Metric, **values: Any) -> Inputs | Score:

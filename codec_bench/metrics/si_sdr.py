@@ -11,7 +11,6 @@ from codec_bench.errors import UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
 
-
 CEILING_DB = 20.0 * math.log10(2.0**24)
 """What rounding to float32 leaves at least of any scaled copy: 144.49 dB.
 

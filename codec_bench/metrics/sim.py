@@ -11,7 +11,7 @@ from codec_bench.features.speakers import s3prl
 from codec_bench.features.speakers.ge2e import Ge2e
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
 from codec_bench.networks.precision import parse_precision, suffix
 from codec_bench.types import Score
 
@@ -72,6 +72,10 @@ class Sim(Metric):
         self._feature = feature + (f"@{point}" if point else "")
         self.estimate_features = self.reference_features = (self._feature,)
         self.protocol = f"sim/{protocol}{suffix(precision)}"
+
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """There is no voice in digital silence, on either side."""
+        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item."""

@@ -42,6 +42,10 @@ class Transcript(Metric):
         name = self._by_language.get(spoken, self._otherwise) if spoken else self._otherwise
         return (name or self.estimate_features[0],), ()
 
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """None: no word is what should be heard in silence."""
+        return None
+
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item."""
         scores = []

@@ -22,6 +22,8 @@ from codec_bench.store.record import Run
 
 _FINISHED = "SELECT i.sample FROM items i JOIN systems s ON s.number = i.system WHERE s.name = ?"
 MAX_SUBSETS = 500
+NO_FAILURE = ("undefined", "refused")
+"""The statuses that are no failures, unless the record of a score says what it counts as one."""
 
 Subsets = Mapping[str, Mapping[str, Sequence[int]]]
 """Sample numbers by column and value."""
@@ -38,6 +40,7 @@ class Parts:
         wrong: by sample number, the parts of items without a score if failures count as wrong.
         fold: turns summed parts `(..., k)` into values.
         missing: how many items have no score, by status.
+        failures: how many of these are failures of the system; None for all but the undefined and the refused.
         share: whether the metric judges answers, so that values of 0 and 1 are wrong and right ones.
     """
 
@@ -48,6 +51,7 @@ class Parts:
     fold: Fold
     missing: Mapping[str, int]
     share: bool = False
+    failures: int | None = None
 
     @property
     def value(self) -> float | None:
@@ -69,14 +73,13 @@ class Parts:
     def counting_failures(self) -> dict[str, Any]:
         """The result if failures count as wrong: `value`, `n` (scores and counted failures), and `uncounted` failures.
 
-        Scores that are undefined or refused are no failures, unless the record says what they add.
+        Scores that are undefined or refused are no failures, unless the record says so: an estimate that is silent where
+        its reference is not, or an answer that declines. A failure is uncounted if the metric has no worst value.
         """
         wrong = list(self.wrong.values())
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums
-        failures = sum(count for status, count in self.missing.items() if status not in ("undefined", "refused"))
-        return {
-            "value": folded(self.fold, both), "n": len(both), "uncounted": max(0, failures - len(wrong)),
-        }  # fmt: skip
+        failures = _failures(self.missing) if self.failures is None else self.failures
+        return {"value": folded(self.fold, both), "n": len(both), "uncounted": max(0, failures - len(wrong))}
 
     def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Any]]:
         """The results by subset: `{column: {value: {"value", "ci95", "note", "n", "failed"}}}`.
@@ -109,14 +112,21 @@ def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool 
         share: whether the metric judges answers.
     """
     numbers, numerators, denominators, speakers, missing = run.columns(system, metric)
-    wrong = {number: np.asarray(parts, np.float64) for number, parts in run.wrong_parts(system, metric)}
+    failed = list(run.wrong_parts(system, metric))
+    wrong = {number: np.asarray(parts, np.float64) for number, _, parts in failed if parts}
+    failures = _failures(missing) + sum(status in NO_FAILURE for _, status, _ in failed)
     if aggregate in FOLDS:
         counted = dict(run.counted_parts(system, metric))
         width = len(next(iter(counted.values()), next(iter(wrong.values()), ())))
         sums = np.asarray([counted[n] for n in numbers], np.float64).reshape(len(numbers), width)
-        return Parts(numbers, sums, speakers, wrong, FOLDS[aggregate], missing)
+        return Parts(numbers, sums, speakers, wrong, FOLDS[aggregate], missing, failures=failures)
     sums = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
-    return Parts(numbers, sums, speakers, wrong, ratios, missing, share)
+    return Parts(numbers, sums, speakers, wrong, ratios, missing, share, failures)
+
+
+def _failures(missing: Mapping[str, int]) -> int:
+    """How many items without a score are failures by their status alone."""
+    return sum(count for status, count in missing.items() if status not in NO_FAILURE)
 
 
 def _interval(fold: Fold, sums: np.ndarray, speakers: Sequence[str], share: bool) -> Interval:

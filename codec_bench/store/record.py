@@ -396,20 +396,24 @@ class Run:
 
     def counted_parts(self, system: str, metric: str) -> Iterator[tuple[int, list[float]]]:
         """What each score that is ok adds to a corpus metric (`detail["counts"]`), with its sample number."""
-        yield from self._parts(system, metric, "c.status = 'ok'", "counts")
+        for number, _, parts in self._parts(system, metric, "c.status = 'ok'", "counts"):
+            yield number, parts
 
-    def wrong_parts(self, system: str, metric: str) -> Iterator[tuple[int, list[float]]]:
-        """What each item without a score would add if failures counted as wrong (`detail["wrong"]`), with its number."""
+    def wrong_parts(self, system: str, metric: str) -> Iterator[tuple[int, str, list[float]]]:
+        """What scores without a value add if failures count as wrong (`detail["wrong"]`): sample number, status, parts.
+
+        A failure of which the metric has no worst value has no parts.
+        """
         yield from self._parts(system, metric, "c.status != 'ok'", "wrong")
 
-    def _parts(self, system: str, metric: str, which: str, name: str) -> Iterator[tuple[int, list[float]]]:
+    def _parts(self, system: str, metric: str, which: str, name: str) -> Iterator[tuple[int, str, list[float]]]:
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
-        for number, parts in self._rows(
-            f"SELECT c.sample, json_extract(c.detail, '$.{name}') AS parts FROM scores c WHERE c.system = ? AND c.metric = ? "
+        for number, status, parts in self._rows(
+            f"SELECT c.sample, c.status, json_extract(c.detail, '$.{name}') AS parts FROM scores c WHERE c.system = ? AND c.metric = ? "
             f"AND {which} AND c.detail LIKE '%\"{name}\"%' AND parts IS NOT NULL",
             key,
         ):
-            yield number, self.json(parts, f"the detail of sample {number}")
+            yield number, status, self.json(parts, f"the detail of sample {number}")
 
     def flags(self, system: str, metric: str) -> list[tuple[str, int, str]]:
         """The flags of one system's scores that are ok: (flag, how many scores have it, the id of one of the samples)."""

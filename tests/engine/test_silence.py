@@ -1,0 +1,109 @@
+"""An estimate that is silent where its reference is not: every metric gives a value that means something, or says why not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench import Audio, load_metric
+from codec_bench.data import open_source
+from codec_bench.engine.stage import is_silent
+from codec_bench.metrics import TABLE, build_metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
+from codec_bench.types import Score
+
+NEEDS_WEIGHTS = {"utmos"}
+FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
+"""They have a value, since their reference implementation does, and it says nothing."""
+MEANT = {
+    "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
+    "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
+    "vuv_error": None, "bitrate": None,
+}  # fmt: skip
+"""They have a value that means what it says; None for one that depends on the sound."""
+WORST = {"pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "si_sdr": None, "f0_rmse": None}
+"""They have no value for silence, and this worst one; None for a metric whose values have no bound."""
+REFUSED = ["hallucinated[pocketsphinx]"]
+
+
+@pytest.fixture(scope="module")
+def silent_run(tmp_path_factory):
+    """Two items, of which a codec of one's own gives back the longer one as silence."""
+    from pathlib import Path
+
+    from codec_bench import evaluate
+
+    samples = list(open_source("embedded"))
+    length = {sample.id: Audio.read(sample.audio).duration_s for sample in samples}
+    chosen = [min(length, key=length.__getitem__), max(length, key=length.__getitem__)]
+    assert length[chosen[0]] <= 3 < length[chosen[1]]
+    run = evaluate(
+        codec=f"{Path(__file__).parent / 'assets' / 'own_code.py'}:FallsSilent", data=[s for s in samples if s.id in chosen],
+        metrics=[*FLAGGED, *MEANT, *WORST, *REFUSED], out=tmp_path_factory.mktemp("silent") / "run", page=False, cache=False,
+        workers=1,
+    )  # fmt: skip
+    return run, chosen[1]
+
+
+def test_no_metric_is_forgotten():
+    named = {name.partition("[")[0] for name in (*FLAGGED, *MEANT, *WORST, *REFUSED)}
+    assert named | NEEDS_WEIGHTS == set(TABLE)
+
+
+def test_a_silent_estimate_is_a_failure_and_no_absence(silent_run):
+    run, silent = silent_run
+    scores = {row.metric: row for row in run.scores() if row.id == silent}
+    (system,) = run.summary()["systems"].values()
+    assert system["silent"] == 1, "the row says how many estimates are silent"
+    for name, value in MEANT.items():
+        assert scores[name].status == "ok" and "flag" not in scores[name].detail, name
+        assert value is None or scores[name].value == pytest.approx(value, abs=1e-9), name
+    for name in FLAGGED:
+        assert (scores[name].status, scores[name].detail["flag"]) == ("ok", SILENT_ESTIMATE), name
+    for name, worst in WORST.items():
+        entry = system["metrics"][name]
+        assert scores[name].status == "undefined" and scores[name].reason, name
+        assert (entry["n"], entry["missing"]) == (1, {"undefined": 1}), name
+        counting = entry["counting_failures"]
+        if worst is None:
+            assert counting == {"value": entry["value"], "n": 1, "uncounted": 1}, name
+        else:
+            mean = (entry["value"] + worst) / 2
+            assert counting == {"value": pytest.approx(mean), "n": 2, "uncounted": 0}, name
+    assert [scores[name].status for name in REFUSED] == ["refused"]
+    assert system["metrics"][REFUSED[0]]["counting_failures"] == {"value": None, "n": 0, "uncounted": 0}
+
+
+def test_the_summary_names_the_values_that_say_nothing(silent_run):
+    run, silent = silent_run
+    reasons = [row for row in run.summary()["failures"]["reasons"] if row["status"] == "flagged"]
+    assert {row["metric"]: (row["reason"], row["count"], row["example"]) for row in reasons} == {
+        name: (SILENT_ESTIMATE, 1, silent) for name in FLAGGED
+    }
+
+
+def test_a_metric_that_is_called_says_so_too():
+    silence = [Audio(np.full(32_000, 1e-5, np.float32), 16_000), Audio(np.full(32_000, 1e-3, np.float32), 16_000)]
+    assert [is_silent(audio) for audio in silence] == [True, False]
+    flags = [scores["dnsmos_sig"].detail.get("flag") for scores in load_metric("dnsmos_sig")(estimate=silence)]
+    assert flags == [SILENT_ESTIMATE, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "estimate", "reference", "flag"),
+    [
+        ("utmos", True, False, SILENT_ESTIMATE),
+        ("utmos", False, True, None),
+        ("sim[ge2e]", True, False, SILENT_ESTIMATE),
+        ("sim[ge2e]", False, True, SILENT_REFERENCE),
+        ("sim[ge2e]", False, False, None),
+        ("mel_distance", True, True, None),
+        ("bitrate", True, False, None),
+    ],
+)
+def test_what_is_in_doubt(name, estimate, reference, flag):
+    metric = build_metric(name)
+    doubted = lambda score: flagged(metric, score, estimate_silent=estimate, reference_silent=reference)  # noqa: E731
+    assert doubted(Score.ok(1.0, "p", detail={"frames": 3})).detail == {"frames": 3, **({"flag": flag} if flag else {})}
+    assert doubted(Score.undefined("silent", "p")).detail == {}
+    assert doubted(Score.ok(1.0, "p", detail={"flag": "other"})).detail == {"flag": "other"}
