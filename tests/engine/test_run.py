@@ -110,7 +110,9 @@ def test_only_a_metric_that_leaves_out_the_scale_reads_beyond_full_scale(tmp_pat
         assert found[name] == pytest.approx(expected[name].value, rel=1e-9)
     beyond = int((np.abs(loud) > 1).sum())
     assert beyond > 100
-    assert [list(item.notes) for item in run.items()] == [[f"{beyond} samples beyond full scale were cut in the reference"]]
+    assert [list(item.notes) for item in run.items()] == [
+        [f"{beyond} samples beyond full scale were cut in the reference"]
+    ]
 
 
 def test_every_item_is_in_the_record_once(undisturbed):

@@ -96,7 +96,9 @@ def test_a_copy_that_was_rounded_to_float32_has_no_value(gain, seed):
         assert score(reference, coarse).value == pytest.approx(true_db, abs=0.01)
 
 
-@pytest.mark.parametrize(("ratio_db", "status"), [(140.0, "ok"), (144.4, "ok"), (144.6, "undefined"), (170.0, "undefined")])
+@pytest.mark.parametrize(
+    ("ratio_db", "status"), [(140.0, "ok"), (144.4, "ok"), (144.6, "undefined"), (170.0, "undefined")]
+)
 def test_values_end_at_the_ceiling(ratio_db, status):
     reference, other = noise(3).astype(np.float64), noise(4).astype(np.float64)
     other -= reference * (other @ reference) / (reference @ reference)

@@ -84,7 +84,13 @@ def test_a_run_by_an_earlier_protocol_is_read_and_says_why_it_is_not_continued(t
     assert (begun.protocol, begun.value) == ("si_sdr/no-zero-mean", pytest.approx(26.295, abs=1e-3))
     with pytest.raises(RunMismatch, match=r"metrics\.si_sdr was si_sdr/no-zero-mean, now si_sdr/no-zero-mean/uncut"):
         evaluate(
-            codec="g722,opus-12k", data="embedded", metrics="stoi,bitrate,si_sdr", out=folder, limit=6, page=False, workers=1
+            codec="g722,opus-12k",
+            data="embedded",
+            metrics="stoi,bitrate,si_sdr",
+            out=folder,
+            limit=6,
+            page=False,
+            workers=1,
         )
 
 

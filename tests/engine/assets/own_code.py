@@ -59,7 +59,9 @@ class FallsSilent(Quantiser):
     """Gives silence for items over three seconds."""
 
     def decode(self, codes):
-        return [a if a.duration_s <= 3 else Audio(np.zeros_like(a.samples), a.sample_rate_hz) for a in super().decode(codes)]
+        return [
+            a if a.duration_s <= 3 else Audio(np.zeros_like(a.samples), a.sample_rate_hz) for a in super().decode(codes)
+        ]
 
 
 class KillsItsWorker(Quantiser):
