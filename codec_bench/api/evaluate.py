@@ -6,9 +6,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.running import Running
+from codec_bench.engine.running import Progress, Running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
@@ -27,6 +28,7 @@ def evaluate(
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    progress: bool | Progress | None = None,
     running: Running | None = None,
     **how: Any,
 ) -> Run:
@@ -52,6 +54,7 @@ def evaluate(
         options: further arguments of codecs and features, such as {"dnsmos": {"weights": "folder"}}.
         by: columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest.
             They change no score, and a run that is continued without them keeps those that it has.
+        progress: whether a line shows how far the run is, or a function that is told. None: only in a notebook.
         running: how to run it. Its fields may also be given as keyword arguments (`device="cpu"`, `workers=2`, ...).
 
     Returns:
@@ -64,9 +67,9 @@ def evaluate(
     systems, chosen = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
-    running = running or Running(**how)
     asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
-    run = execute(asked, out, running)
-    write_results(run, page=running.page)
-    mark_finished(run.folder)
+    with shown_to_caller(running or Running(**how), progress) as running:
+        run = execute(asked, out, running)
+        write_results(run, page=running.page)
+        mark_finished(run.folder)
     return run

@@ -73,6 +73,7 @@ def run_benchmark(
         UserError: a name, the data or an option is wrong, or none of the benchmarks can run. A failure of a single
             question is not raised; it is in the run.
     """
+    _check_no_loop()
     if phase not in PHASES:
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
     given = {name: dict(values) for name, values in (options or {}).items()}
@@ -128,6 +129,22 @@ def _place(
         place = own_folder("run", known, also_finished=also_finished or running.retry_failed)
     running.on_folder(place.path, place.words)
     return place
+
+
+def _check_no_loop() -> None:
+    """Checks that no event loop runs in this thread: asking has one of its own, and a thread can run only one.
+
+    Raises:
+        UserError: one runs, as in every cell of a notebook.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UserError(
+        "run_benchmark was called inside an event loop, such as that of a notebook, and needs one of its own",
+        hint="await asyncio.to_thread(run_benchmark, benchmark=..., model=...)",
+    )
 
 
 def _of_model(

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.running import Running
+from codec_bench.engine.running import Progress, Running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import UserError
 from codec_bench.metrics import chosen_metrics
@@ -29,6 +30,7 @@ def score(
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    progress: bool | Progress | None = None,
     running: Running | None = None,
     **how: Any,
 ) -> Run:
@@ -39,7 +41,7 @@ def score(
             systems are scored in one run as `{"name": folder, "other": folder}` or `name=FOLDER,other=FOLDER`.
         data: what the audio is compared with: transcripts, reference audio, speakers. A sample without a generated file
             fails for that system, with that as the reason.
-        metrics, preset, out, seed, limit, options, by, running: as for `evaluate`. Pair metrics need reference audio in
+        metrics, preset, out, seed, limit, options, by, progress, running: as for `evaluate`. Pair metrics need reference audio in
             `data`.
 
     Returns:
@@ -59,11 +61,11 @@ def score(
         systems = [replace(system, made=_matched(system, source, audio)) for system, audio in given]
         told = {system.name: data_name(audio) for system, audio in given}
     request = {"command": "score", "data": data_name(data), "generated": told, "seed": seed, "limit": limit}
-    running = running or Running(**how)
     asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
-    run = execute(asked, out, running)
-    write_results(run, page=running.page)
-    mark_finished(run.folder)
+    with shown_to_caller(running or Running(**how), progress) as running:
+        run = execute(asked, out, running)
+        write_results(run, page=running.page)
+        mark_finished(run.folder)
     return run
 
 

@@ -124,7 +124,7 @@ def _run(
     Args:
         verb: the function. asked: its arguments. how: the fields of `Running`. as_json, timings: what is printed.
     """
-    from codec_bench.cli.progress import progress_line
+    from codec_bench.api.progress import progress_line
     from codec_bench.cli.show import print_run
     from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running

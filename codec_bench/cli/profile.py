@@ -31,9 +31,9 @@ def profile(
     """Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common mistakes."""
     from codec_bench.api.profile import METRICS
     from codec_bench.api.profile import profile as profile_codecs
+    from codec_bench.api.progress import progress_line
     from codec_bench.cli.options import parse_settings
     from codec_bench.cli.output import console, talk
-    from codec_bench.cli.progress import progress_line
     from codec_bench.cli.stopping import stopping
     from codec_bench.profiling.settings import Settings
     from codec_bench.registry import names

@@ -37,10 +37,10 @@ def run(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
     """Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs."""
+    from codec_bench.api.progress import progress_line
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
     from codec_bench.benchmark import suite as read_suite
     from codec_bench.cli.options import parse_settings
-    from codec_bench.cli.progress import progress_line
     from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running
     from codec_bench.registry import names

@@ -22,6 +22,10 @@ Progress = Callable[[str, int, int, int, float], None]
 OnFolder = Callable[[Path, str], None]
 
 
+def quiet(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
+    """Tells nobody."""
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """How a run is carried out. None of these options changes a number.
@@ -48,7 +52,7 @@ class Running:
     save_audio: str | int | None = None
     retry_failed: bool = False
     page: bool = True
-    progress: Progress = lambda stage, done, total, failed, audio_s: None
+    progress: Progress = quiet
     on_folder: OnFolder = lambda folder, words: None
 
 

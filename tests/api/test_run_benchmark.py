@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -549,3 +550,16 @@ def test_a_killed_run_continues_with_the_same_numbers(tmp_path, define, ask, com
     assert numbers(mine(tmp_path / "out")) == numbers(mine(tmp_path / "whole"))
     paired = [overview(tmp_path / name)["benchmarks"][0] for name in ("out", "whole")]
     assert paired[0] == paired[1]
+
+
+def test_inside_an_event_loop_it_is_said_how_to_call_it():
+    asked = {"benchmark": "no-such-benchmark", "model": "gpt-4o-audio"}
+
+    async def cell():
+        with pytest.raises(UserError, match="called inside an event loop") as caught:
+            run_benchmark(**asked)
+        assert "await asyncio.to_thread(run_benchmark, " in caught.value.hint
+        with pytest.raises(UserError, match="no-such-benchmark"):
+            await asyncio.to_thread(run_benchmark, **asked)
+
+    asyncio.run(cell())

@@ -37,3 +37,11 @@ def test_through_a_pipe_a_row_is_a_line(board):
     (row,) = [line for line in out.splitlines() if line.startswith(" Spark ")]
     assert row.split() == "Spark 82.29 2.39 79.94 4.18 3.85 3.24 2.53 79.53 4.18 3.83 3.24 3.66 74.76 3.63 2.85".split()
     assert "\x1b" not in out
+
+
+def test_through_a_pipe_the_folder_is_named_first_and_nothing_is_drawn(cli):
+    code, _, err = cli(
+        "eval", "--codec", "g711-ulaw", "--data", "embedded", "--metrics", "si_sdr", "--limit", 2, "--no-cache"
+    )
+    assert code == 0 and err.splitlines()[0].startswith("run folder: runs/evaluate-") and "(new)" in err.splitlines()[0]
+    assert "\x1b" not in err and "\r" not in err

@@ -1,4 +1,6 @@
-"""The progress of a run on stderr: one line that is drawn again on a terminal, or a line every 30 seconds elsewhere.
+"""The progress of a run: one line that is drawn again on a terminal and in a notebook, or a line every 30 seconds elsewhere.
+
+It goes to stderr, in a notebook below the cell.
 
 When the time that is left is shown
     The estimate goes by the items that were finished since the first of them was, so that loading does not count. It is
@@ -12,11 +14,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from html import escape
 from time import monotonic
 
-from codec_bench.cli.output import talk
+from codec_bench.engine.running import Progress as Tell
+from codec_bench.engine.running import Running, quiet
+from codec_bench.errors import UserError
 
 LINE_EVERY_S = 30.0
+_NOTEBOOK_EVERY_S = 0.5
 _LEAST_S = 10.0
 _SURE_S = 120.0
 _SURE_PART = 0.1
@@ -51,6 +58,11 @@ class Progress:
             if self._first is None and done:
                 self._first = (now, done, audio_s)
 
+    def finish(self) -> None:
+        """Takes it that everything is done."""
+        with self._lock:
+            self.stage, self._first = "finished", None
+
     def words(self) -> str:
         """What is known beside the stage: how many of how many, failures, the speed, the time so far and the time left."""
         with self._lock:
@@ -58,6 +70,10 @@ class Progress:
             counted = f"{self.done:,} of {self.total:,} {self._unit}" if self.total else ""
             failed = f"{self._failed:,} failed" if self._failed else ""
             return ", ".join(filter(None, (counted, failed, self._speed(now), self._time(now))))
+
+    def line(self) -> str:
+        """The stage, and what is known beside it."""
+        return f"{self.stage}: {self.words()}".removesuffix(": ")
 
     def _speed(self, now: float) -> str:
         if self._first is None or not self._audio_s:
@@ -98,15 +114,16 @@ def _rough(seconds: float) -> str:
 class Lines:
     """Says the progress in a line of its own, now and then; for logs and pipes."""
 
-    def __init__(self, progress: Progress, clock: Clock = monotonic, say: Callable[[str], None] = talk) -> None:
-        self._progress, self._clock, self._say = progress, clock, say
+    def __init__(self, progress: Progress, clock: Clock = monotonic, say: Callable[[str], None] | None = None) -> None:
+        self._progress, self._clock = progress, clock
+        self._say = say or (lambda line: print(line, file=sys.stderr, flush=True))
         self._last = clock()
 
     def tick(self) -> None:
         """Says a line if the last one is long enough ago."""
         if self._clock() - self._last >= LINE_EVERY_S:
             self._last = self._clock()
-            self._say(f"{self._progress.stage}: {self._progress.words()}".removesuffix(": "))
+            self._say(self._progress.line())
 
 
 @contextmanager
@@ -114,10 +131,61 @@ def progress_line(unit: str = "items", estimates: bool = True) -> Iterator[Progr
     """Shows the progress that is told to it until the block ends."""
     from rich.console import Console
 
-    console = Console(file=sys.stderr)
+    console = Console(file=sys.stderr, force_jupyter=False)
     progress = Progress(unit=unit, estimates=estimates)
-    with _drawn(progress, console) if console.is_terminal and not console.is_dumb_terminal else _written(progress):
+    if in_notebook():
+        shown = _displayed(progress)
+    elif console.is_terminal and not console.is_dumb_terminal:
+        shown = _drawn(progress, console)
+    else:
+        shown = _watched(Lines(progress).tick, 1.0)
+    with shown:
         yield progress
+
+
+@contextmanager
+def shown_to_caller(running: Running, progress: bool | Tell | None) -> Iterator[Running]:
+    """How to run, with the progress that the caller asked for, which is shown until the block ends.
+
+    Args:
+        running: how to run. progress: True and False show it and do not; a function is told it as `Running.progress` is; None
+            shows it in a notebook, unless `running` tells it already.
+
+    Raises:
+        UserError: `progress` is something else.
+    """
+    if callable(progress):
+        yield replace(running, progress=progress)
+    elif not isinstance(progress, bool | None):
+        raise UserError(f"progress is {progress!r}; expected True, False or a function", hint="True shows a line")
+    elif progress or (progress is None and running.progress is quiet and in_notebook()):
+        with progress_line() as line:
+            yield replace(running, progress=line.tell)
+            line.finish()
+    else:
+        yield running
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    shell = sys.modules.get("IPython")
+    return shell is not None and getattr(shell.get_ipython(), "kernel", None) is not None
+
+
+@contextmanager
+def _displayed(progress: Progress) -> Iterator[None]:
+    """A line below the cell of a notebook."""
+    from IPython.display import display
+
+    def line() -> dict[str, str]:
+        return {"text/plain": progress.line(), "text/html": f"<div>{escape(progress.line())}</div>"}
+
+    handle = display(line(), raw=True, display_id=True)
+    try:
+        with _watched(lambda: handle.update(line(), raw=True), _NOTEBOOK_EVERY_S):
+            yield
+    finally:
+        handle.update(line(), raw=True)
 
 
 @contextmanager
@@ -144,13 +212,13 @@ def _drawn(progress: Progress, console: object) -> Iterator[None]:
 
 
 @contextmanager
-def _written(progress: Progress) -> Iterator[None]:
-    """A line every 30 seconds, also while nothing is told, as while a model loads."""
-    lines, ended = Lines(progress), threading.Event()
+def _watched(look: Callable[[], None], every_s: float) -> Iterator[None]:
+    """Calls a function again and again on a thread, also while nothing is told, as while a model loads."""
+    ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(1.0):
-            lines.tick()
+        while not ended.wait(every_s):
+            look()
 
     thread = threading.Thread(target=watch, name="progress", daemon=True)
     thread.start()
