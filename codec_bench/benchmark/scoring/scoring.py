@@ -79,8 +79,9 @@ class AnswerScorer:
         number, scores = exchange.question.number, {}
         for name, metric in self._scheme.spoken.items():
             score = heard.get(number, {}).get(name)
-            if score is None:  # the engine says of its own scores what they count as failures
+            if score is None:
                 score = Score.failed(exchange.answer.reason or "there is no audio to score", metric.protocol)
+            if score.status != "ok":
                 worst = _safely(metric.worst, text=text_of(exchange), language=exchange.question.language)
                 score = score.counting_wrong(worst)
             scores[name] = score
