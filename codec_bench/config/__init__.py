@@ -2,7 +2,7 @@
 
 Conventions
     A config is `configs/<kind>/<name>.yaml` inside the package; its top level is a mapping.
-    Nothing in a file is executed: only plain YAML types are built. A key that is given twice is an error.
+    Nothing in a file is executed: only plain YAML types are built, without tags. A key that is given twice is an error.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import yaml
-from yaml.constructor import ConstructorError
 
+from codec_bench.config.loading import LONGEST, parse_yaml
 from codec_bench.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Schema = TypeVar("Schema", bound=BaseModel)
 
 SUFFIX = ".yaml"
+_SHOWN, _TOLD = 300, 10
 Lines = dict[tuple[str | int, ...], int]
 
 
@@ -32,7 +33,7 @@ def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
     """Reads one YAML document with the safe types only (mappings, lists, strings, numbers, dates, null).
 
     Raises:
-        UserError: the file is not valid YAML, or a key is given twice; the message names the file and the line.
+        UserError: the file is not valid YAML, or a key is given twice; the message names the file, the line and the column.
     """
     return _load(path)[0]
 
@@ -52,19 +53,16 @@ def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | 
     if not file.is_file():
         raise UserError(f"there is no file '{file}'")
     try:
-        text = file.read_bytes().decode("utf-8")
+        data = file.read_bytes()
+        text = data.decode("utf-8")
+    except OSError as error:
+        raise UserError(f"'{file}' cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise UserError(f"'{file}' is not UTF-8 text (byte {error.start})") from error
-    try:
-        loader = _Loader(text)  # a SafeLoader: plain types only
-        node = loader.get_single_node()
-        return (None if node is None else loader.construct_document(node)), node
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f", line {mark.line + 1}" if mark else ""
-        raise UserError(f"'{file}'{where}: {error.problem or error.context}") from error
-    except (yaml.YAMLError, ValueError) as error:  # such as a forbidden character, or the date 2026-13-01
-        raise UserError(f"'{file}' is not YAML: {str(error).splitlines()[0]}") from error
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UserError(f"'{file}', line {line}: it is not UTF-8 text (byte {error.start})") from error
+    if len(data) > LONGEST:
+        raise UserError(f"'{file}' has {len(data)} bytes; a YAML file may have {LONGEST}")
+    return parse_yaml(text, str(file))
 
 
 def _lines(node: yaml.Node | None) -> Lines:
@@ -95,11 +93,11 @@ def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | None:
     list, a date, broken YAML, a path with a colon) stays text.
     """
     try:
-        value = yaml.load(text, Loader=_Loader)
+        value, _ = parse_yaml(text, "--set")
         if isinstance(value, dict) and text.lstrip().startswith("{") and all(isinstance(key, str) for key in value):
             json.dumps(value)
             return value
-    except (yaml.YAMLError, ValueError, TypeError):  # TypeError: a value that JSON does not have
+    except (UserError, ValueError, TypeError):  # TypeError: a value that JSON does not have
         return text
     return value if value is None or isinstance(value, (str, int, float, bool)) else text
 
@@ -146,26 +144,14 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
     try:
         return schema.model_validate(document)
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors())
+        found = [f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors()]
+        wrong = "; ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in found[:_TOLD])
+        wrong += f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
         raise UserError(f"'{source}' does not fit: {wrong}") from error
 
 
 def _folder(kind: str) -> Traversable:
     return files("codec_bench") / "configs" / kind
-
-
-class _Loader(yaml.SafeLoader):
-    """The safe loader, with one difference: a key that is given twice is an error."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Builds one mapping."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                if key.value in seen:
-                    raise ConstructorError(None, None, f"the key '{key.value}' is given twice", key.start_mark)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
 
 
 __all__ = ["Lines", "config_names", "fit", "load_yaml", "load_yaml_with_lines", "parse_value", "read_config"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import WeightsError
+from codec_bench.weights.state import check_archive
 
 
 def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> Any:
@@ -24,6 +26,8 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> 
     """
     import torch
 
+    for file in sorted(Path(folder).glob("*.bin")):
+        check_archive(file)
     try:
         config = model_class.config_class.from_pretrained(folder, local_files_only=True)
         wrong = {

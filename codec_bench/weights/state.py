@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
 from codec_bench.errors import WeightsError
 
+MOST_GROWTH = 2
+"""How many times its own size an archive may unpack to. `torch.save` does not compress, so that its archives do not grow."""
 NAMED = 3
 """How many differences a message names."""
 
@@ -24,6 +28,7 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     """
     import torch
 
+    check_archive(path)
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
@@ -44,6 +49,25 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     if not isinstance(state, Mapping):
         raise WeightsError(f"the weights in '{path}' are a {type(state).__name__}; expected tensors by name")
     return {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
+
+
+def check_archive(path: Path) -> None:
+    """Refuses an archive that unpacks to much more than its size, by its directory and before anything is unpacked.
+
+    Raises:
+        WeightsError: it does.
+    """
+    try:
+        with ZipFile(path) as archive:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+    except (OSError, BadZipFile, ValueError, NotImplementedError, struct.error):
+        return  # it is another kind of file, or none: whoever reads it says so
+    size = path.stat().st_size
+    if unpacked > MOST_GROWTH * size:
+        raise WeightsError(
+            f"the weights in '{path}' have {size} bytes and would unpack to {unpacked}",
+            hint=f"an archive of torch.save does not grow when it is read; at most {MOST_GROWTH} times its size is taken",
+        )
 
 
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:

@@ -44,6 +44,42 @@ def test_broken_yaml_names_file_and_line(tmp_path, text, line):
     assert f"line {line}" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a: !!bool x\n", "line 1, column 4: the tag"),
+        ("a: 1\nb: !!timestamp x\n", "line 2, column 4: the tag"),
+        ("a: !!int ''\n", "the tag"),
+        ("a: !mine {b: 1}\n", "the tag"),
+        ("a: ! x\n", "the tag"),
+        ("a: " + "[" * 2000, "more than 100 deep"),
+        ("[" * 2000 + "]" * 2000, "more than 100 deep"),
+        ("- " * 2000 + "x\n", "more than 100 deep"),
+        ("a: 2026-13-01\n", "line 1, column 4: '2026-13-01' is no value"),
+        ("a: 0x_\n", "column 4"),
+        ("a: " + "9" * 5000 + "\n", "column 4"),
+        ("a: &a [*a]\n", "holds itself"),
+        ("a: 1\nb: x\x07y\n", "line 2, column 5: the character U+0007"),
+        ("x: &x [a,a,a,a,a,a,a,a,a,a]\n" + "".join(f"{b}: &{b} [{','.join([f'*{a}'] * 10)}]\n" for a, b in zip("xabcdef", "abcdefg")),
+         "more than 100,000 values"),
+        ("? [a]\n: 1\n", "unhashable"),
+        ("<<: 5\n", "expected a mapping"),
+        ("a" * (1 << 20) + "b: 1\n", "a YAML file may have"),
+    ],
+)  # fmt: skip
+def test_hostile_yaml_is_refused_in_one_sentence(tmp_path, text, says):
+    with pytest.raises(UserError) as caught:
+        load_yaml(written(tmp_path, text))
+    assert says in caught.value.message and len(caught.value.message) < 600
+
+
+@pytest.mark.parametrize(
+    "text", ["!!bool y", "!!timestamp x", "!!int ''", "[" * 2000, "&a [*a]", "9" * 5000, "\x00", "2026-13-01"]
+)
+def test_hostile_values_on_the_command_line_stay_text(text):
+    assert parse_value(text) == text
+
+
 def test_nothing_in_a_file_is_run(tmp_path):
     target = tmp_path / "made"
     path = written(

@@ -19,7 +19,7 @@ from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.registry import Spec
 
 README = "README.md"
-_LINE = re.compile(r"^'(?P<file>[^']+)', line (?P<line>\d+): (?P<rest>.*)$", re.DOTALL)
+_LINE = re.compile(r"^'(?P<file>[^']+)', line (?P<line>\d+)(?:, column \d+)?: (?P<rest>.*)$", re.DOTALL)
 _RATING, _RUBRICS = "rating", "judge"
 """The metric whose numbers a judge gives, and the kind of config that holds its rubrics."""
 _GIVEN = frozenset(("language",))

@@ -13,6 +13,7 @@ import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.weights.state import check_archive
 
 if TYPE_CHECKING:
     import torch
@@ -111,6 +112,7 @@ class Ge2e(Feature):
                     "linear": torch.nn.Linear(HIDDEN, HIDDEN),
                 }
             )
+            check_archive(self._path)
             try:
                 state = torch.load(self._path, map_location="cpu", weights_only=True)["model_state"]
                 wanted = {key: state[key] for key in net.state_dict()}

@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ import numpy as np
 from codec_bench.errors import MissingExtra, UnknownName, UserError, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.networks.precision import computing, parse_precision, suffix
+from codec_bench.weights.state import check_archive
 
 RATE_HZ = 16_000
 TAKES_A_FILE = ("_local", "_custom")
@@ -168,6 +170,8 @@ def load_upstream(name: str, weights: str | None) -> Any:
     Raises:
         UnknownName: s3prl has no such upstream. WeightsError: its checkpoint cannot be fetched or read.
     """
+    if weights is not None:
+        check_archive(Path(weights).expanduser())
     with mended(), _tensors_only():
         upstreams = _upstreams()
         if name not in upstreams:

@@ -1,0 +1,120 @@
+"""The loader of YAML that is not trusted: plain types, limits, and errors that name line and column.
+
+Conventions
+    Nothing in a file is executed, and no tag is taken: what a value is, its form says. Lists and mappings may be nested
+    `DEEPEST` deep, a file may have `LONGEST` bytes, and what its aliases repeat counts each time it is repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import yaml
+from yaml.constructor import ConstructorError
+
+from codec_bench.errors import UserError
+
+LONGEST = 1 << 20
+DEEPEST = 100
+MOST_VALUES = 100_000
+"""Values in one document, with those that aliases repeat."""
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+def parse_yaml(text: str, source: str) -> tuple[Any, yaml.Node | None]:
+    """Reads one YAML document.
+
+    Args:
+        text: the document. source: where it comes from, for messages.
+
+    Returns:
+        (the document, its root node; None if it is empty).
+
+    Raises:
+        UserError: it is not valid YAML or beyond a limit, or a key is given twice; the message names line and column.
+    """
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None, None
+        _check_size(node)
+        return loader.construct_document(node), node
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise UserError(f"'{source}'{where}: {error.problem or error.context}") from error
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+        character = error.character if isinstance(error.character, int) else ord(error.character[:1] or "\0")
+        raise UserError(
+            f"'{source}', line {line}, column {column}: the character U+{character:04X} may not stand in YAML"
+        ) from error
+
+
+def _check_size(root: yaml.Node) -> None:
+    """Refuses a document that aliases make endless or larger than `MOST_VALUES`."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node, above: frozenset[int]) -> int:
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        if id(node) in above:
+            _refuse("a list or mapping holds itself", node)
+        if id(node) not in sizes:
+            inner = above | {id(node)}
+            parts = [part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,))]
+            sizes[id(node)] = 1 + sum(size(part, inner) for part in parts)
+        if sizes[id(node)] > MOST_VALUES:
+            _refuse(f"it has more than {MOST_VALUES:,} values once its aliases are written out", node)
+        return sizes[id(node)]
+
+    size(root, frozenset())
+
+
+def _refuse(problem: str, node: yaml.Node) -> NoReturn:
+    raise ConstructorError(None, None, problem, node.start_mark)
+
+
+class _Loader(yaml.SafeLoader):
+    """The safe loader without tags, with limits, and with an error for a key that is given twice."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+        """Makes the node of the next event."""
+        event = self.peek_event()
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            problem = f"the tag '{str(tag)[:80]}' is not taken; write the value as it is"
+            raise ConstructorError(None, None, problem, event.start_mark)
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ConstructorError(None, None, f"lists and mappings are more than {DEEPEST} deep", event.start_mark)
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """Builds the value of one node."""
+        try:
+            return super().construct_object(node, deep)
+        except yaml.YAMLError:
+            raise
+        except Exception as error:  # such as the date 2026-13-01, or a number of 5,000 digits
+            said = " ".join(str(error).split())[:200]
+            problem = f"'{str(node.value)[:40]}' is no value of the kind that it looks like ({said})"
+            raise ConstructorError(None, None, problem, node.start_mark) from error
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        """Builds one mapping."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                if key.value in seen:
+                    raise ConstructorError(None, None, f"the key '{key.value[:80]}' is given twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)

@@ -1,0 +1,72 @@
+"""Reading tensors: what is whole is read, and what is not is one sentence, without much memory."""
+
+from __future__ import annotations
+
+import time
+import zipfile
+
+import pytest
+import torch
+
+from codec_bench.errors import WeightsError
+from codec_bench.weights import state
+from codec_bench.weights.pretrained import load_pretrained
+from codec_bench.weights.state import load_state
+
+
+def bomb(path):
+    """An archive of torch.save whose one tensor of 256 MiB of zeros is compressed to a few hundred kilobytes."""
+    torch.save({"w": torch.zeros(16)}, path)
+    with zipfile.ZipFile(path) as plain:
+        entries = {name: plain.read(name) for name in plain.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        for name, data in entries.items():
+            with out.open(name, "w") as entry:
+                for _ in range(256 if name.endswith("data/0") else 0):
+                    entry.write(bytes(1 << 20))
+                entry.write(data)
+    return path
+
+
+def test_tensors_are_read(tmp_path):
+    tensors = {"a": torch.arange(5.0), "zeros": torch.zeros(100_000)}
+    torch.save({"model": tensors, "epoch": 3}, tmp_path / "x.pt")
+    read = load_state(tmp_path / "x.pt", key="model")
+    assert read.keys() == tensors.keys() and all(torch.equal(read[name], tensors[name]) for name in tensors)
+    torch.save(tensors, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    assert torch.equal(load_state(tmp_path / "old.pt")["a"], tensors["a"])
+
+
+def test_an_archive_that_grows_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    path = bomb(tmp_path / "bomb.pt")
+    assert path.stat().st_size < 1 << 20
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "load", lambda *_a, **_k: pytest.fail("it was unpacked"))
+        begun = time.process_time()
+        with pytest.raises(WeightsError, match=r"bomb\.pt' have \d+ bytes and would unpack to 2684\d+"):
+            load_state(path)
+        assert time.process_time() - begun < 1.0
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path.rename(folder / "pytorch_model.bin")
+    with pytest.raises(WeightsError, match="would unpack to"):
+        load_pretrained(None, str(folder), {})
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PK\x03\x04 cut", b"\x80\x04.", b"{}", bytes(5000), b"PK\x05\x06" + bytes(18), b"PK\x05\x06" + b"\xff" * 18]
+)  # fmt: skip
+@pytest.mark.parametrize("suffix", [".pt", ".safetensors"])
+def test_what_is_no_checkpoint_is_one_sentence(tmp_path, data, suffix):
+    path = tmp_path / f"x{suffix}"
+    path.write_bytes(data)
+    with pytest.raises(WeightsError, match=r"x\.(pt|safetensors)' cannot be read"):
+        load_state(path)
+
+
+def test_the_limit_is_above_what_torch_writes(tmp_path):
+    torch.save({str(n): torch.zeros(1) for n in range(200)}, tmp_path / "x.pt")
+    with zipfile.ZipFile(tmp_path / "x.pt") as archive:
+        assert (
+            sum(e.file_size for e in archive.infolist()) < (tmp_path / "x.pt").stat().st_size < state.MOST_GROWTH * 1e6
+        )
