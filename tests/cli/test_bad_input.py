@@ -193,6 +193,14 @@ def test_an_hour_in_one_file(tmp_path, cli, good):
             ["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--set", "nonsense"],
             "NAME.OPTION=VALUE",
         ),
+        (
+            ["eval", "--codec", "a=opus-12k,opus@12", "--data", "embedded", "--metrics", "stoi"],
+            "the same codec is named twice: 'opus-12k' and 'opus@12'",
+        ),
+        (
+            ["score", "--generated", "a=here,a=there", "--data", "embedded", "--metrics", "stoi"],
+            "'a' would be the name of two rows: 'here' and 'there'",
+        ),
         (["report", "nowhere"], "not a run folder"),
         (["export", "nowhere"], "not a run folder"),
         (["compare", "nowhere"], "not a run folder"),

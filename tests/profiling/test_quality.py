@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import codec_bench
+from codec_bench.errors import UserError
 
 EXAMPLE = "examples/small_codec.py"
 
@@ -24,8 +25,22 @@ def test_quality_comes_from_the_engine_and_makes_curves(profiled):
     of_run = [s.value for s in run.scores("opus-6k", "si_sdr")]
     assert found.codecs["opus-6k"]["quality"]["metrics"]["si_sdr"]["value"] == pytest.approx(sum(of_run) / len(of_run))
     # Again into the same folder with another choice: the engine's earlier run is left as it is.
-    again = profiled("opus-6k", metrics="si_sdr", limit=1)
-    assert again.codecs["opus-6k"]["quality"]["run"] == "quality-2"
+    again = profiled("six=opus-6k", metrics="si_sdr", limit=1)
+    assert again.codecs["six"]["quality"]["run"] == "quality-2" and again.facts["labels"] == {"six": "six"}
+
+
+def test_what_only_this_process_can_import_is_not_profiled(tmp_path):
+    class Here:
+        def encode(self, batch):
+            return batch
+
+        decode = encode
+
+    for codec, what in ((Here, "a class"), (Here(), "an object")):
+        with pytest.raises(UserError, match=f"'Here' is {what} of this process") as caught:
+            codec_bench.profile(codec=codec, data="embedded", out=tmp_path / "profile")
+        assert "./my_codec.py:Here" in caught.value.hint
+    assert not (tmp_path / "profile").exists()
 
 
 def test_a_codec_that_hangs_in_the_engine_does_not_take_the_others_with_it(profiled, odd, hanging):
