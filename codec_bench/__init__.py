@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from codec_bench.api.leaderboard import leaderboard
     from codec_bench.api.load_metric import load_metric
     from codec_bench.api.profile import profile
+    from codec_bench.api.read_arguments import read_arguments
     from codec_bench.api.run_benchmark import run_benchmark
     from codec_bench.api.sample_size import sample_size
     from codec_bench.api.score import score
@@ -48,6 +49,7 @@ __all__ = [
     "open_run",
     "paired_test",
     "profile",
+    "read_arguments",
     "run_benchmark",
     "sample_size",
     "score",
@@ -67,6 +69,7 @@ _HOMES = {
     "codec_bench.api.leaderboard": ("leaderboard",),
     "codec_bench.metrics.base": ("Inputs", "Metric"),
     "codec_bench.api.profile": ("profile",),
+    "codec_bench.api.read_arguments": ("read_arguments",),
     "codec_bench.api.load_metric": ("load_metric",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),

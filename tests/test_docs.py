@@ -127,8 +127,16 @@ def parsed(words: list[str]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=name_of)
-def test_commands_in_the_docs_parse(page):
-    for words in commands(page.read_text("utf-8")):
+def test_commands_in_the_docs_parse(page, tmp_path, monkeypatch):
+    text = page.read_text("utf-8")
+    # What `--config` names: the files that the page shows, and the record of a run that it made before.
+    monkeypatch.chdir(tmp_path)
+    for name, content in re.findall(r"```yaml\n# (\S+\.yaml):[^\n]*\n(.*?)```", text, re.S):
+        Path(name).write_text(content, encoding="utf-8")
+    for name in re.findall(r"--config (\S+/run\.json)", text):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text('{"config": {"command": "evaluate", "systems": ["opus-12k"], "data": "embedded"}}')
+    for words in commands(text):
         if "--help" in words or words == ["--version"]:
             continue
         try:

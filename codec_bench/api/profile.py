@@ -144,6 +144,7 @@ def _profile_in(asked: Asked, page: bool) -> Profile:
     except OSError as error:
         raise UserError(f"the folder '{asked.folder}' cannot be written: {error.strerror}") from error
     started = datetime.now(UTC).isoformat(timespec="seconds")
+    write_json(asked.folder / "run.json", _plain({"config": asked.config, "how": asked.how}))
     measured = measure_codecs(asked)
     facts = {
         "schema": SCHEMA,

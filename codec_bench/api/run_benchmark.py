@@ -78,7 +78,8 @@ def run_benchmark(
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
     given = {name: dict(values) for name, values in (options or {}).items()}
     request = RunRequest(
-        phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running or Running(**how)
+        phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running or Running(**how),
+        models=names(model), given=dict(given),
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -239,6 +240,7 @@ def run_codecs(
             source = open_source([_sample(question) for question in questions])
             request = {
                 "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
+                "mirror": os.fspath(data) if data is not None else None,
             }  # fmt: skip
             asked = Evaluation(systems, one.metrics, source, request, given, {"benchmark": one.described})
             run = execute(asked, place.path / safe(one.name), replace(running, on_folder=lambda folder, words: None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,8 +33,9 @@ class RunRequest:
         limit: the highest number of questions, or None for all.
         judge: name of the model that gives verdicts, or None.
         rescore: whether scores in the record are dropped and made again.
-        options: arguments by model, benchmark or feature.
+        options: arguments by model or feature.
         running: device, cache, progress and other settings of the run.
+        models, given: the models as they were named, and all options as they were given, for the record.
     """
 
     phase: Phase
@@ -45,6 +46,8 @@ class RunRequest:
     rescore: bool
     options: Mapping[str, Mapping[str, Any]]
     running: Running
+    models: Sequence[str] = ()
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def run_folder(folder: Path, benchmark: str, model: str) -> Path:

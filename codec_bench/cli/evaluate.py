@@ -31,6 +31,7 @@ from codec_bench.cli.options import (
     parse_settings,
 )
 from codec_bench.cli.output import talk
+from codec_bench.cli.request import Config
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ What to try next:
 def evaluate(
     codec: Annotated[str, typer.Option("--codec", help="Codecs with commas: opus-12k,encodec-24khz@6,./mine.py:MyCodec,unprocessed. NAME=CODEC names the row.")],
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
-    metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
-    limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
+    config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
+    workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -97,8 +98,8 @@ def evaluate(
 def score(
     generated: Annotated[str, typer.Option("--generated", help="A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id. Several systems: NAME=FOLDER with commas.")],
     data: Annotated[str, typer.Option("--data", help="What the audio is compared with: transcripts, reference audio, speakers.")],
-    metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto", workers: Workers = None,
-    limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
+    config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
+    workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from codec_bench.cli.request import unless, with_settings
 from codec_bench.errors import UserError
 from codec_bench.registry import names
 
@@ -18,9 +19,15 @@ Out = Annotated[
     ),
 ]
 Metrics = Annotated[
-    str | None, typer.Option("--metrics", help="Metrics with commas, such as stoi,dnsmos,wer[pocketsphinx].")
+    str | None,
+    typer.Option(
+        "--metrics", help="Metrics with commas, such as stoi,dnsmos,wer[pocketsphinx].", callback=unless("preset")
+    ),
 ]
-Preset = Annotated[str | None, typer.Option("--preset", help="A named set of metrics (see: list presets).")]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", help="A named set of metrics (see: list presets).", callback=unless("metrics")),
+]
 Limit = Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")]
@@ -41,7 +48,9 @@ SaveAudio = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR."),
+    typer.Option(
+        "--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR.", callback=with_settings
+    ),
 ]
 By = Annotated[
     list[str] | None,

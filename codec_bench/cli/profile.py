@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 
+from codec_bench.cli.request import Config, with_settings
 from codec_bench.errors import UserError
 
 
 def profile(
     codec: Annotated[str, typer.Option("--codec", help="Codecs with commas; several points of one codec make a curve.")],
+    config: Config = None,
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")] = "embedded",
     metrics: Annotated[str | None, typer.Option("--metrics", help="Metrics that are plotted against bitrate, or none. Default: stoi,pesq_wb,mel_distance,dnsmos.")] = None,
     anchor: Annotated[str | None, typer.Option("--anchor", help="The codec or family that BD-rates are measured against.")] = None,
@@ -25,7 +27,7 @@ def profile(
     reencodings: Annotated[int, typer.Option("--reencodings", help="How often decoded audio is encoded again.")] = 3,
     threads: Annotated[int | None, typer.Option("--threads", help="Threads of a codec's process. Default: its libraries decide.")] = None,
     time_limit: Annotated[float, typer.Option("--time-limit", help="Seconds that one call of a codec may take before it counts as hanging.")] = 300.0,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR.", callback=with_settings)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
     """Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common mistakes."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from codec_bench.cli.request import Config, unless, with_settings
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
@@ -17,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def run(
-    benchmark: Annotated[str | None, typer.Argument(help="Benchmarks with commas (see: list benchmarks), or ./folder of your own.")] = None,
-    model: Annotated[str, typer.Option("--model", help="Models with commas (see: list models), ./mine.yaml or ./mine.py:Class.")] = "",
-    codec: Annotated[str | None, typer.Option("--codec", help="In place of models: codecs with commas, for benchmarks of codecs.")] = None,
-    suite: Annotated[str | None, typer.Option("--suite", help="A named list of benchmarks (see: list suites).")] = None,
+    benchmark: Annotated[str | None, typer.Argument(help="Benchmarks with commas (see: list benchmarks), or ./folder of your own.", callback=unless("suite"))] = None,
+    config: Config = None,
+    model: Annotated[str, typer.Option("--model", help="Models with commas (see: list models), ./mine.yaml or ./mine.py:Class.", callback=unless("codec"))] = "",
+    codec: Annotated[str | None, typer.Option("--codec", help="In place of models: codecs with commas, for benchmarks of codecs.", callback=unless("model"))] = None,
+    suite: Annotated[str | None, typer.Option("--suite", help="A named list of benchmarks (see: list suites).", callback=unless("benchmark"))] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.")] = None,
     phase: Annotated[str, typer.Option("--phase", help="both, answers (only asks the model), or scores (only scores recorded answers).")] = "both",
     judge: Annotated[str | None, typer.Option("--judge", help="The model that judges answers, for benchmarks that need one.")] = None,
@@ -31,7 +33,7 @@ def run(
     workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
     save_audio: Annotated[str | None, typer.Option("--save-audio", help="all, none, or the number of questions whose sound is kept.")] = None,
-    settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.")] = None,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.", callback=with_settings)] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,

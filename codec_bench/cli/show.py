@@ -37,7 +37,8 @@ def print_run(run: Run, summary: Mapping[str, Any], *, timings: bool = False) ->
     recorded = run.meta.get("timings", {})
     if timings and recorded:
         out.print(time_table(recorded, summary))
-    words = f"{counts['finished']} of {counts['items']} items ({counts['samples']} samples)"
+    samples = f"{counts['samples']} sample{'s' if counts['samples'] != 1 else ''}"
+    words = f"{counts['finished']} of {counts['items']} items ({samples})"
     talk(f"{words}; {counts['failed_items']} items and {counts['failed_scores']} scores failed")
     unmatched = run.meta.get("data", {}).get("unmatched", [])
     if unmatched:

@@ -12,7 +12,7 @@ import os
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import yaml
 
@@ -27,6 +27,16 @@ if TYPE_CHECKING:
 SUFFIX = ".yaml"
 _SHOWN, _TOLD = 300, 10
 Lines = dict[tuple[str | int, ...], int]
+
+
+class Mark(NamedTuple):
+    """Where a key and its value stand, each as (line, column) counted from 1; an item of a list has no key of its own."""
+
+    key: tuple[int, int]
+    value: tuple[int, int]
+
+
+Marks = dict[tuple[str | int, ...], Mark]
 
 
 def load_yaml(path: str | os.PathLike[str] | Traversable) -> Any:
@@ -45,7 +55,7 @@ def load_yaml_with_lines(path: str | os.PathLike[str] | Traversable) -> tuple[An
         (document, {path: line counted from 1}), a path being such as `("data", "columns", "audio")`).
     """
     document, node = _load(path)
-    return document, _lines(node)
+    return document, {place: mark.key[0] for place, mark in _marks(node).items()}
 
 
 def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | None]:
@@ -65,9 +75,19 @@ def _load(path: str | os.PathLike[str] | Traversable) -> tuple[Any, yaml.Node | 
     return parse_yaml(text, str(file))
 
 
-def _lines(node: yaml.Node | None) -> Lines:
-    """The line of every key and item. What an alias repeats is listed where it stands first."""
-    lines: Lines = {}
+def load_yaml_with_marks(path: str | os.PathLike[str] | Traversable) -> tuple[Any, Marks]:
+    """Reads as `load_yaml` does, and also gives where every key, value and item of a list stands.
+
+    Returns:
+        (document, {path: where}), a path being such as `("data", "columns", "audio")`.
+    """
+    document, node = _load(path)
+    return document, _marks(node)
+
+
+def _marks(node: yaml.Node | None) -> Marks:
+    """Where every key and item stands. What an alias repeats is listed where it stands first."""
+    marks: Marks = {}
     seen: set[int] = set()
     waiting: list[tuple[tuple[str | int, ...], yaml.Node]] = [] if node is None else [((), node)]
     while waiting:
@@ -75,15 +95,19 @@ def _lines(node: yaml.Node | None) -> Lines:
         if id(here) in seen:
             continue
         seen.add(id(here))
-        lines.setdefault(path, here.start_mark.line + 1)
+        marks.setdefault(path, Mark(_position(here), _position(here)))
         if isinstance(here, yaml.MappingNode):
             for key, value in here.value:
                 place = (*path, key.value) if isinstance(key, yaml.ScalarNode) else path
-                lines[place] = key.start_mark.line + 1
+                marks[place] = Mark(_position(key), _position(value))
                 waiting.append((place, value))
         elif isinstance(here, yaml.SequenceNode):
             waiting += [((*path, index), value) for index, value in enumerate(here.value)]
-    return lines
+    return marks
+
+
+def _position(node: yaml.Node) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1
 
 
 def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | None:

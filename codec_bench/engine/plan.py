@@ -190,6 +190,8 @@ def _features(
 
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:
     mine = dict(options.get(name, {}))
+    if unknown := [option for option in mine if option != "weights"]:
+        raise UnknownName(f"option of the feature '{name}'", unknown[0], ["weights"])
     with noting() as found:
         feature = load_feature(name, **mine)  # does not load the model: the worker does, with its first batch
     weights = "+".join(checkpoint.identity for checkpoint in found) or _identity(mine.get("weights"))

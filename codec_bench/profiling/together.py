@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.data import Source, problem_of
+from codec_bench.data import Source, data_name, problem_of
 from codec_bench.engine.systems import System
 from codec_bench.errors import UserError
 from codec_bench.profiling import curves, isolate, quality
@@ -112,6 +112,27 @@ class Asked:
         }
 
     @property
+    def how(self) -> dict[str, Any]:
+        """How it is measured, as JSON values."""
+        return {
+            "device": self.device,
+            "limit": self.limit,
+            "seed": self.seed,
+            "metrics": list(self.metrics),
+            "settings": self.settings.as_dict(),
+        }
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What was asked for, as `run.json` holds it."""
+        options = {**self.options, **{name: self.options_of(name) for name in self.codecs if self.options_of(name)}}
+        return {
+            "command": "profile", "systems": [s.asked if not s.titled else f"{s.name}={s.asked}" for s in self.systems],
+            "data": data_name(self.data), "metrics": list(self.metrics), "anchor": self.anchor, "seed": self.seed,
+            "limit": self.limit, "options": options,
+        }  # fmt: skip
+
+    @property
     def total(self) -> int:
         """How many steps there are in all, for the progress."""
         return len(self.codecs) * len(STEPS) + (1 if self.metrics else 0)
@@ -153,13 +174,7 @@ def measure_codecs(asked: Asked) -> dict[str, Any]:
             "usable": len(asked.files),
             "fingerprint": source.fingerprint,
         },
-        "how": {
-            "device": asked.device,
-            "limit": asked.limit,
-            "seed": asked.seed,
-            "metrics": list(asked.metrics),
-            "settings": asked.settings.as_dict(),
-        },
+        "how": asked.how,
         "codecs": found,
         "labels": called,
         "families": groups,

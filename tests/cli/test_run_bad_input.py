@@ -269,6 +269,17 @@ def test_scores_are_made_elsewhere_without_the_model_and_again(server, mirror, c
     assert server.asked == asked
 
 
+def test_a_run_is_repeated_from_its_record(server, mirror, command):
+    other = ["--set", f"{NAME}.metrics=accuracy[contains]", "--set", f"{NAME}.primary=accuracy[contains]"]
+    _, first, _ = command(*asking(server, mirror), "--limit", "4", *other)
+    asked = server.asked
+    record = f"run/{NAME}/openai-chat/run.json"
+    _, again, err = command("run", "--config", record, "--out", "again", "--json")
+    assert json.loads(again)["benchmarks"][0]["metrics"] == json.loads(first)["benchmarks"][0]["metrics"], err
+    assert server.asked == 2 * asked > 0, "the cache was off, and is off again"
+    complains(command("eval", "--config", record), "this is a request for 'run', and the command is 'eval'")
+
+
 def test_a_run_that_was_interrupted_goes_on(server, mirror, command, tmp_path):
     server.hold = threading.Event()
     given = [str(part) for part in asking(server, mirror)] + ["--set", "openai-chat.concurrency=1"]

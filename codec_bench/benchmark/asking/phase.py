@@ -21,7 +21,7 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import kept_numbers
 from codec_bench.environment import machine, versions
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.models import load_model
+from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
@@ -151,11 +151,13 @@ def _describe(
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
     config = {
         "command": "run", "benchmark": one.name, "model": model.info.name, "data": questions.name, "seed": request.seed,
-        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.options),
+        "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.given),
+        "asked": next((typed for typed in request.models if own_name(typed) == model.info.name), model.info.name),
+        "mirror": request.data, "judge": request.judge,
     }  # fmt: skip
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),
-        how={"device": request.running.device, "cache": request.running.cache},
+        how={"device": request.running.device, "cache": request.running.cache, "save_audio": request.running.save_audio},
         started=datetime.now(UTC).isoformat(timespec="seconds"), state="answering",
         data={"name": questions.name, "samples": questions.total, "fingerprint": questions.revision, "unmatched": []},
     )  # fmt: skip

@@ -1,0 +1,88 @@
+"""`--config`: a file in place of a long command, and the `run.json` of a run that repeats it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+ASKED = "codec: [unprocessed, mine=g711-ulaw]\ndata: embedded\nmetrics: [si_sdr]\nlimit: 2\ncache: false\nworkers: 1\nout: a\n"
+
+
+def values(folder):
+    systems = json.loads((Path(folder) / "summary.json").read_text())["systems"]
+    return {name: {m: entry["value"] for m, entry in held["metrics"].items()} for name, held in systems.items()}
+
+
+def test_a_run_from_a_file_and_again_from_its_record(command):
+    Path("run.yaml").write_text(ASKED)
+    assert command("eval", "--config", "run.yaml")[0] == 0
+    record = json.loads(Path("a/run.json").read_text())
+    assert record["how"]["cache"] is False and record["config"]["limit"] == 2
+    code, _, err = command("eval", "--config", "a/run.json", "--out", "b")
+    assert code == 0, err
+    again = json.loads(Path("b/run.json").read_text())
+    assert {**again["config"]} == {**record["config"]} and again["fingerprint"] == record["fingerprint"]
+    assert values("a") == values("b") and set(values("a")) == {"unprocessed", "mine"}
+    # What is typed wins, and a preset that is typed replaces the metrics of the file.
+    code, _, err = command("eval", "--config", "run.yaml", "--limit", "1", "--metrics", "stoi", "--out", "c")
+    assert code == 0, err
+    assert values("c")["mine"].keys() == {"stoi"} and json.loads(Path("c/run.json").read_text())["config"]["limit"] == 1
+    Path("preset.yaml").write_text(ASKED.replace("metrics: [si_sdr]", "preset: embedded"))
+    code, _, err = command("eval", "--config", "preset.yaml", "--metrics", "si_sdr", "--out", "d", "--limit", "1")
+    assert code == 0 and values("d")["mine"].keys() == {"si_sdr"}, err
+
+
+def test_mistakes_of_a_file_are_told_in_one_sentence(command):
+    Path("run.yaml").write_text("codec: opus-12k\ndata: embedded\nmetric: stoi\n")
+    code, out, err = command("eval", "--config", "run.yaml")
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "error: 'run.yaml', line 3, column 1: 'metric' is no option of eval",
+        "hint: did you mean metrics?",
+    ]
+    assert command("eval", "--config", "none.yaml")[0] == 2
+    Path("run.yaml").write_text("data: embedded\nmetrics: stoi\n")
+    code, _, err = command("eval", "--config", "run.yaml")
+    assert code == 2 and "--codec" in err, "what the file lacks must be typed"
+
+
+def test_settings_of_the_command_line_are_added_to_those_of_the_file(command):
+    name = _written("run.yaml", ASKED + "set:\n  ge2e: {first: 1}\n  dnsmos: {weights: nowhere}\n")
+    code, _, err = command("eval", "--config", name, "--metrics", "sim[ge2e],dnsmos")
+    assert code == 2 and "there is no option of the feature 'ge2e' called 'first'" in err
+    name = _written("run.yaml", ASKED + "set:\n  dnsmos: {weights: nowhere}\n")
+    code, _, err = command("eval", "--config", name, "--metrics", "dnsmos", "--set", "dnsmos.weights=elsewhere")
+    assert code == 2 and "elsewhere" in err and "nowhere" not in err
+
+
+def test_score_and_profile_take_a_file_and_are_repeated_from_their_records(command):
+    assert command("eval", "--config", _written("run.yaml", ASKED + "save_audio: all\n"))[0] == 0
+    text = (
+        "generated: {ours: a/audio/mine}\ndata: a/audio/reference\nmetrics: si_sdr\ncache: false\nworkers: 1\nout: s\n"
+    )
+    code, _, err = command("score", "--config", _written("score.yaml", text))
+    assert code == 0, err
+    code, _, err = command("score", "--config", "s/run.json", "--out", "t")
+    assert code == 0 and values("s") == values("t") and set(values("t")) == {"ours"}, err
+    text = "codec: g711-ulaw\nmetrics: none\nlimit: 1\nclip_s: 0.5\nreencodings: 0\nout: p\n"
+    code, _, err = command("profile", "--config", _written("profile.yaml", text))
+    assert code == 0, err
+    code, _, err = command("profile", "--config", "p/run.json", "--out", "q")
+    assert code == 0, err
+    first, second = (json.loads(Path(f"{name}/profile.json").read_text()) for name in "pq")
+    assert first["how"] == second["how"] and first["codecs"].keys() == second["codecs"].keys()
+
+
+def _written(name, text):
+    Path(name).write_text(text)
+    return name
+
+
+@pytest.mark.parametrize("typed", [["--suite", "nothing"], ["--codec", "opus-12k"]])
+def test_a_suite_that_is_typed_replaces_the_benchmarks_of_the_file_and_codecs_the_models(command, typed):
+    Path("run.yaml").write_text("benchmark: librispeech-test-clean\nmodel: openai-chat\n")
+    code, _, err = command("run", "--config", "run.yaml", *typed)
+    expected = "nothing" if typed[0] == "--suite" else "asks a model, not a codec"
+    assert code == 2 and expected in err
