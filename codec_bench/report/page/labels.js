@@ -48,7 +48,7 @@ function* places(point, wide) {
       const lean = Math.abs(Math.cos(turn)) < 0.3 ? 0.5 : Math.cos(turn) > 0 ? 0 : 1;
       const box = { x0: x - lean * wide, x1: x + (1 - lean) * wide, y0: y - LABEL_HEIGHT / 2, y1: y + LABEL_HEIGHT / 2 };
       const [end, away] = [nearest(point, box), distance(point, box)];
-      yield { box, leader: away > FAR ? { x0: point.x, y0: point.y, x1: end.x, y1: end.y } : null, cost: 0.1 * away + 0.2 * step };
+      yield { box, leader: away > FAR ? { x0: point.x, y0: point.y, x1: end.x, y1: end.y } : null, cost: (away > FAR ? 2 + 0.1 * (away - FAR) : 0) + 0.2 * step };
     }
   }
 }
