@@ -224,7 +224,7 @@ def _numbered(texts: list[str], unit: Unit) -> tuple[np.ndarray, np.ndarray, int
     codes = np.array(np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<i4"), np.int32)
     if unit == "char":
         return codes, offsets, int(codes.max(initial=0)) + 1
-    from codec_bench.kernels.edit_distance.cpu import number_words
+    from codec_bench.kernels.edit_distance.words import number_words
 
     if unit == "mixed":
         codes, offsets = _spaced(codes, offsets)

@@ -381,20 +381,60 @@ def workspace_size(channels_in: int, channels_out: int) -> int:
 
 
 @numba.njit(nogil=True, cache=True)
-def convolve(
-    x: np.ndarray,
-    limit: np.ndarray,
-    taps: np.ndarray,
-    row_in: int,
-    weights: np.ndarray,
-    bias: np.ndarray,
-    y: np.ndarray,
-    row_out: int,
-    count: int,
-    width: int,
-    pool: bool,
-    work: np.ndarray,
+def _transform_tiles(
+    x: np.ndarray, limit: np.ndarray, taps: np.ndarray, row_in: int, tiles: tuple[int, int, int],
+    channels: int, target: int, step: int,
+) -> None:  # fmt: skip
+    """The forward transform of some tiles: each one's 36 values, `step` bytes apart.
+
+    Args:
+        x, limit, taps, row_in: see `convolve`. tiles: tiles in a row, number of the first tile, and how many they are.
+        channels: of the convolution's input. target: address of the first tile's values.
+    """
+    across, start, size = tiles
+    column_step = 4 * x.shape[2]
+    row_step, limit_step = x.shape[1] * column_step, 4 * limit.shape[1]
+    for n in range(size):
+        row, column = row_in + (start + n) // across * TILE, (start + n) % across * TILE
+        source, values = x.ctypes.data + row * row_step + column * column_step, target + 4 * n * channels
+        if taps.shape[0] > 0:
+            bounds = limit.ctypes.data + row * limit_step + 4 * column
+            _forward_two_layers(  # type: ignore[call-arg]  # numba gives the first argument itself
+                source, row_step, bounds, limit_step, taps.ctypes.data, 4 * channels, values, step, channels
+            )
+        else:
+            # numba gives the first argument itself
+            _forward_tile(source, row_step, column_step, values, step, channels)  # type: ignore[call-arg]
+
+
+@numba.njit(nogil=True, cache=True)
+def _write_tiles(
+    source: int, step: int, bias: np.ndarray, y: np.ndarray, row_out: int, tiles: tuple[int, int, int], pool: bool
 ) -> None:
+    """The inverse transform of some tiles into rows of y, with bias, rectified, and pooled if asked for.
+
+    Args:
+        source: address of the first tile's 36 values, `step` bytes apart. tiles: see `_transform_tiles`.
+        bias, y, row_out, pool: see `convolve`.
+    """
+    across, start, size = tiles
+    size_out = TILE // 2 if pool else TILE
+    column_step = 4 * y.shape[2]
+    row_step = y.shape[1] * column_step
+    for n in range(size):
+        row, column = row_out + (start + n) // across * size_out, 1 + (start + n) % across * size_out
+        values, target = source + n * column_step, y.ctypes.data + row * row_step + column * column_step
+        if pool:
+            _inverse_pooled(values, step, bias.ctypes.data, target, row_step, column_step, y.shape[2])
+        else:
+            _inverse_plain(values, step, bias.ctypes.data, target, row_step, column_step, y.shape[2])
+
+
+@numba.njit(nogil=True, cache=True)
+def convolve(
+    x: np.ndarray, limit: np.ndarray, taps: np.ndarray, row_in: int, weights: np.ndarray, bias: np.ndarray,
+    y: np.ndarray, row_out: int, count: int, width: int, pool: bool, work: np.ndarray,
+) -> None:  # fmt: skip
     """A 3x3 convolution over `count` rows of tiles, plus bias, rectified, and pooled 2x2 if `pool` is set.
 
     Args:
@@ -412,13 +452,10 @@ def convolve(
     """
     channels_in, channels_out = weights.shape[1], weights.shape[2]
     across = (width + TILE - 1) // TILE
-    tiles = across * count
     block = _WIDE_ROWS if channels_out % _WIDE_BLOCK == 0 else _NARROW_ROWS
     at_once = _TILES_AT_ONCE // block * block
     size_out = TILE // 2 if pool else TILE
-    kept = width // 2 if pool else width
-    two_layers = taps.shape[0] > 0
-    reach = 4 if two_layers else 2
+    reach = 4 if taps.shape[0] > 0 else 2
     if (
         row_in + count * TILE + reach > x.shape[0]
         or across * TILE + reach > x.shape[1]
@@ -427,36 +464,16 @@ def convolve(
         or work.size < POINTS * POINTS * (at_once * (channels_in + channels_out) + 2 * _PAD)
     ):
         raise ValueError("an array is too small for its tiles")
-    x0, y0, u0, b0, v0 = x.ctypes.data, y.ctypes.data, weights.ctypes.data, bias.ctypes.data, work.ctypes.data
-    x_column = 4 * x.shape[2]
-    x_row, l_row = x.shape[1] * x_column, 4 * limit.shape[1]
-    y_row, y_column = 4 * y.shape[1] * channels_out, 4 * channels_out
     # Each matrix gets one cache line more than it needs, so that they do not all use the same sets of the cache.
     v_step, m_step = 4 * (at_once * channels_in + _PAD), 4 * (at_once * channels_out + _PAD)
+    v0 = work.ctypes.data
     m0 = v0 + POINTS * POINTS * v_step
-    for start in range(0, tiles, at_once):
-        size = min(at_once, tiles - start)
-        for n in range(size):
-            row, column = row_in + (start + n) // across * TILE, (start + n) % across * TILE
-            source, target = x0 + row * x_row + column * x_column, v0 + 4 * n * channels_in
-            if two_layers:
-                bounds = limit.ctypes.data + row * l_row + 4 * column
-                _forward_two_layers(  # type: ignore[call-arg]  # numba gives the first argument itself
-                    source, x_row, bounds, l_row, taps.ctypes.data, 4 * channels_in, target, v_step, channels_in
-                )
-            else:
-                # numba gives the first argument itself
-                _forward_tile(source, x_row, x_column, target, v_step, channels_in)  # type: ignore[call-arg]
+    for start in range(0, across * count, at_once):
+        tiles = across, start, min(at_once, across * count - start)
+        _transform_tiles(x, limit, taps, row_in, tiles, channels_in, v0, v_step)
         for q in range(POINTS * POINTS):
-            product(
-                v0 + q * v_step, 4 * channels_in, u0 + 4 * q * channels_in * channels_out, m0 + q * m_step,
-                size, channels_in, channels_out,
-            )  # fmt: skip
-        for n in range(size):
-            row, column = row_out + (start + n) // across * size_out, 1 + (start + n) % across * size_out
-            source, target = m0 + 4 * n * channels_out, y0 + row * y_row + column * y_column
-            if pool:
-                _inverse_pooled(source, m_step, b0, target, y_row, y_column, channels_out)
-            else:
-                _inverse_plain(source, m_step, b0, target, y_row, y_column, channels_out)
+            matrix = weights.ctypes.data + 4 * q * channels_in * channels_out
+            product(v0 + q * v_step, 4 * channels_in, matrix, m0 + q * m_step, tiles[2], channels_in, channels_out)
+        _write_tiles(m0, m_step, bias, y, row_out, tiles, pool)
+    kept = width // 2 if pool else width
     y[row_out : row_out + count * size_out, 1 + kept : 1 + size_out * across] = 0.0

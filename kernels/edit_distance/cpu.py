@@ -1,4 +1,4 @@
-"""Words and edit paths in numba. One machine word holds 64 cells of the table of distances.
+"""Edit paths in numba. One machine word holds 64 cells of the table of distances.
 
 The result equals that of `ref`, step by step. The differences between neighbouring cells of 64 reference items are kept
 as signs and carried along the estimate (Myers 1999 in Hyyrö's form of 2003). Blocks of 64 items are computed one after
@@ -14,137 +14,62 @@ Papers
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numba
 import numpy as np
 
 from .ref import DELETION, HIT, INSERTION, SHORT_ESTIMATE, SHORT_REFERENCE, SUBSTITUTION
 
-_SPACE = 32
 _ONE = np.uint64(1)
 _NONE = np.uint64(0)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 _STACK = 512  # three entries per halving, and a length can be halved at most 63 times
 
 _jit = numba.njit(cache=True, nogil=True)
+_inline = numba.njit(cache=True, nogil=True, inline="always")  # where a call would cost as much as its work
 
 
-@_jit
-def number_words(codes: np.ndarray, offsets: np.ndarray, white: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Splits texts into words and numbers the words. Equal words have equal numbers.
+class Side(NamedTuple):
+    """A part of a sequence, in either direction.
 
     Args:
-        codes: int32 code points of all texts, one after the other.
-        offsets: int64 `(texts + 1,)`, where each text begins in `codes`.
-        white: bool, whether each code point is white space. Code points beyond its end are not.
-
-    Returns:
-        int32 numbers of the words of all texts; int64 `(texts + 1,)`, where each text begins among them; the number of
-        different words.
+        items: the whole sequence. first: the index of the part's first item. step: 1 or -1. size: how many items.
     """
-    texts = offsets.size - 1
-    numbers = np.empty(codes.size // 2 + texts + 1, np.int32)
-    starts = np.zeros(texts + 1, np.int64)
-    # Open addressing. The different words are copied into one place, because comparing with `codes` would be slower.
-    table = np.full(1024, -1, np.int32)
-    hashes = np.empty(512, np.uint64)
-    spans = np.zeros(513, np.int64)
-    letters = np.empty(4096, np.int32)
-    words = 0
-    found = 0
-    for text in range(texts):
-        at = offsets[text]
-        end = offsets[text + 1]
-        while at < end and codes[at] < white.size and white[codes[at]]:
-            at += 1
-        while end > at and codes[end - 1] < white.size and white[codes[end - 1]]:
-            end -= 1
-        while at < end:
-            start = at
-            key = _NONE
-            gap = 0
-            while at < end:
-                code = codes[at]
-                if code < white.size and white[code]:
-                    gap = 1
-                    while codes[at + gap] < white.size and white[codes[at + gap]]:  # a text ends with another one
-                        gap += 1
-                    if gap > 1 or code == _SPACE:
-                        break
-                    gap = 0
-                key = (key ^ np.uint64(code)) * _MIX
-                at += 1
-            size = at - start
-            at += gap
-            key ^= key >> np.uint64(32)
-            slot = np.int64(key & np.uint64(table.size - 1))
-            while True:
-                word = table[slot]
-                if word < 0:
-                    word = words
-                    words += 1
-                    table[slot] = word
-                    hashes[word] = key
-                    begin = spans[word]
-                    spans[words] = begin + size
-                    while letters.size < begin + size:
-                        letters = np.concatenate((letters, np.empty(letters.size, np.int32)))
-                    for k in range(size):
-                        letters[begin + k] = codes[start + k]
-                    break
-                begin = spans[word]
-                if hashes[word] == key and spans[word + 1] - begin == size:
-                    k = 0
-                    while k < size and letters[begin + k] == codes[start + k]:
-                        k += 1
-                    if k == size:
-                        break
-                slot = (slot + 1) & (table.size - 1)
-            numbers[found] = word
-            found += 1
-            if words == hashes.size:
-                hashes = np.concatenate((hashes, np.empty(words, np.uint64)))
-                spans = np.concatenate((spans, np.empty(words, np.int64)))
-                table = np.full(2 * table.size, -1, np.int32)
-                for known in range(words):
-                    slot = np.int64(hashes[known] & np.uint64(table.size - 1))
-                    while table[slot] >= 0:
-                        slot = (slot + 1) & (table.size - 1)
-                    table[slot] = known
-        starts[text + 1] = found
-    return numbers[:found], starts, words
+
+    items: np.ndarray
+    first: int
+    step: int
+    size: int
 
 
-@_jit
-def _sweep(
-    ref: np.ndarray,
-    r0: int,
-    r_step: int,
-    m: int,
-    est: np.ndarray,
-    e0: int,
-    e_step: int,
-    n: int,
-    band: int,
-    keep: bool,
-    masks: np.ndarray,
-    up: np.ndarray,
-    down: np.ndarray,
-    plus: np.ndarray,
-    minus: np.ndarray,
-) -> None:
+class Work(NamedTuple):
+    """Working memory of `_sweep`.
+
+    Args:
+        masks: zeros, one per possible item; they are zero again afterwards.
+        up, down: one per row: whether the block to the left grew or shrank by one in that row.
+        plus, minus: the signs of the differences along the reference are written here, `(blocks, width)` or `(blocks,)`.
+    """
+
+    masks: np.ndarray
+    up: np.ndarray
+    down: np.ndarray
+    plus: np.ndarray
+    minus: np.ndarray
+
+
+@_inline
+def _sweep(reference: Side, estimate: Side, band: int, keep: bool, work: Work) -> None:
     """Computes every block of 64 reference items along the estimate.
 
     Args:
-        ref, r0, r_step, m: the reference's array, the index of its first item, the step to the next, and its length.
-        est, e0, e_step, n: the same for the estimate.
         band: cells farther than this from the diagonal are not computed.
         keep: whether the signs of all rows are kept, or those of the last row only.
-        masks: zeros, one per possible item; they are zero again afterwards.
-        up, down: working memory, one per row: whether the block to the left grew or shrank by one in that row.
-        plus, minus: arrays to which the signs of the differences along the reference are written, `(blocks, width)` or
-            `(blocks,)`.
     """
+    ref, r0, r_step, m = reference
+    est, e0, e_step, n = estimate
+    masks, up, down, plus, minus = work
     width = min(n, 64 + 2 * band)
     for row in range(n):
         up[row] = 1
@@ -186,6 +111,91 @@ def _sweep(
             masks[ref[r0 + r_step * (first + bit)]] = _NONE
 
 
+@_inline
+def _sign(work: Work, column: int) -> Any:
+    """The difference along the reference in one column of the last row: 1, 0 or -1."""
+    bit = np.uint64(column & 63)
+    return np.int64((work.plus[column >> 6] >> bit) & _ONE) - np.int64((work.minus[column >> 6] >> bit) & _ONE)
+
+
+@_inline
+def _write(path: np.ndarray, step: int, kind: int, count: int) -> int:
+    """Writes steps of one kind before `step`, if there is a path; returns where they begin."""
+    if path.size == 0:
+        return step
+    for _ in range(count):
+        step -= 1
+        path[step] = kind
+    return step
+
+
+@_inline
+def _read_path(
+    reference: Side, estimate: Side, limit: int, work: Work, counts: np.ndarray, path: np.ndarray, step: int
+) -> int:
+    """Counts and writes the steps of a part whose signs of all rows were kept, from its end on; returns where they begin."""
+    row = estimate.size
+    column = reference.size
+    width = min(row, 64 + 2 * limit)
+    while row > 0 and column > 0:
+        block = (column - 1) >> 6
+        bit = np.uint64((column - 1) & 63)
+        low = max(0, 64 * block - limit)
+        at = block * width - low + row - 1
+        if (work.plus[at] >> bit) & _ONE:
+            kind = DELETION
+            column -= 1
+        elif row - 1 > low and (work.minus[at - 1] >> bit) & _ONE:
+            kind = INSERTION
+            row -= 1
+        else:
+            row -= 1
+            column -= 1
+            same = reference.items[reference.first + column] == estimate.items[estimate.first + row]
+            kind = HIT if same else SUBSTITUTION
+        counts[kind] += 1
+        step = _write(path, step, kind, 1)
+    counts[DELETION] += column
+    counts[INSERTION] += row
+    return _write(path, _write(path, step, DELETION, column), INSERTION, row)
+
+
+@_jit
+def _sweep_to_last_row(reference: Side, estimate: Side, work: Work) -> None:
+    _sweep(reference, estimate, reference.size + estimate.size, False, work)
+
+
+@_jit
+def _divide(reference: Side, estimate: Side, half: int, scores: np.ndarray, work: Work) -> tuple[int, int, int]:
+    """Where a shortest path crosses the middle of the estimate.
+
+    Args:
+        half: items of the estimate before its middle.
+        scores: working memory of more elements than the reference has items.
+
+    Returns:
+        The reference's items before the crossing, and the distances before and behind it.
+    """
+    ref, r0, _, m = reference
+    est, e0, _, n = estimate
+    _sweep_to_last_row(Side(ref, r0 + m - 1, -1, m), Side(est, e0 + n - 1, -1, n - half), work)
+    scores[0] = n - half
+    for column in range(m):
+        scores[column + 1] = scores[column] + _sign(work, column)
+    _sweep_to_last_row(reference, Side(est, e0, 1, half), work)
+    left = half
+    cut = 0
+    best_left = left
+    best = left + scores[m]
+    for column in range(m):
+        left += _sign(work, column)
+        if left + scores[m - 1 - column] < best:
+            best = left + scores[m - 1 - column]
+            best_left = left
+            cut = column + 1
+    return cut, best_left, best - best_left
+
+
 @_jit
 def _push(stack: np.ndarray, at: int, r0: int, r1: int, e0: int, e1: int, limit: int) -> None:
     stack[at, 0] = r0
@@ -193,6 +203,65 @@ def _push(stack: np.ndarray, at: int, r0: int, r1: int, e0: int, e1: int, limit:
     stack[at, 2] = e0
     stack[at, 3] = e1
     stack[at, 4] = limit
+
+
+@_jit
+def _longest(offsets: np.ndarray) -> int:
+    longest = 0
+    for pair in range(offsets.size - 1):
+        longest = max(longest, offsets[pair + 1] - offsets[pair])
+    return longest
+
+
+@_inline
+def _align_one(
+    reference: np.ndarray, estimate: np.ndarray, stack: np.ndarray, work: Work, scores: np.ndarray,
+    counts: np.ndarray, path: np.ndarray, whole_bytes: int,
+) -> tuple[Work, np.ndarray]:  # fmt: skip
+    """The pair that lies on the stack; returns the working memory, which may have grown."""
+    depth = 1
+    step = path.size
+    # The path is read from its end to its beginning, so the right part is on top of the stack.
+    while depth > 0:
+        depth -= 1
+        r0, r1, e0, e1, limit = stack[depth, 0], stack[depth, 1], stack[depth, 2], stack[depth, 3], stack[depth, 4]
+        before = 0
+        while r0 < r1 and e0 < e1 and reference[r0] == estimate[e0]:
+            r0 += 1
+            e0 += 1
+            before += 1
+        behind = 0
+        while r0 < r1 and e0 < e1 and reference[r1 - 1] == estimate[e1 - 1]:
+            r1 -= 1
+            e1 -= 1
+            behind += 1
+        counts[HIT] += behind
+        step = _write(path, step, HIT, behind)
+        m, n = r1 - r0, e1 - e0
+        ref, est = Side(reference, r0, 1, m), Side(estimate, e0, 1, n)
+        limit = min(limit, max(m, n))
+        whole = 2 * min(m, 2 * limit + 1) * n // 8 < whole_bytes
+        if m == 0 or n == 0 or whole or m < SHORT_REFERENCE or n < SHORT_ESTIMATE:
+            if m > 0 and n > 0:
+                needed = (m + 63) // 64 * min(n, 64 + 2 * limit)
+                if work.plus.size < needed:
+                    work = Work(
+                        work.masks, work.up, work.down, np.empty(needed, np.uint64), np.empty(needed, np.uint64)
+                    )
+                _sweep(ref, est, limit, True, work)
+            step = _read_path(ref, est, limit, work, counts, path, step)
+            counts[HIT] += before
+            step = _write(path, step, HIT, before)
+            continue
+        if scores.size <= m:
+            scores = np.empty(m + 1, np.int64)
+        half = n // 2
+        cut, left, right = _divide(ref, est, half, scores, work)
+        _push(stack, depth, r0 - before, r0, e0 - before, e0, 0)
+        _push(stack, depth + 1, r0, r0 + cut, e0, e0 + half, left)
+        _push(stack, depth + 2, r0 + cut, r1, e0 + half, e1, right)
+        depth += 3
+    return work, scores
 
 
 @_jit
@@ -220,117 +289,17 @@ def align(
     """
     pairs = reference_offsets.size - 1
     counts = np.zeros((pairs, 4), np.int64)
-    masks = np.zeros(symbols, np.uint64)
-    longest = 0
-    widest = 0
-    for pair in range(pairs):
-        longest = max(longest, estimate_offsets[pair + 1] - estimate_offsets[pair])
-        widest = max(widest, reference_offsets[pair + 1] - reference_offsets[pair])
-    up = np.empty(longest, np.uint8)
-    down = np.empty(longest, np.uint8)
-    plus = np.empty(max(longest, widest // 64 + 1), np.uint64)
-    minus = np.empty(plus.size, np.uint64)
+    longest = _longest(estimate_offsets)
+    signs = max(longest, _longest(reference_offsets) // 64 + 1)
+    work = Work(
+        np.zeros(symbols, np.uint64), np.empty(longest, np.uint8), np.empty(longest, np.uint8),
+        np.empty(signs, np.uint64), np.empty(signs, np.uint64),
+    )  # fmt: skip
     scores = np.empty(0, np.int64)
     stack = np.empty((_STACK, 5), np.int64)
-    recorded = path.size > 0
     for pair in range(pairs):
-        r0 = reference_offsets[pair]
-        r1 = reference_offsets[pair + 1]
-        e0 = estimate_offsets[pair]
-        e1 = estimate_offsets[pair + 1]
+        r0, r1 = reference_offsets[pair], reference_offsets[pair + 1]
+        e0, e1 = estimate_offsets[pair], estimate_offsets[pair + 1]
         _push(stack, 0, r0, r1, e0, e1, max(r1 - r0, e1 - e0))
-        depth = 1
-        step = path.size
-        # The path is read from its end to its beginning, so the right part is on top of the stack.
-        while depth > 0:
-            depth -= 1
-            r0 = stack[depth, 0]
-            r1 = stack[depth, 1]
-            e0 = stack[depth, 2]
-            e1 = stack[depth, 3]
-            limit = stack[depth, 4]
-            before = 0
-            while r0 < r1 and e0 < e1 and reference[r0] == estimate[e0]:
-                r0 += 1
-                e0 += 1
-                before += 1
-            while r0 < r1 and e0 < e1 and reference[r1 - 1] == estimate[e1 - 1]:
-                r1 -= 1
-                e1 -= 1
-                counts[pair, HIT] += 1
-                if recorded:
-                    step -= 1
-                    path[step] = HIT
-            m = r1 - r0
-            n = e1 - e0
-            limit = min(limit, max(m, n))
-            whole = 2 * min(m, 2 * limit + 1) * n // 8 < whole_bytes
-            if m == 0 or n == 0 or whole or m < SHORT_REFERENCE or n < SHORT_ESTIMATE:
-                row = n
-                column = m
-                if m > 0 and n > 0:
-                    width = min(n, 64 + 2 * limit)
-                    needed = (m + 63) // 64 * width
-                    if plus.size < needed:
-                        plus = np.empty(needed, np.uint64)
-                        minus = np.empty(needed, np.uint64)
-                    _sweep(reference, r0, 1, m, estimate, e0, 1, n, limit, True, masks, up, down, plus, minus)
-                    while row > 0 and column > 0:
-                        block = (column - 1) >> 6
-                        bit = np.uint64((column - 1) & 63)
-                        low = max(0, 64 * block - limit)
-                        at = block * width - low + row - 1
-                        if (plus[at] >> bit) & _ONE:
-                            kind = DELETION
-                            column -= 1
-                        elif row - 1 > low and (minus[at - 1] >> bit) & _ONE:
-                            kind = INSERTION
-                            row -= 1
-                        else:
-                            row -= 1
-                            column -= 1
-                            kind = HIT if reference[r0 + column] == estimate[e0 + row] else SUBSTITUTION
-                        counts[pair, kind] += 1
-                        if recorded:
-                            step -= 1
-                            path[step] = kind
-                counts[pair, DELETION] += column
-                counts[pair, INSERTION] += row
-                counts[pair, HIT] += before
-                if recorded:
-                    for _ in range(column):
-                        step -= 1
-                        path[step] = DELETION
-                    for _ in range(row):
-                        step -= 1
-                        path[step] = INSERTION
-                    for _ in range(before):
-                        step -= 1
-                        path[step] = HIT
-                continue
-            half = n // 2
-            if scores.size <= m:
-                scores = np.empty(m + 1, np.int64)
-            _sweep(reference, r1 - 1, -1, m, estimate, e1 - 1, -1, n - half, m + n, False, masks, up, down, plus, minus)
-            scores[0] = n - half
-            for column in range(m):
-                bit = np.uint64(column & 63)
-                grown = np.int64((plus[column >> 6] >> bit) & _ONE)
-                scores[column + 1] = scores[column] + grown - np.int64((minus[column >> 6] >> bit) & _ONE)
-            _sweep(reference, r0, 1, m, estimate, e0, 1, half, m + n, False, masks, up, down, plus, minus)
-            left = half
-            cut = 0
-            best_left = left
-            best = left + scores[m]
-            for column in range(m):
-                bit = np.uint64(column & 63)
-                left += np.int64((plus[column >> 6] >> bit) & _ONE) - np.int64((minus[column >> 6] >> bit) & _ONE)
-                if left + scores[m - 1 - column] < best:
-                    best = left + scores[m - 1 - column]
-                    best_left = left
-                    cut = column + 1
-            _push(stack, depth, r0 - before, r0, e0 - before, e0, 0)
-            _push(stack, depth + 1, r0, r0 + cut, e0, e0 + half, best_left)
-            _push(stack, depth + 2, r0 + cut, r1, e0 + half, e1, best - best_left)
-            depth += 3
+        work, scores = _align_one(reference, estimate, stack, work, scores, counts[pair], path, whole_bytes)
     return counts

@@ -15,6 +15,7 @@ import pytest
 
 from codec_bench.features.dnsmos_files import P808, P835, read_network
 from codec_bench.kernels.dnsmos import cpu, ref, winograd
+from codec_bench.kernels.dnsmos.pictures import Layer
 
 HOP = 16_000
 
@@ -70,7 +71,7 @@ def test_a_convolution_is_the_direct_sum(rng, rows, columns, inside, outside, po
     tiles, size = -(-rows // winograd.TILE), winograd.TILE // 2 if pool else winograd.TILE
     y = np.full((tiles * size + 2, -(-columns // winograd.TILE) * size + 2, outside), np.float32(7.0))
     work = np.zeros(winograd.workspace_size(inside, outside), np.float32)
-    cpu._Layer((weights, bias))(work, picture(x, 1), 0, y, 1, tiles, columns, pool=pool)
+    Layer((weights, bias))(work, picture(x, 1), 0, y, 1, tiles, columns, pool=pool)
     height, width = expected.shape[:2]
     np.testing.assert_allclose(y[1 : 1 + height, 1 : 1 + width], expected, atol=5e-5)
     assert (y[1:-1, 1 + width : 1 + size * -(-columns // winograd.TILE)] == 0).all()
@@ -89,7 +90,7 @@ def test_two_convolutions_from_one_channel_are_one_after_the_other(rng, rows, co
     tiles = -(-rows // winograd.TILE)
     y = np.zeros((tiles * winograd.TILE + 2, limit.shape[1], 64), np.float32)
     work = np.zeros(winograd.workspace_size(128, 64), np.float32)
-    cpu._Layer(second, first)(work, source, 0, y, 1, tiles, columns, limit=limit)
+    Layer(second, first)(work, source, 0, y, 1, tiles, columns, limit=limit)
     np.testing.assert_allclose(y[1 : rows + 1, 1 : columns + 1], expected, atol=1e-3)
 
 
@@ -172,14 +173,15 @@ def test_pieces_cover_everything_once(threads, count, most, least):
 def test_narrower_processors_compute_the_same(processor, features, lanes, tmp_path):
     script = """
         import numpy as np
-        from codec_bench.kernels.dnsmos import cpu, ref, winograd
+        from codec_bench.kernels.dnsmos import ref, winograd
+        from codec_bench.kernels.dnsmos.pictures import Layer
         rng = np.random.default_rng(3)
         for inside, outside in ((32, 64), (64, 32)):
             x = np.zeros((14, 18, inside), np.float32)
             x[1:13, 1:16] = rng.standard_normal((12, 15, inside))
             weights, bias = rng.standard_normal((outside, inside, 3, 3)) / 20, rng.standard_normal(outside)
             y, work = np.zeros((14, 18, outside), np.float32), np.zeros(winograd.workspace_size(64, 64), np.float32)
-            cpu._Layer((weights, bias))(work, x, 0, y, 1, 3, 15)
+            Layer((weights, bias))(work, x, 0, y, 1, 3, 15)
             expected = ref.convolution(x[1:13, 1:16].astype(np.float64), weights, bias)
             np.testing.assert_allclose(y[1:13, 1:16], expected, atol=5e-5)
         print(winograd.LANES)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
-from codec_bench.kernels.edit_distance import cpu, ref
+from codec_bench.kernels.edit_distance import cpu, ref, words
 
 KINDS = {"equal": ref.HIT, "replace": ref.SUBSTITUTION, "delete": ref.DELETION, "insert": ref.INSERTION}
 
@@ -138,16 +138,16 @@ def numbered(texts):
     joined = "".join(texts)
     codes = np.array([ord(c) for c in joined], np.int32)
     white = np.array([chr(c).isspace() for c in range(0x3001)])
-    return cpu.number_words(codes, np.cumsum([0, *map(len, texts)]), white)
+    return words.number_words(codes, np.cumsum([0, *map(len, texts)]), white)
 
 
 @settings(max_examples=300)
 @given(st.lists(st.text(st.sampled_from("ab  \t\n\u00a0\u2003\u3000\x1c\x1f\u200bé😀"), max_size=12), max_size=6))
 def test_words_are_split_and_numbered_as_specified(texts):
     numbers, starts, different = numbered(texts)
-    words = [ref.split_words(text) for text in texts]
-    assert np.diff(starts).tolist() == [len(w) for w in words]
-    flat = [word for line in words for word in line]
+    expected = [ref.split_words(text) for text in texts]
+    assert np.diff(starts).tolist() == [len(w) for w in expected]
+    flat = [word for line in expected for word in line]
     # Numbers in order of first appearance: equal words and only equal words share one.
     first = {word: k for k, word in enumerate(dict.fromkeys(flat))}
     assert numbers.tolist() == [first[word] for word in flat]
@@ -155,8 +155,8 @@ def test_words_are_split_and_numbered_as_specified(texts):
 
 
 def test_many_different_words_make_the_table_grow():
-    words = [f"{k:x}" for k in range(5000)] * 2
-    numbers, _, different = numbered([" ".join(words)])
+    many = [f"{k:x}" for k in range(5000)] * 2
+    numbers, _, different = numbered([" ".join(many)])
     assert different == 5000
     assert numbers.tolist() == [*range(5000)] * 2
 

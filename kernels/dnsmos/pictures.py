@@ -1,0 +1,186 @@
+"""What the two networks of DNSMOS share: pictures to work in, threads, layers, and signals that repeat themselves."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numba
+import numpy as np
+
+from .ref import BINS, FRAMES, HOP_SAMPLES, MEL_SAMPLES, MELS, Convolution
+from .winograd import BLOCK, ROWS_OVER, TILE, aligned, aligned_zeros, convolve, transform_weights, workspace_size
+
+HOP_FRAMES = 100
+FRONT_COLUMNS = -(-2 * BINS // BLOCK) * BLOCK  # real and imaginary parts side by side, rounded up to whole blocks
+MEL_COLUMNS = -(-BINS // BLOCK) * BLOCK
+FRONT_FRAMES = 42  # frames in one product; a multiple of every size of register block
+BAND = 18  # tile rows by which the second layer runs ahead of the fourth; the rows between them fit the cache
+EDGE = 2  # tile rows of the second and third layer that an edge needs; of the fourth it needs one
+MEL_ROWS = 10  # pooled rows of P.808's first layer that are computed at a time; divides 450
+TAPS = 10  # nine inputs and a one for the bias
+
+
+def picture(rows: int, width: int, channels: int) -> np.ndarray:
+    """A zero array for a picture of this many rows and columns, with room for the padding and for whole tiles.
+
+    If the number of rows or columns is odd, the tiles reach one further after the maxima.
+    """
+    return aligned_zeros((-(-(rows + 1) // TILE) * TILE + 2, -(-(width + 1) // TILE) * TILE + 2, channels))
+
+
+def two_layer_input(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Zeros for the input of two layers, padded by two on each side, and the limits, which are zero in the padding."""
+    rows, columns = -(-rows // TILE) * TILE + 4, -(-width // TILE) * TILE + 4
+    return aligned_zeros((rows, columns, 1)), aligned_zeros((rows, columns))
+
+
+@numba.njit(nogil=True, cache=True)
+def pool_rows(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int) -> None:
+    """2x2 maxima, rectified, from rows of x to rows of y, both from column 1 on.
+
+    If the width is odd, the last column is left out.
+    """
+    for n in range(count):
+        r = row_in + 2 * n
+        for j in range(width // 2):
+            for c in range(x.shape[2]):
+                above = max(x[r, 2 * j + 1, c], x[r, 2 * j + 2, c])
+                below = max(x[r + 1, 2 * j + 1, c], x[r + 1, 2 * j + 2, c])
+                y[row_out + n, 1 + j, c] = max(max(above, below), np.float32(0.0))
+
+
+class Scratch:
+    """Pictures in which one thread works. They are kept between calls, because new memory costs page faults."""
+
+    def __init__(self) -> None:
+        self.front = aligned_zeros((3, FRONT_FRAMES, FRONT_COLUMNS))
+        self.patches = aligned_zeros((MELS + ROWS_OVER, TAPS))
+        self.work = aligned_zeros(workspace_size(128, 64))
+        self.y2, self.y3 = picture((BAND + 1) * TILE, BINS, 64), picture((BAND + 1) * TILE, BINS, 64)
+        self.edge, self.edge_limit = two_layer_input(EDGE * TILE, BINS)
+        self.edge2, self.edge3 = picture(EDGE * TILE, BINS, 64), picture(EDGE * TILE, BINS, 64)
+        self.edge_half, self.edge_quarter = picture(TILE, BINS // 2, 32), picture(TILE, BINS // 4, 32)
+        self.edge_pooled = picture(TILE // 2, BINS // 4, 32)
+        self.eighth, self.y7 = picture(FRAMES // 8, BINS // 8, 32), picture(FRAMES // 8, BINS // 8, 64)
+        shapes = [(FRONT_FRAMES, MEL_SAMPLES // 2)] * 2 + [(FRONT_FRAMES, MEL_COLUMNS)] * 2
+        self.mel_front = tuple(aligned_zeros(shape) for shape in shapes)
+        self.mel_x = aligned_zeros((FRAMES + 2, MELS + 2))
+        self.mel_y1 = aligned_zeros((2 * MEL_ROWS, MELS + 1 + ROWS_OVER, 32))
+        self.mel_p1, self.mel_p2 = picture(FRAMES // 2, MELS // 2, 32), picture(FRAMES // 4, MELS // 4, 32)
+        self.mel_y3, self.mel_p4 = picture(FRAMES // 4, MELS // 4, 32), picture(FRAMES // 8, MELS // 8, 32)
+        self.mel_y5 = picture(FRAMES // 8, MELS // 8, 64)
+
+
+class Crew:
+    """Runs pieces of work on a number of threads. If the number is one, they run in the caller's thread.
+
+    Args:
+        threads: number of threads. They end with the `with` block, so that a later fork finds no threads.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = max(1, threads)
+        self._pool: ThreadPoolExecutor | None = None
+        self._spare: list[Scratch] = []
+
+    def __enter__(self) -> Crew:
+        if self.threads > 1:
+            self._pool = ThreadPoolExecutor(self.threads)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def start(self, work: Callable[..., None], *arguments: object) -> Callable[[], None]:
+        """Begins `work(scratch, *arguments)`. The returned function waits for it and raises its exception, if any."""
+        if self._pool is None:
+            self._run(work, *arguments)
+            return lambda: None
+        return self._pool.submit(self._run, work, *arguments).result
+
+    def each(self, work: Callable[..., None], pieces: Sequence[tuple[object, ...]]) -> None:
+        """Runs `work(scratch, *piece)` for every piece and waits."""
+        for wait in [self.start(work, *piece) for piece in pieces]:
+            wait()
+
+    def pieces(self, count: int, most: int, least: int = 1) -> list[tuple[int, int]]:
+        """Divides range(count) into equal pieces, as many as a multiple of the threads, of at most `most`.
+
+        There are fewer pieces if they would otherwise be shorter than `least`.
+        """
+        parts = max(1, min(self.threads * -(-count // (self.threads * most)), count // least))
+        bounds = [count * n // parts for n in range(parts + 1)]
+        return [(a, b) for a, b in pairwise(bounds) if b > a]
+
+    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+        try:
+            scratch = self._spare.pop()
+        except IndexError:
+            scratch = Scratch()
+        try:
+            work(scratch, *arguments)
+        finally:
+            self._spare.append(scratch)
+
+
+NONE = np.zeros((0, 0), np.float32)
+
+
+def taps_of(weights: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    """A first layer's weights `(out, 1, 3, 3)` and bias as `(10, out)`."""
+    return aligned(np.concatenate([weights.reshape(len(weights), 9).T, bias[None]]))
+
+
+class Layer:
+    """A convolution with its weights. With `first`, that convolution (from one channel) is computed before it."""
+
+    def __init__(self, own: Convolution, first: Convolution | None = None) -> None:
+        self.weights, self.bias = transform_weights(own[0]), aligned(own[1])
+        self.taps = NONE if first is None else taps_of(*first)
+
+    def __call__(
+        self, work: np.ndarray, x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: int, width: int, *,
+        pool: bool = False, limit: np.ndarray = NONE,
+    ) -> None:  # fmt: skip
+        """See `convolve`."""
+        convolve(x, limit, self.taps, row_in, self.weights, self.bias, y, row_out, count, width, pool, work)
+
+
+def cycle_of(period: int | None, total: int) -> int:
+    """Number of frames after which the frames of a signal with this period repeat: even, and at most `total`."""
+    if period is None:
+        return total
+    cycle = period // math.gcd(period, HOP_SAMPLES)
+    cycle *= 1 + cycle % 2
+    return min(total, cycle * -(-FRONT_FRAMES // cycle))
+
+
+def repeat_rows(rows: np.ndarray, start: int, stop: int, cycle: int) -> None:
+    """Fills rows [start, stop) with copies of the rows that lie `cycle` before them."""
+    for first in range(start, stop, cycle):
+        last = min(stop, first + cycle)
+        rows[first:last] = rows[first - cycle : last - cycle]
+
+
+class WindowNetwork(ABC):
+    """A network that scores windows of a signal."""
+
+    @abstractmethod
+    def start_run(
+        self, crew: Crew, signal: np.ndarray, windows: int, period: int | None = None
+    ) -> Callable[[], np.ndarray]:
+        """Begins to score consecutive windows, one second apart.
+
+        Args:
+            signal: float32 `(samples,)` from the first window's start to the last one's end.
+            period: samples after which the signal repeats itself, or None.
+
+        Returns:
+            A function that waits and returns the results of the windows, float32.
+        """
