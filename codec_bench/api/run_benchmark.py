@@ -237,7 +237,9 @@ def run_codecs(
     with _place(out, known, False, running) as place:
         for one in wanted:
             questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
-            source = open_source([_sample(question) for question in questions])
+            asked_of = list(questions)
+            source = open_source([_sample(question) for question in asked_of])
+            source = source.with_speakers({q.id: q.speaker for q in asked_of if q.speaker is not None})
             request = {
                 "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
                 "mirror": os.fspath(data) if data is not None else None,

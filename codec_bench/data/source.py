@@ -90,6 +90,20 @@ class Source:
                 digest.update(b"%d:%b" % (len(part) if field is not None else -1, part))
         return digest.hexdigest()
 
+    def with_speakers(self, speakers: Mapping[str, str]) -> Source:
+        """The same data, in which some samples have a speaker.
+
+        The fingerprint is that of the data without them, since no score depends on who speaks: a run that was begun before
+        the speakers were known is the same run.
+
+        Args:
+            speakers: by the id of the sample.
+        """
+        named = [replace(sample, speaker=speakers.get(sample.id, sample.speaker)) for sample in self.samples]
+        source = Source(self.name, named, self.unmatched, self.complete)
+        source.fingerprint = self.fingerprint
+        return source
+
 
 def _size(path: str | None) -> int | None:
     """Size in bytes of a sound file, or of the table that holds the sound; -1 if the file is not found."""

@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS readings (
     number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, checksum INTEGER);
 """
-_SAMPLES = ("number", "id", "audio", "text", "language", "duration_s", "sample_rate_hz", "channels")
+_SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio")
 _READINGS = ("number", "transcript", "parsed", "reason")
 _ANSWERS = (
@@ -51,6 +51,7 @@ class QuestionRecord:
         source: path of the sound as the data names it, or None.
         audio: path of the copy of the sound, relative to the run folder, or None.
         duration_s, sample_rate_hz, channels: of the sound, if it was decoded.
+        speaker: who speaks in the sound, or None.
     """
 
     number: int
@@ -65,6 +66,7 @@ class QuestionRecord:
     duration_s: float | None = None
     sample_rate_hz: int | None = None
     channels: int | None = None
+    speaker: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ class AnswerWriter(RunWriter):
         samples, questions, answers = [], [], []
         for q, a in pairs:
             id, text = storable(q.id), storable(q.expected[0] if q.expected else None)
-            samples.append((q.number, id, q.source, text, q.language, q.duration_s, q.sample_rate_hz, q.channels))
+            about = (q.language, q.duration_s, q.sample_rate_hz, q.channels)
+            samples.append((q.number, id, q.source, text, storable(q.speaker), *about))
             questions.append(
                 (q.number, _json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt), q.audio)
             )
@@ -150,6 +153,12 @@ class AnswerWriter(RunWriter):
             rows.insert("samples", _SAMPLES, samples, clash="replace")
             rows.insert("questions", _QUESTIONS, questions, clash="replace")
             rows.insert("answers", _ANSWERS, answers, clash="replace")
+
+    def write_speakers(self, speakers: Mapping[int, str]) -> None:
+        """Notes who speaks, by the question's number, for questions that were recorded without a speaker."""
+        if speakers:
+            with self._transaction() as rows:
+                self._name_speakers(rows, speakers)
 
     def write_marked(self, items: Sequence[tuple[int, ItemRecord]], readings: Mapping[int, Reading]) -> None:
         """Writes scored answers and their readings, by the question's number.
@@ -224,19 +233,19 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for row in run.query_lazily(
         "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
-        "p.sample_rate_hz, p.channels, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
+        "p.sample_rate_hz, p.channels, p.speaker, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
         "a.cut_s, a.attempts, a.cached, a.notes, r.number, r.transcript, r.parsed, r.reason FROM answers a "
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
         f"LEFT JOIN readings r ON r.number = a.number {chosen} ORDER BY a.number"
     ):
         cell = partial(run.json, where=f"the record of question {row[0]}")
-        asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:12])
-        status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes = row[12:24]
+        asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13])
+        status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes = row[13:25]
         answer = AnswerRecord(
             status, reason, text, sound, cell(usage), latency_s, first_s, finish, cut_s, attempts, bool(cached),
             tuple(cell(notes)),
         )  # fmt: skip
-        reading = Reading(*row[25:28]) if row[24] is not None else None
+        reading = Reading(*row[26:29]) if row[25] is not None else None
         yield Exchange(asked, answer, reading, _sound(run, asked), run.folder / answer.audio if answer.audio else None)
 
 

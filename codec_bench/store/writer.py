@@ -156,10 +156,20 @@ class RunWriter:
                 clash="ignore",
             )
             self._check_order(samples)
+            self._name_speakers(rows, {n: s.speaker for n, s in enumerate(samples) if s.speaker is not None})
             rows.insert("extras", ("number", "columns"), self._extras(samples), clash="replace")
         self._systems = {name: n for n, name in enumerate(systems)}
         self._metrics = {name: n for n, name in enumerate(metrics)}
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
+
+    def _name_speakers(self, rows: Rows, speakers: Mapping[int, str]) -> None:
+        """Notes who speaks, by the number of the sample, where the record does not say it."""
+        if not speakers:
+            return
+        unknown = {n for (n,) in self._db.execute("SELECT number FROM samples WHERE speaker IS NULL")}
+        new = [(number, storable(name)) for number, name in speakers.items() if number in unknown]
+        if new:
+            rows.change("samples", ("speaker",), new)
 
     def _check_order(self, samples: Sequence[Sample]) -> None:
         """Refuses samples that are not in the record under their numbers, since items are known by number."""

@@ -54,6 +54,16 @@ def test_every_entry_of_ultraeval_audio_is_defined_once():
     assert len(set(named)) == 160
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if load_benchmark(name).data.speaker is not None])
+def test_speakers_are_read_where_the_data_name_them(mirror, name):
+    questions = list(load_benchmark(name).questions(mirror=mirror))
+    speakers = [question.speaker for question in questions]
+    first, second, nobody = speakers[:3]
+    assert first and second and first != second and nobody is None
+    assert speakers[:3] == speakers[3:6]
+    assert "speaker" not in load_benchmark(name).asked["data"]["optional"]
+
+
 @pytest.mark.parametrize("row", UPSTREAM, ids=lambda row: row["name"])
 def test_an_entry_reads_what_ultraeval_audio_reads(row):
     benchmark = load_benchmark(row["name"])  # by its name in UltraEval-Audio

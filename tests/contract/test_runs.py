@@ -168,6 +168,9 @@ def test_a_benchmark_of_codecs_runs(name, place, tmp_path):
     for row in rows:
         entry = row["metrics"]["stft_distance"]
         assert (entry["n"], entry["n"] + entry["failed"]) == (good, len(questions))
+    speakers = {q.id: q.speaker for q in questions}
+    assert {s.id: s.speaker for s in outcome.runs[name, "opus-12k"].samples()} == speakers
+    assert len(set(speakers.values())) == 3 and None in speakers.values()
 
 
 @pytest.fixture(scope="session")

@@ -148,12 +148,29 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
                 continue  # the reader's own, not the data's
             elif column not in columns or our == "reference":
                 columns[column] = [_cell(our, index, benchmark) for index in range(ROWS)]
+        if data.speaker is not None:
+            columns[data.speaker.column] = [_speaker(index, data.repository) for index in range(ROWS)]
         if data.id is not None:
             columns[data.id] = [f"row-{index}" for index in range(ROWS)]
         if data.expand is not None:
             for part in data.expand.columns.values():
                 columns[part] = [f"{part}: calm and slow, number {index}" for index in range(ROWS)]
     return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+SPEAKERS = {
+    "TwinkStart/librispeech": "data/{0}/12/{0}-12-0003.flac",
+    "TwinkStart/AISHELL-1": "wav/test/S{0}/BAC009S{0}W0121.wav",
+}
+"""Paths in which the speaker is found, by repository; elsewhere the cell is the speaker."""
+
+
+def _speaker(index: int, repository: str | None) -> str:
+    """Three speakers, of whom the third is not named."""
+    place = index % 3
+    if place == 2:
+        return "None"
+    return SPEAKERS.get(repository or "", "{0}").format(1080 + place)
 
 
 def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:

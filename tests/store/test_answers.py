@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import codec_bench
 from codec_bench.errors import RunLocked, RunMismatch, UserError
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges, has_answers
 from codec_bench.store.record import ItemRecord, Run, open_run
@@ -44,7 +45,7 @@ FULL = (
     QuestionRecord(
         3, f"id {ODD}", {"question": ODD, "choices": ["a", "ü"], "n": 1.5, "none": None, "deep": {"k": [1, {"x": ODD}]}},
         ("one", ODD, ""), {"level": "A1", "ü": "ß"}, "zh", f"user: {ODD}", "/data/ü.wav", "audio/questions/0000003.flac",
-        2.5, 16000, 2,
+        2.5, 16000, 2, f"speaker {ODD}",
     ),
     AnswerRecord(
         "ok", None, ODD, "audio/answers/0000003.flac", {"input_tokens": 10, "cost_usd": 0.001}, 1.25, 0.5, "length", 3.5, 4,
@@ -65,6 +66,26 @@ def test_what_is_written_is_read_back_field_by_field(tmp_path):
         assert [(s.id, s.text) for s in run.samples()][1] == (FULL[0].id, FULL[0].expected[0])
     assert second.audio_path == tmp_path / "audio/questions/0000003.flac"
     assert second.answer_path == tmp_path / "audio/answers/0000003.flac"
+
+
+def test_intervals_are_over_the_speakers_of_the_questions(tmp_path):
+    values = [0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
+    speakers = ["ann", "ann", "bob", "bob", "cy", "cy", None, None]
+    with closing(opened(tmp_path)) as writer:
+        for n, speaker in enumerate(speakers[:4]):
+            question, answer = pair(n)
+            writer.write_answers([(replace(question, speaker=speaker), answer)])
+        writer.write_answers([pair(n) for n in range(4, 8)])
+        # A record that an earlier version began is told later, and what it knows already stays.
+        writer.write_speakers({0: "someone else", 4: "cy", 5: "cy"})
+        writer.write_marked([marked(n, value) for n, value in enumerate(values)], {n: Reading() for n in range(8)})
+    with closing(open_run(tmp_path)) as run:
+        assert [sample.speaker for sample in run.samples()] == speakers
+        entry = run.summary()["systems"]["model"]["metrics"]["m"]
+    expected = codec_bench.interval(values, clusters=speakers)
+    assert (entry["units"], expected.units) == (5, 5)
+    assert entry["ci95"] == pytest.approx([expected.low, expected.high])
+    assert entry["ci95"] != pytest.approx(codec_bench.interval(values).ends)
 
 
 def test_a_sound_that_was_not_copied_is_where_the_data_named_it(tmp_path):

@@ -77,6 +77,25 @@ def test_a_killed_benchmark_is_read_and_continued(tmp_path, monkeypatch):
     same_numbers(folder, "capitals.json")
 
 
+def test_a_benchmark_whose_definition_names_speakers_since_is_the_same_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    for name in ("model.py", "capitals"):
+        whole = OLD / name
+        (shutil.copytree if whole.is_dir() else shutil.copy)(whole, tmp_path / name)
+    definition = tmp_path / "capitals" / "benchmark.yaml"
+    text = definition.read_text("utf-8")
+    definition.write_text(
+        text.replace("id: id,", "id: id, speaker: {column: id, pattern: '(a[1-4])'}, optional: [speaker],")
+    )
+    monkeypatch.chdir(tmp_path)
+    folder = rebuild("capitals.sql", tmp_path / "out" / "capitals" / "echo")
+    assert [sample.speaker for sample in open_run(folder).samples()] == [None] * 3
+    monkeypatch.setenv("ECHO_ANSWERS", "3")  # what was answered is not asked again
+    run_benchmark(benchmark="./capitals", model="./model.py:Echo", out=tmp_path / "out", cache=False, page=False)
+    same_numbers(folder, "capitals.json")
+    assert [sample.speaker for sample in open_run(folder).samples()] == ["a1", "a2", "a3", "a4", None, None]
+
+
 def test_a_run_by_an_earlier_protocol_is_read_and_says_why_it_is_not_continued(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     folder = rebuild("si_sdr.sql", tmp_path / "run")

@@ -75,6 +75,7 @@ class Asking:
         self._model, self._start, self._render, self._writer = model, start, render, writer
         self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
         self._waiting: dict[str, tuple[int, Question]] = {}
+        self._speakers: dict[int, str] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
         self._last_write = perf_counter()
         self.counts = Counts()
@@ -101,6 +102,7 @@ class Asking:
                         self._take(number, question, request, response)
         finally:
             self._write(force=True)
+            self._writer.write_speakers(self._speakers)
         wall_s, counts = perf_counter() - start, self.counts
         return {
             "wall_s": wall_s, "asked": counts.asked, "failed": counts.failed, "cached": counts.cached,
@@ -110,6 +112,8 @@ class Asking:
     def _requests(self, questions: Iterable[Question], answered: dict[int, str]) -> Iterator[Request]:
         for number, question in enumerate(questions):
             if number in answered:
+                if question.speaker is not None:  # a record that an earlier version began holds no speakers
+                    self._speakers[number] = question.speaker
                 continue
             if question.problem is not None:
                 self._take(number, question, None, Response.failed(question.problem))
@@ -150,6 +154,7 @@ class Asking:
         return QuestionRecord(
             number, question.id, plain_fields(question.fields), question.references, dict(question.subsets), question.language,
             shown(request) if request is not None else None, source if isinstance(source, str) else None, kept, *about,
+            speaker=question.speaker,
         )  # fmt: skip
 
     def _keep(self, number: int, audio: Audio) -> tuple[str | None, str | None]:

@@ -20,6 +20,7 @@ class Question:
         references: expected answers; if there are several, any of them is right; empty if none is known.
         audio: the sound that the question is about (for voice cloning, the recording of the voice), or None.
         language: language of the expected answer, or None.
+        speaker: who speaks in the sound; None if unknown. Intervals are over speakers.
         subsets: the question's value for each of the benchmark's subsets, by the subset's name.
         problem: why the row cannot be asked, or None. Such a row is counted as a failure.
     """
@@ -29,6 +30,7 @@ class Question:
     references: tuple[str, ...] = ()
     audio: Clip | None = None
     language: str | None = None
+    speaker: str | None = None
     subsets: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
 

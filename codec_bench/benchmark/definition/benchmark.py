@@ -10,7 +10,7 @@ from typing import Any, Literal
 from codec_bench.benchmark.definition.base import Published
 from codec_bench.benchmark.definition.loader import Entry
 from codec_bench.benchmark.definition.prompt import Prompt, choose
-from codec_bench.benchmark.definition.questions import QuestionStream
+from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
@@ -198,7 +198,9 @@ class Benchmark:
     @property
     def asked(self) -> dict[str, Any]:
         """Everything that changes a question or an answer, except the prompt and the model, as JSON values."""
-        data = self.data.model_dump(exclude_none=True, exclude={"size"})
+        # Who speaks changes no question; intervals alone depend on it.
+        data = self.data.model_dump(exclude_none=True, exclude={"size", SPEAKER})
+        data["optional"] = [name for name in self.data.optional if name != SPEAKER or name in self.data.columns]
         return {
             "benchmark": self.name,
             "data": data,

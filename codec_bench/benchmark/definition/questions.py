@@ -14,18 +14,23 @@ import heapq
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.benchmark.definition.schema import Data
+from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.errors import UserError
 from codec_bench.text.language import base_language
 
 SOUNDS = ("audio", "prompt_audio", "reference_audio")
 """Names that hold sounds."""
+SPEAKER = "speaker"
+NOBODY = frozenset(("", "-", "n/a", "na", "nan", "none", "null", "unknown"))
+"""What data write in place of a speaker, in lower case."""
+_LONGEST_SPEAKER = 1_000
 SPLIT = "split"
 """Name of the subsets that several splits form."""
 _LISTS = ("choices", "reference")
@@ -133,20 +138,23 @@ class QuestionStream:
         if opened.columns is None:
             return
         data = self._data
-        wanted: list[tuple[str, str]] = []
+        wanted: list[tuple[str, str, str]] = []  # our name, the column, and the setting that names it
         for name, columns in data.columns.items():
             missing = [column for column in _listed(columns) if column not in opened.columns]
             # For an optional list some columns may be missing. If all are missing, the data has another layout.
             if name not in data.optional or (isinstance(columns, list) and len(missing) == len(columns)):
-                wanted += [(name, column) for column in missing]
-        wanted += [(name, column) for name, column in (data.expand.columns if data.expand else {}).items()]
+                wanted += [(name, column, f"columns.{name}") for column in missing]
+        parts = data.expand.columns if data.expand else {}
+        wanted += [(name, column, f"expand.columns.{name}") for name, column in parts.items()]
         if data.id is not None:
-            wanted.append(("id", data.id))
-        for name, column in wanted:
+            wanted.append(("id", data.id, "id"))
+        if data.speaker is not None and SPEAKER not in data.optional:
+            wanted.append((SPEAKER, data.speaker.column, SPEAKER))
+        for name, column, setting in wanted:
             if column not in opened.columns:
                 raise UserError(
                     f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
-                    hint=f"its columns are {', '.join(opened.columns)}; --set {self.name}.data.columns.{name}=COLUMN",
+                    hint=f"its columns are {', '.join(opened.columns)}; --set {self.name}.data.{setting}=COLUMN",
                 )
 
     def _questions(self) -> Iterator[Question]:
@@ -193,17 +201,18 @@ class QuestionStream:
             yield Question(name, fields, language=self._language, problem=reason)
             return
         fields |= self._kind(fields)
+        speaker = _speaker(row, data.speaker)
         if data.expand is None:
-            yield self._question(name, fields)
+            yield self._question(name, fields, speaker)
             return
         for part, column in data.expand.columns.items():
             value = row.get(column)
             if _blank(value):
                 continue  # this row does not have this question
             subset = {data.expand.subset: part} if data.expand.subset else {}
-            yield self._question(f"{name}-{part}", {**fields, data.expand.field: value, **subset})
+            yield self._question(f"{name}-{part}", {**fields, data.expand.field: value, **subset}, speaker)
 
-    def _question(self, name: str, fields: dict[str, Any]) -> Question:
+    def _question(self, name: str, fields: dict[str, Any], speaker: str | None) -> Question:
         references = _references(fields.pop("reference", None))
         language = fields.get("language") or self._language
         subsets = {name: str(fields[field]) for name, field in self._subsets.items() if fields.get(field) is not None}
@@ -214,6 +223,7 @@ class QuestionStream:
             references,
             audio if isinstance(audio, Clip) else None,
             base_language(language) if language else None,
+            speaker,
             subsets,
             self._problem(fields),
         )
@@ -254,6 +264,18 @@ def _unwritten(value: Any) -> Any:
         if isinstance(listed, list):
             return listed
     return value
+
+
+def _speaker(row: Mapping[str, Any], spec: Speaker | None) -> str | None:
+    """Who speaks in a row; None if the data do not say."""
+    value = None if spec is None else row.get(spec.column)
+    if spec is None or not isinstance(value, (str, int, float)):
+        return None
+    text = _text(value).strip()
+    if spec.pattern is not None:
+        found = re.search(spec.pattern, text[-_LONGEST_SPEAKER:])
+        text = (found[1] or "") if found is not None else ""
+    return None if text.lower() in NOBODY else text[:_LONGEST_SPEAKER]
 
 
 def _listed(columns: str | list[str]) -> list[str]:

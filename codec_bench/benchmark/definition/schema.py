@@ -8,6 +8,7 @@ Conventions
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -126,6 +127,33 @@ class Kinds(Strict):
     names: dict[str, dict[str, Any]] = Field(min_length=1)
 
 
+class Speaker(Strict):
+    """Which column says who speaks. Items of one speaker resemble each other, so intervals are over speakers.
+
+    Args:
+        column: the column of the data. A cell that is blank or says `None`, `N/A`, `unknown` or the like names no speaker.
+        pattern: a regular expression with one group, which finds the speaker in a cell that holds more, such as a path;
+            null takes the cell whole. A cell that does not match names no speaker.
+    """
+
+    column: str
+    pattern: str | None = None
+
+    @model_validator(mode="after")
+    def _group(self) -> Speaker:
+        try:
+            groups = 1 if self.pattern is None else re.compile(self.pattern).groups
+        except re.error as error:
+            raise ValueError(f"the pattern '{self.pattern}' is no regular expression: {error}") from error
+        if groups != 1:
+            raise ValueError(f"the pattern '{self.pattern}' has {groups} groups; expected one, which is the speaker")
+        return self
+
+
+def _speaker(value: Any) -> Any:
+    return {"column": value} if isinstance(value, str) else value
+
+
 class Data(Strict):
     """Where the rows are, and which columns are used under which names. Either `repository` or `path` is given.
 
@@ -140,7 +168,8 @@ class Data(Strict):
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
             about, and
             `reference` is the expected answer. A list of columns gives a list of their values without null.
-        optional: names from `columns` whose column may be missing or null.
+        optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
+        speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
         size: the number of rows; null if unknown.
         expand: how a row that holds several questions is taken apart.
@@ -157,6 +186,7 @@ class Data(Strict):
     language: str | None = None
     columns: dict[str, str | list[str]] = Field(min_length=1)
     optional: Names = []
+    speaker: Annotated[Speaker | None, BeforeValidator(_speaker)] = None
     id: str | None = None
     size: int | None = Field(None, ge=1)
     expand: Expand | None = None
@@ -274,7 +304,19 @@ FORM = {"matrix", "name", "extends"}
 
 FIELDS = FORM | {
     name
-    for schema in (BenchmarkSpec, Data, Expand, Kinds, MetricUse, PublishedTable, Parameters, PromptSpec, Turn, Part)
+    for schema in (
+        BenchmarkSpec,
+        Data,
+        Expand,
+        Kinds,
+        Speaker,
+        MetricUse,
+        PublishedTable,
+        Parameters,
+        PromptSpec,
+        Turn,
+        Part,
+    )
     for name in schema.model_fields
 }
 """The names of all fields, for suggestions when a name is misspelled."""

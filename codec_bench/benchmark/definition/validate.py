@@ -13,6 +13,7 @@ from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.finding import Finding, Place, findings, line_of, suggest
 from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file, resolve
 from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names, variables
+from codec_bench.benchmark.definition.questions import SPEAKER
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
 from codec_bench.errors import MissingExtra, UnknownName, UserError
@@ -133,7 +134,7 @@ class _At:
 def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     names = _names(spec)
     for index, name in enumerate(spec.data.optional):
-        if name not in spec.data.columns:
+        if name not in spec.data.columns and not (name == SPEAKER and spec.data.speaker is not None):
             yield at(("data", "optional", index), f"'{name}' is none of the columns", suggest(name, spec.data.columns))
     for subset, name in spec.subsets.items():
         if name not in names:

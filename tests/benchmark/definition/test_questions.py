@@ -57,6 +57,38 @@ def test_references(stream, value, references):
     assert "reference" not in question.fields
 
 
+@pytest.mark.parametrize(
+    ("speaker", "cells", "speakers"),
+    [
+        ("who", ["ann", " bob ", 17, 3.0], ["ann", "bob", "17", "3"]),
+        ("who", ["", " ", None, "None", "N/A", "unknown", "nan", ["ann"]], [None] * 8),
+        ({"column": "who", "pattern": r"(?:^|[/\\])(\d+)-\d+-\d+\.\w+$"},
+         ["a/b/1089-134686-0000.flac", "61-70968-0001.wav", "x-1089-134686-0000.flac", "", None], ["1089", "61", None, None, None]),
+        ({"column": "who", "pattern": r"BAC009(S\d{4})W\d+"}, ["BAC009S0764W0121.wav", "S0764"], ["S0764", None]),
+        (None, ["ann", "bob"], [None, None]),
+    ],
+)  # fmt: skip
+def test_speakers(stream, speaker, cells, speakers):
+    rows = [{"q": "why?", "who": cell} for cell in cells]
+    questions = list(stream(rows, {"audio": "audio", "question": "q"}, speaker=speaker))
+    assert [question.speaker for question in questions] == speakers
+    assert not any("who" in q.fields or "speaker" in q.fields for q in questions), "who speaks is not asked about"
+
+
+def test_every_question_of_a_row_has_its_speaker(stream):
+    expand = {"field": "style", "columns": {"A": "a", "B": "b"}}
+    rows = [{"a": "calm", "b": "loud", "who": "ann"}, {"a": "slow", "b": None, "who": "bob"}]
+    questions = list(stream(rows, {"audio": "audio"}, speaker="who", expand=expand))
+    assert [question.speaker for question in questions] == ["ann", "ann", "bob"]
+
+
+def test_a_speaker_s_column_that_is_missing_is_an_error_unless_it_is_optional(stream):
+    with pytest.raises(UserError, match=r"reads 'speaker' from the column 'who'.*--set mine\.data\.speaker=COLUMN"):
+        stream([{"q": "why?"}], {"audio": "audio"}, speaker="who")
+    (question,) = stream([{"q": "why?"}], {"audio": "audio"}, speaker="who", optional=["speaker"])
+    assert question.speaker is None
+
+
 def test_a_row_without_what_the_prompt_reads_stays_as_a_problem(stream):
     rows = [{"q": "why?"}, {"q": None}, {"q": " "}, {"q": "how?", "audio": None}]
     questions = list(stream(rows, {"audio": "audio", "question": "q"}, demanded=("audio", "question")))

@@ -129,3 +129,25 @@ def test_validate_knows_the_names_of_prompts(tmp_path, monkeypatch):
     assert [f.state for f in found] == ["wrong", "wrong"]
     assert ["{{ question" in f.found or "no-such-step" in f.found for f in found] == [True, True]
     assert [f"broken.yaml:{line}: " in f.found for f, line in zip(found, (5, 6))] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("speaker", "message"),
+    [
+        ("{column: who, pattern: '(\\d+'}", "is no regular expression"),
+        ("{column: who, pattern: '\\d+'}", "has 0 groups; expected one"),
+        ("{column: who, pattern: '(a)(b)'}", "has 2 groups; expected one"),
+        ("{name: who}", "column"),
+    ],
+)
+def test_a_speaker_is_a_column_and_a_pattern_with_one_group(tmp_path, speaker, message):
+    text = WRONG.replace("optional: [qestion]", f"speaker: {speaker}")
+    found = validate_benchmark(write(tmp_path, text))
+    assert any(message in finding.message for finding in found), [finding.message for finding in found]
+
+
+def test_only_a_speaker_that_is_named_may_be_optional(tmp_path):
+    said = lambda text: [f.message for f in validate_benchmark(write(tmp_path, text))]  # noqa: E731
+    assert "'speaker' is none of the columns" in said(WRONG.replace("[qestion]", "[speaker]"))
+    named = WRONG.replace("optional: [qestion]", "speaker: who\n  optional: [speaker]")
+    assert "'speaker' is none of the columns" not in said(named)
