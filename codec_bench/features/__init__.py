@@ -11,6 +11,7 @@ from codec_bench.registry import Registry, Spec, call_with_known
 TABLE = {
     "dnsmos": "codec_bench.features.dnsmos:Dnsmos",
     "ge2e": "codec_bench.features.speakers.ge2e:Ge2e",
+    "ge2e-vad": "codec_bench.features.speakers.ge2e:Ge2eVad",
     "hubert-large-ls960": "codec_bench.features.recognisers.ctc:Ctc",
     "paraformer-zh": "codec_bench.features.recognisers.paraformer:Paraformer",
     "pitch": "codec_bench.features.pitch:Pitch",

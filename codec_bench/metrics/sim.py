@@ -8,14 +8,14 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.speakers import s3prl
-from codec_bench.features.speakers.ge2e import Ge2e
+from codec_bench.features.speakers.ge2e import Ge2e, Ge2eVad
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
 from codec_bench.networks.precision import parse_precision, suffix
 from codec_bench.types import Score
 
-ENCODERS = {encoder.name: encoder.protocol for encoder in (WavlmLargeSv, WavlmBasePlusSv, Ge2e)}
+ENCODERS = {encoder.name: encoder.protocol for encoder in (WavlmLargeSv, WavlmBasePlusSv, Ge2e, Ge2eVad)}
 """Protocols of the speaker encoders by name."""
 UPSTREAM = "s3prl/"
 EPS = 1e-8
@@ -33,8 +33,8 @@ class Sim(Metric):
     implementation's embeddings, to 5e-6 (`sim`) and 1e-5.
 
     Args:
-        variant: the encoder: `wavlm-large-sv` (also if None), `wavlm-base-plus-sv`, `ge2e`, or `s3prl/NAME` for an
-            upstream of s3prl.
+        variant: the encoder: `wavlm-large-sv` (also if None), `wavlm-base-plus-sv`, `ge2e`, `ge2e-vad`, or
+            `s3prl/NAME` for an upstream of s3prl.
         point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
 
     Raises:
@@ -47,7 +47,7 @@ class Sim(Metric):
     where = "inline"
     paper = (
         "Anastassiou et al.: Seed-TTS, 2024 (sim); Chen et al.: WavLM, JSTSP 2022; Desplanques et al.: ECAPA-TDNN, Interspeech "
-        "2020; Wan et al.: Generalized End-to-End Loss for Speaker Verification, ICASSP 2018 (sim[ge2e])"
+        "2020; Wan et al.: Generalized End-to-End Loss for Speaker Verification, ICASSP 2018 (sim[ge2e], sim[ge2e-vad])"
     )
     source = "seed-tts-eval at 752f429, to 5e-6 (sim); transformers 5 (sim[wavlm-base-plus-sv]) and Resemblyzer 0.1.4, to 1e-5"
 
@@ -66,8 +66,10 @@ class Sim(Metric):
                 hint=f"use {names}, or name an upstream of s3prl: sim[{UPSTREAM}NAME], for example "
                 f"sim[{UPSTREAM}wavlm_base_plus]",
             )
-        if encoder == Ge2e.name and point is not None:
-            raise UserError(f"sim[ge2e] has no precision '@{point}'; it is computed in float32", hint="use sim[ge2e]")
+        if encoder in (Ge2e.name, Ge2eVad.name) and point is not None:
+            raise UserError(
+                f"sim[{encoder}] has no precision '@{point}'; it is computed in float32", hint=f"use sim[{encoder}]"
+            )
         precision = parse_precision(self.name.partition("@")[0], point)
         self._feature = feature + (f"@{point}" if point else "")
         self.estimate_features = self.reference_features = (self._feature,)

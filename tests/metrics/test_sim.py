@@ -23,6 +23,7 @@ ENCODERS = {
     "sim[wavlm-base-plus-sv]": ("wavlm-base-plus-sv", "sim/wavlm-base-plus-sv/transformers"),
     "sim[wavlm-base-plus-sv]@tf32": ("wavlm-base-plus-sv@tf32", "sim/wavlm-base-plus-sv/transformers/tf32"),
     "sim[ge2e]": ("ge2e", "sim/ge2e/resemblyzer-0.1/no-vad"),
+    "sim[ge2e-vad]": ("ge2e-vad", "sim/ge2e/resemblyzer-0.1/webrtcvad-2.0"),
 }
 directions = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).random(256, dtype=np.float32))
 
@@ -94,6 +95,7 @@ def test_the_name_says_the_encoder(name):
         "wavlm-large-sv",
         "wavlm-base-plus-sv",
         "ge2e",
+        "ge2e-vad",
     )  # a name that a feature can have
 
 

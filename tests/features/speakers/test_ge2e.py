@@ -22,11 +22,23 @@ TOLERANCE = 1e-5
 
 @pytest.fixture(scope="module")
 def resemblyzer():
-    """The real package. Its import wants webrtcvad and a module that scipy drops; nothing used here calls either."""
+    """The real package, with a module that scipy drops. webrtcvad's own needs another that setuptools drops."""
     from scipy.ndimage import binary_dilation
+
+    below = pytest.importorskip("_webrtcvad")
+
+    class Vad:
+        def __init__(self, mode):
+            self.state = below.create()
+            below.init(self.state)
+            below.set_mode(self.state, mode)
+
+        def is_speech(self, buf, sample_rate):
+            return below.process(self.state, sample_rate, buf, len(buf) // 2)
 
     stubs = {name: types.ModuleType(name) for name in ("webrtcvad", "scipy.ndimage.morphology")}
     stubs["scipy.ndimage.morphology"].binary_dilation = binary_dilation
+    stubs["webrtcvad"].Vad = Vad
     before = {name: sys.modules.get(name) for name in stubs}
     sys.modules.update(stubs)
     try:
@@ -70,6 +82,40 @@ def embeddings(feature, signals):
 def test_equals_resemblyzer_on_speech(resemblyzer, encoder, feature, signals):
     expected = [expected_embedding(resemblyzer, encoder, signal) for signal in signals]
     np.testing.assert_allclose(embeddings(feature, signals), expected, atol=TOLERANCE)
+
+
+@pytest.fixture(scope="module")
+def trimming():
+    return load_feature("ge2e-vad")
+
+
+def test_trimming_is_resemblyzers_and_so_is_what_is_embedded(resemblyzer, encoder, trimming, signals, rng):
+    """Speech with pauses of every length in it, whole and cut, loud and quiet: the same samples stay."""
+    pauses = [
+        np.zeros(RATE // 4 * k, np.float32) + rng.normal(0, 1e-4, RATE // 4 * k).astype(np.float32) for k in (1, 4, 9)
+    ]
+    spaced = np.concatenate([part for signal, pause in zip(signals, pauses) for part in (signal[: 2 * RATE], pause)])
+    some = [spaced, spaced * np.float32(0.01), signals[0][:479], signals[0][: RATE + 7], *signals[:12]]
+    shorter = 0
+    for signal, result in zip(some, trimming.compute(some), strict=True):
+        expected = resemblyzer.preprocess_wav(signal)
+        ours = ge2e.spoken(ge2e.raised(signal))
+        np.testing.assert_allclose(ours, expected, rtol=1e-5)
+        shorter += ours.size < signal.size - ge2e.VAD_WINDOW
+        if not expected.size:
+            assert isinstance(result, Unavailable)
+            assert "no speech" in str(result)
+        else:
+            np.testing.assert_allclose(result["embedding"], encoder.embed_utterance(expected), atol=TOLERANCE)
+    assert shorter >= 2
+
+
+def test_what_is_trimmed_does_not_depend_on_the_batch(trimming, feature, signals):
+    alone = np.concatenate([embeddings(trimming, [signal]) for signal in signals[:6]])
+    np.testing.assert_allclose(embeddings(trimming, signals[:6][::-1]), alone[::-1], atol=1e-5)
+    assert np.abs(alone - embeddings(feature, signals[:6])).max() > 1e-3
+    assert trimming.protocol != feature.protocol
+    assert isinstance(trimming.compute([np.zeros(RATE, np.float32)])[0], Unavailable)
 
 
 @pytest.mark.parametrize("gain", [1.0, 1e-2, 1e-5])
@@ -188,7 +234,8 @@ def test_nothing_in_a_checkpoint_is_run(tmp_path):
     assert not (tmp_path / "touched").exists()
 
 
-def test_a_missing_package_is_one_sentence(monkeypatch):
+@pytest.mark.parametrize("name", ["ge2e", "ge2e-vad"])
+def test_a_missing_package_is_one_sentence(monkeypatch, name):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match=r"codec-bench\[embedded\]"):
-        load_feature("ge2e")
+        load_feature(name)
