@@ -112,7 +112,9 @@ def in_noise(signals: list[np.ndarray], levels_db: list[float]) -> list[dict[str
             voicing, cents = against_praat(noisy[: noisy.size // ref.HOP * ref.HOP])
             voiced.append(100 * (1 - voicing))
             near.append(100 * np.mean(cents < 1200 * np.log2(1.002)) if cents.size else 100.0)
-        agreement = f"its pitch to 0.2 % on {np.mean(near):.2f} % of the frames voiced in both (mean)"
+        agreement = (
+            f"its pitch to 0.2 % on {np.mean(near):.2f} % of the frames voiced in both (mean), least {min(near):.2f} %"
+        )
         note = f"frames with Praat's voicing: mean {np.mean(voiced):.2f} %, least {min(voiced):.2f} %"
         rows.append(row(f"noise {level_db:g} dB below", "codec-bench", np.asarray(voiced), n=len(voiced),
                         agreement=agreement, note=note) | {"unit": "%"})  # fmt: skip
