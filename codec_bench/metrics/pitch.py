@@ -29,7 +29,7 @@ class _Pitch(Metric):
     signals = False
     where = "inline"
     paper = "Boersma: Accurate short-term analysis of the fundamental frequency and the harmonics-to-noise ratio of a sampled sound, IFA Proceedings 17, 1993"
-    source = "Praat 6.1 To Pitch (ac), voicing equal on 99 % of the frames and pitch to 0.2 % on 99 % of the voiced"
+    source = "Praat 6.1 To Pitch (ac) of clean speech: voicing equal on 99 % of the frames, pitch to 0.2 % on 99 % of the voiced"
     key: ClassVar[str]
     variants: ClassVar[dict[str | None, str]]
     """Protocol ids by variant."""

@@ -12,8 +12,8 @@ Paper
     P. Boersma, "Accurate short-term analysis of the fundamental frequency and the harmonics-to-noise ratio of a sampled
     sound", Proceedings of the Institute of Phonetic Sciences 17, 1993.
 Reference implementation
-    Praat 6.1 (parselmouth 0.4) "To Pitch (ac)" with its standard settings and this floor and ceiling. 99 % of the
-    frames have the same voicing, and 99 % of those that are voiced in both have the same pitch to 0.2 %. Praat finds a
+    Praat 6.1 (parselmouth 0.4) "To Pitch (ac)" with its standard settings and this floor and ceiling. On clean
+    speech, 99 % of the frames have the same voicing, and 99 % of those voiced in both the same pitch to 0.2 %. Praat finds a
     maximum between lags by sinc interpolation and Brent's method; here the autocorrelation is computed at half-sample
     lags and a parabola is fitted. Praat keeps candidates above the ceiling, which count as unvoiced; here there are
     none.
