@@ -36,7 +36,8 @@ class Pitch(Feature):
     Papers: P. Boersma, "Accurate short-term analysis of the fundamental frequency ...", IFA Proceedings 17, 1993;
     M. Morise, "Harvest: A high-performance fundamental frequency estimator from speech signals", Interspeech 2017.
     Reference implementations: Praat 6.1 through parselmouth 0.4 on clean speech, voicing equal on 99 % of the frames and
-    pitch to 0.2 % on 99 % of those voiced in both (found: 99.9 %, and 0.1 %; `docs/metrics/pitch.md` has noise); pyworld 0.3.5 itself.
+    pitch to 0.2 % on 99 % of those voiced in both (found: 99.9 %, and 0.1 %; `docs/metrics/pitch.md` has noise);
+    pyworld 0.3.5 itself.
 
     Args:
         device: not used; the pitch is always computed on the CPU.
