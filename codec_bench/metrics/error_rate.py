@@ -278,6 +278,11 @@ class Hallucinated(_RecognisedErrorRate):
             return Score.refused("the reference has words, and this is measured where it has none", self.protocol)
         return super()._score(compared, result)
 
+    def _detail(self, compared: Compared, result: Mapping[str, Any]) -> dict[str, Any]:
+        detail = super()._detail(compared, result)
+        detail.pop("flag", None)  # the value says it
+        return detail
+
     def _value(self, compared: Compared) -> float | None:
         return float(compared.hallucinated) if compared.note == EMPTY_REFERENCE else None
 

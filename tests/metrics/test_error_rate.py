@@ -159,6 +159,7 @@ def test_the_share_of_silences_in_which_words_are_heard():
     assert [s.value for s in scores] == [1, 1, 0, 0, None, None]
     assert [s.status for s in scores[4:]] == ["refused", "refused"]
     assert [s.detail["insertions"] for s in scores[:4]] == [3, 2, 0, 0]
+    assert not any("flag" in s.detail for s in scores), "the value says it"
     assert Statistic.of(scores).value == 0.5
     assert metric.worst(text="", language="en").value == 1
     assert metric.worst(text=SAID[0], language="en") is None

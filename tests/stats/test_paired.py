@@ -201,3 +201,26 @@ def test_nothing_in_common_has_no_value():
         None,
     )
     assert "no value" in result.test.note and SHORT not in result.test.note
+
+
+def test_words_heard_in_silence_tell_two_systems_apart(rng):
+    """Two recognisers that differ only where the reference has no words: against a jackknife with every unit left out."""
+    words = np.concatenate([rng.integers(4, 15, 10), np.zeros(20)]).astype(float)
+    same = rng.poisson(1.0, 10).astype(float)
+    heard = np.concatenate([[3, 1, 5, 2, 4, 2, 6, 1], np.zeros(12)])
+    a, b = np.concatenate([same, heard]), np.concatenate([same, np.zeros(20)])
+    ours = paired_test(a, b, denominators=words)
+    assert ours.difference == pytest.approx(heard.sum() / words.sum(), rel=1e-12)
+    assert ours.units == 18, "the twelve silences in which neither heard a word say nothing"
+    rate = lambda x, k: np.delete(x, k).sum() / np.delete(words, k).sum()  # noqa: E731
+    left = np.array([rate(a, k) - rate(b, k) for k in range(18)])
+    error = np.sqrt(17 / 18 * np.square(left - ours.difference).sum())
+    assert ours.high - ours.difference == pytest.approx(stats.t.ppf(0.975, 17) * error, rel=1e-12)
+    assert ours.p < 0.02, "eight items differ, all in one direction: 2/2^8 by exchanges"
+    rows = [
+        [ItemParts(f"s{n:02d}", x / d if d else x, (x, d)) for n, (x, d) in enumerate(zip(side, words))]
+        for side in (a, b)
+    ]
+    compared = compare_items(*rows, metric="wer", higher_is_better=False, seed=0)
+    assert (compared.wins, compared.losses, compared.ties) == (0, 8, 22)
+    assert compared.test.difference == ours.difference
