@@ -64,7 +64,7 @@ class Progress:
             self.stage, self._first = "finished", None
 
     def words(self) -> str:
-        """What is known beside the stage: how many of how many, failures, the speed, the time so far and the time left."""
+        """What is known beside the stage: how many of how many, failures, the speed, the time so far or the time left."""
         with self._lock:
             now = self._clock()
             counted = f"{self.done:,} of {self.total:,} {self._unit}" if self.total else ""
@@ -86,8 +86,9 @@ class Progress:
 
     def _time(self, now: float) -> str:
         left = self._left_s(now)
-        so_far = f"{_rough(now - self._begun)} so far" if now - self._begun >= 1 else ""
-        return so_far if left is None else f"{so_far}, about {_rough(left)} left"
+        if left is not None:
+            return f"about {_rough(left)} left"
+        return f"{_rough(now - self._begun)} so far" if now - self._begun >= 1 else ""
 
     def _left_s(self, now: float) -> float | None:
         """Seconds that are left, once the estimate is worth something."""
@@ -199,9 +200,8 @@ def _drawn(progress: Progress, console: object) -> Iterator[None]:
         def __rich_console__(self, console: object, options: object) -> Iterator[Table]:
             row = Table.grid(padding=(0, 1))
             row.add_column(no_wrap=True)
-            row.add_column(no_wrap=True)
             row.add_column(no_wrap=True, overflow="ellipsis")
-            row.add_row(spinner, Text(progress.stage), Text(progress.words(), style="dim"))
+            row.add_row(spinner, Text.assemble(progress.stage, "  ", (progress.words(), "dim")))
             yield row
 
     from rich.spinner import Spinner

@@ -10,16 +10,17 @@ RUNNING = "running"
 _NAMED = 3
 
 
-def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int) -> str:
+def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, failed: int) -> str:
     """What is happening.
 
     Args:
         plan: of the run.
         loading: the keys of the stages that workers are loading.
         waiting: whether workers hold batches.
-        finished: how many items are finished by now.
+        finished, failed: how many items are finished by now, and how many of these failed. A file that is missing fails at
+            once, and says nothing of how far the run is.
     """
-    if finished:
+    if finished > failed:
         return RUNNING
     kinds: dict[str, list[str]] = {}
     for key in dict.fromkeys(loading):
@@ -28,6 +29,8 @@ def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int) -
     models = [listed(kind, names) for kind, names in kinds.items() if kind]
     if models:
         return f"loading {', '.join(models)}"
+    if finished:
+        return RUNNING
     return "first batch" if waiting else "reading the first samples"
 
 

@@ -420,7 +420,8 @@ class Engine:
 
     def _tell(self) -> None:
         """Reports the phase and the items in the record, if one of them has changed."""
-        now = (phase_of(self.plan, self._pool.loading, self._pool.busy, self._recorded), self._recorded)
+        loading, busy = self._pool.loading, self._pool.busy
+        now = (phase_of(self.plan, loading, busy, self._recorded, self._failed), self._recorded)
         if now != self._told:
             self._told = now
             self._progress(*now, self._failed, self._spent.audio_s)

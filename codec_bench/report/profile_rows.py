@@ -347,20 +347,20 @@ def _stability(codecs: Mapping[str, Any]) -> list[Row]:
         what = "Codes of decoded audio compared with those of the original."
         rows.append(_row(codecs, f"re-encoded {number + 1}×", "%", what, "stability", partial(_reencoded, number)))
     for place, entry in enumerate(measured[0]["gain"]):
-        name = f"at {entry['gain_db']:+g} dB".replace("-", "−")
-        of_codes, of_sound = f"same codes {name}", f"SNR {name}"
+        name = f"input {abs(entry['gain_db']):g} dB {'louder' if entry['gain_db'] > 0 else 'softer'}"
+        of_codes, of_sound = f"same codes with {name}", f"SNR with {name}"
         rows.append(_row(codecs, of_codes, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
         rows.append(_row(codecs, of_sound, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
     shift = measured[0]["shift"]["samples"]
-    name = f"{shift} sample{'s' if shift != 1 else ''} later"
+    name = f"input {shift} sample{'s' if shift != 1 else ''} later"
     rows.append(
         _row(
-            codecs, f"same codes {name}", "%", _AGAINST["%"], "stability",
+            codecs, f"same codes with {name}", "%", _AGAINST["%"], "stability",
             lambda s: _share(s["shift"]["agreement"], s["tokens_reason"]),
         )
     )  # fmt: skip
     snr_later = lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))  # noqa: E731
-    rows.append(_row(codecs, f"SNR {name}", "dB", _AGAINST["dB"], "stability", snr_later))
+    rows.append(_row(codecs, f"SNR with {name}", "dB", _AGAINST["dB"], "stability", snr_later))
     return rows
 
 

@@ -41,7 +41,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
         `{"schema", "systems", "failures"}`, and `answers` for a benchmark's run (see `stats.breakdown.answers_of`).
 
         A system holds `metrics`, and if the run has them `bitrate_bps` (the entry of the metric `bitrate` once more) and
-        `timing`. A metric holds `value` or None, `ci95` as `[low, high]` or None, `note` (why there is no interval, or what to
+        `timing`, whose `times_real_time` is None if items have no estimate. A metric holds `value` or None, `ci95` as `[low, high]` or None, `note` (why there is no interval, or what to
         know of it; or None), `units` (independent units), `n`, `failed`, `missing` by status, `unit`, `higher_is_better` and `protocol`.
 
         `counting_failures` of a metric holds the `value` if failures count as the worst value, `n`, and how many failures
@@ -92,7 +92,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
             if metric == "bitrate":
                 entry["bitrate_bps"] = folded
         if system in timings:
-            entry["timing"] = timings[system]
+            # Items without an estimate took no full part in the time, so there is no speed beside them.
+            lost = bool(items.without_estimate)
+            entry["timing"] = {k: None if lost and k.startswith("times_") else v for k, v in timings[system].items()}
         systems[system] = entry
     summary = {
         "schema": SCHEMA,

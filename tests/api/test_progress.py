@@ -46,7 +46,7 @@ def test_the_time_left_is_said_once_a_tenth_is_done_and_loading_does_not_count(c
     assert "left" not in told(progress, clock, 309, "running", 60, audio_s=300.0), "9 s are too few"
     assert "left" not in told(progress, clock, 330, "running", 40), "39 of 399 are less than a tenth"
     # 41 more in 41 s: a second each, and 358 are left.
-    assert told(progress, clock, 341, "running", 42).endswith("so far, about 6 min left")
+    assert told(progress, clock, 341, "running", 42).endswith("400 items, about 6 min left")
 
 
 def test_a_long_run_has_an_estimate_after_two_minutes(clock):

@@ -72,10 +72,12 @@ def test_a_run_of_something_else_by_the_same_name_is_not_continued():
 
 def test_the_phase_names_what_is_loaded():
     plan = build_plan(["opus-12k", "g722"], ["wer[pocketsphinx]", "sim[ge2e]", "dnsmos", "stoi"], {}, {"en"})
-    said = lambda loading, waiting=True, finished=0: phase_of(plan, loading, waiting, finished)  # noqa: E731
+    said = lambda loading, waiting=True, finished=0, failed=0: phase_of(plan, loading, waiting, finished, failed)  # noqa: E731
     assert said(["pocketsphinx", "pocketsphinx"]) == "loading the recogniser pocketsphinx"
     assert said(["ge2e", "dnsmos"]) == "loading the speaker encoder ge2e, the model dnsmos"
     assert said(["opus-12k", "g722", "signal metrics"]) == "loading the codecs opus-12k, g722"
     assert said(["signal metrics"]) == said([]) == "first batch"
     assert said([], waiting=False) == "reading the first samples"
-    assert said(["pocketsphinx"], finished=1) == "running"
+    assert said(["pocketsphinx"], finished=1) == said([], finished=2, failed=2) == "running"
+    # Files that are missing have failed already, and the recogniser still loads.
+    assert said(["pocketsphinx"], finished=2, failed=2) == "loading the recogniser pocketsphinx"

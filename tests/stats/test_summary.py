@@ -90,10 +90,13 @@ def test_values_are_those_computed_by_hand(tmp_path):
             "b": {"wer": errors(3, 2), "stoi": Score.ok(0.8, "p"), "bitrate": errors(6000, 1)},
             "c": {"wer": errors(0, 8), "stoi": Score.undefined("too short", "p"), "bitrate": errors(3000, 1)},
             "d": "the encoder gave up",
-        }
+        },
+        "whole": {sample: {"wer": errors(1, 10)} for sample in "abcd"},
     }
-    run = write_run(tmp_path / "run", rows, timings={"systems": {"codec": {"times_real_time": 12.0}}})
-    codec = summarise(run)["systems"]["codec"]
+    timings = {name: {"encode_s": 2.0, "times_real_time": 12.0} for name in rows}
+    run = write_run(tmp_path / "run", rows, systems=tuple(rows), timings={"systems": timings})
+    systems = summarise(run)["systems"]
+    codec = systems["codec"]
     wer, stoi = codec["metrics"]["wer"], codec["metrics"]["stoi"]
     assert wer["value"] == pytest.approx(4 / 20, rel=1e-12)  # not the mean of 0.1, 1.5 and 0
     assert (wer["n"], wer["failed"], wer["missing"]) == (3, 1, {"no_estimate": 1})
@@ -102,7 +105,8 @@ def test_values_are_those_computed_by_hand(tmp_path):
     assert (stoi["protocol"], stoi["higher_is_better"], stoi["unit"]) == ("stoi/p", True, "")
     assert codec["bitrate_bps"]["value"] == pytest.approx(15000 / 4, rel=1e-12)
     assert codec["bitrate_bps"] == codec["metrics"]["bitrate"]
-    assert codec["timing"] == {"times_real_time": 12.0}
+    assert systems["whole"]["timing"] == {"encode_s": 2.0, "times_real_time": 12.0}
+    assert codec["timing"] == {"encode_s": 2.0, "times_real_time": None}, "a codec that failed on an item has no speed"
 
 
 def test_words_among_no_words_are_errors_and_alone_they_are_no_rate(tmp_path):
