@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UserError
 
 AHEAD = 2  # batches that a worker may hold: one runs and one waits, so that it has no pause between them
+LOADED_AT_MOST = 2
+"""How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -153,24 +156,38 @@ class Pool:
             By key the facts of the stage, or the `UserError` that says why it cannot be built.
 
         Raises:
-            UserError: a worker ended while it built a stage.
+            UserError: a worker ended while it built a stage, and so did the worker in its place.
         """
-        waiting, facts = {}, {}
+        asked: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
             mine = self.fitting(where)
-            worker = mine[index % len(mine)]
-            worker.pipe.send(("facts", key))
-            waiting[key] = worker
-        for key, worker in waiting.items():
-            if key in facts:
-                continue
-            while key not in facts:
+            asked.setdefault(self.workers.index(mine[index % len(mine)]), []).append(key)
+        for place, left in asked.items():
+            self._ask_facts(place, left)
+        facts: dict[str, Any] = {}
+        ended: Counter[str] = Counter()
+        for place, left in asked.items():
+            while left:
+                worker = self.workers[place]
                 try:
                     _, name, value = worker.pipe.recv()
-                except (EOFError, OSError) as error:
-                    raise UserError(f"the worker process ended ({_ending(worker)}) while loading '{key}'") from error
-                facts[name] = value
+                except (EOFError, OSError):
+                    reason = self._replace(worker).reason
+                    ended[left[0]] += 1
+                    if ended[left[0]] == LOADED_AT_MOST:
+                        raise UserError(
+                            f"the worker process ended ({reason}) while loading '{left[0]}', and so did the one before it"
+                        ) from None
+                    self._ask_facts(place, left)
+                else:
+                    facts[name] = value
+                    left.remove(name)
         return facts
+
+    def _ask_facts(self, place: int, keys: Iterable[str]) -> None:
+        with suppress(OSError):  # it died: whoever reads its answers sees it
+            for key in keys:
+                self.workers[place].pipe.send(("facts", key))
 
     def fitting(self, where: str) -> list[Worker]:
         """The workers that run stages of this kind: `device` is the GPUs if there are any, otherwise the CPU."""
