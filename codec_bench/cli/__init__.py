@@ -33,15 +33,16 @@ def _main() -> None:
     import warnings
 
     from codec_bench.cli.app import app
-    from codec_bench.cli.output import talk_notes
+    from codec_bench.cli.output import checked_output, talk, talk_notes
     from codec_bench.errors import UserError
 
     try:
         with warnings.catch_warnings():
             talk_notes()
-            app()
+            with checked_output():
+                app()
     except UserError as error:
-        sys.stderr.write(f"error: {error.message}\n")
+        talk(f"error: {error.message}")
         if error.hint:
-            sys.stderr.write(f"hint: {error.hint}\n")
+            talk(f"hint: {error.hint}")
         sys.exit(2)

@@ -43,7 +43,7 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
     if version:
         import codec_bench
 
-        typer.echo(codec_bench.__version__)
+        sys.stdout.write(f"{codec_bench.__version__}\n")
         raise typer.Exit()
 
 

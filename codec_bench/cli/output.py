@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import Note
+from codec_bench.errors import Note, UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 
+_LONGEST = 2_000
 _ENDLESS = 10_000
 """Columns of what is no terminal: a table in a file or in a pipe is never broken."""
 
@@ -28,9 +30,52 @@ def console() -> Console:
     return Console(file=sys.stdout, highlight=False, width=_ENDLESS)
 
 
+class _Checked:
+    """Standard output. What cannot be written ends the command with one sentence, whichever command it is."""
+
+    def __init__(self, out: Any) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        return self._tried(self._out.write, text)
+
+    def flush(self) -> None:
+        self._tried(self._out.flush)
+
+    def _tried(self, act: Callable[..., Any], *given: str) -> Any:
+        try:
+            return act(*given)
+        except BrokenPipeError:
+            raise  # whoever reads the pipe has read enough, which is no fault
+        except OSError as error:
+            from codec_bench.store.export import drop_output
+
+            drop_output()
+            raise UserError(f"standard output cannot be written: {error.strerror or error}") from error
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._out, name)
+
+
+@contextmanager
+def checked_output() -> Iterator[None]:
+    """Inside, what cannot be written to standard output is a `UserError`; at the end everything is written."""
+    before = sys.stdout
+    checked = _Checked(before)
+    sys.stdout = checked
+    try:
+        yield
+    finally:
+        if sys.stdout is checked:  # else typer has replaced it, after its reader went away
+            sys.stdout = before
+            checked.flush()
+
+
 def talk(text: str) -> None:
-    """Writes a line to stderr."""
-    sys.stderr.write(text + "\n")
+    """Writes one or more lines to stderr. What could control the terminal is taken out, and a very long line is shortened."""
+    from codec_bench.report.numbers import plain
+
+    sys.stderr.write("\n".join(plain(line, _LONGEST) for line in text.split("\n")) + "\n")
 
 
 def talk_notes() -> None:
@@ -49,18 +94,20 @@ def talk_notes() -> None:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:
-    """A plain table. Text from data is added as text, never as markup."""
+    """A plain table. Text from data is added as text, never as markup, and without what could control the terminal."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
+
+    from codec_bench.report.numbers import plain
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, column in enumerate(columns):
         # The first column holds names that a person types, so it is never cut. A heading breaks between words only.
         made.add_column(
-            Text(column), justify="right" if column in numeric else "left", no_wrap=not place, overflow="fold",
+            Text(plain(column)), justify="right" if column in numeric else "left", no_wrap=not place, overflow="fold",
             min_width=max(map(len, column.split()), default=0),
         )  # fmt: skip
     for row in rows:
-        made.add_row(*(Text("" if value is None else str(value)) for value in row))
+        made.add_row(*(Text("" if value is None else plain(str(value))) for value in row))
     return made

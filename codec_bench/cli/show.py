@@ -24,12 +24,13 @@ def print_run(run: Run, summary: Mapping[str, Any], *, timings: bool = False) ->
     from rich.text import Text
 
     from codec_bench.cli.breakdown import print_breakdowns
+    from codec_bench.report.numbers import plain
     from codec_bench.report.table import failures_table, summary_notes, summary_table
 
     out = console()
     out.print(summary_table(summary, width=out.width))
     for note in summary_notes(summary):
-        out.print(Text(note))
+        out.print(Text(plain(note)))
     print_breakdowns(summary)
     counts = run.counts()
     if summary["failures"]["reasons"]:
@@ -81,15 +82,16 @@ def print_pairs(pairs: Sequence[Pair]) -> None:
     """Prints a table for each pair of systems, with a row for each metric, and below it what to know of the numbers."""
     from rich.text import Text
 
+    from codec_bench.report.numbers import plain
     from codec_bench.report.table import comparison_notes, comparison_table
 
     out = console()
     tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)
     for pair in pairs:
-        out.print(Text(f"A: {pair.a}   B: {pair.b}"))
+        out.print(Text(plain(f"A: {pair.a}   B: {pair.b}")))
         out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
         for note in comparison_notes(pair.comparisons):
-            out.print(Text(note))
+            out.print(Text(plain(note)))
     if tests > 1:
         out.print(
             f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."

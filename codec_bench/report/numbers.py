@@ -17,7 +17,7 @@ UNPROCESSED = "unprocessed"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb)?)$")
 _METRIC = re.compile(r"^(?P<name>[\w-]+)(\[(?P<argument>[^\[\]]*)\])?(?P<point>@[^\[\]]+)?$")
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def split_name(metric: str) -> tuple[str, str]:
@@ -187,6 +187,13 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60:,} h {minutes % 60:02d} min"
 
 
-def plain(text: str) -> str:
-    """Text from data, safe to print: characters that control the terminal or the direction of writing become `�`."""
+def plain(text: str, most: int = 500) -> str:
+    """Text from data, safe to print: characters that control the terminal or the direction of writing, and halves of
+    characters, become `�`.
+
+    Of a text of more than `most` characters, the beginning and the end are shown.
+    """
+    if len(text) > most:
+        end = most // 4
+        text = f"{text[: most - end - 1]}…{text[-end:]}"
     return _CONTROLS.sub("�", text)

@@ -18,6 +18,8 @@ from codec_bench.report import numbers
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, Comparison
 
 _GAP = 2
+_NAME = 120
+"""Characters of a name or an id that are shown at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ def blocks(widths: Sequence[int], room: int) -> list[list[int]]:
 
 def _system_cell(name: str, entry: Mapping[str, Any]) -> Text:
     """The name of a system; below it how many items have no estimate and so no value at all, and how many are silent."""
-    cell = Text(numbers.plain(name))
+    cell = Text(numbers.plain(name, _NAME))
     for count, what in ((numbers.without_estimate(entry), "failed"), (entry.get("silent", 0), "silent")):
         if count:
             cell.append(f"\n{count:,} {what}", style="yellow not bold")
@@ -213,7 +215,7 @@ def failures_table(summary: Mapping[str, Any]) -> Table:
             f"{row['count']:,}",
             Text(numbers.plain(row["reason"])),
             Text("all" if everyone else numbers.plain(", ".join(row["systems"]))),
-            Text(numbers.plain(row["example"]), style="dim"),
+            Text(numbers.plain(row["example"], _NAME), style="dim"),
         )
     return table
 

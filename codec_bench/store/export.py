@@ -18,7 +18,7 @@ from codec_bench.store.record import NUMBERS, Run, TableRow
 COLUMNS = TableRow._fields
 FORMATS = ("csv", "jsonl", "parquet")
 _CHUNK = 16384
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 def export_run(run: Run, form: str, out: Path | None, *, safe: bool = False) -> None:
@@ -82,14 +82,14 @@ def opened(out: Path | None, *, binary: bool = False) -> Iterator[IO[Any]]:
     except OSError as error:
         hint = None
         if out is None:
-            _drop_output()
+            drop_output()
         elif not out.parent.is_dir():
             hint = f"there is no folder '{out.parent}'; make it first"
         name = "standard output" if out is None else f"'{out}'"
         raise UserError(f"{name} cannot be written: {error.strerror or error}", hint=hint) from error
 
 
-def _drop_output() -> None:
+def drop_output() -> None:
     """Sends what is left of the output nowhere: the interpreter would try again to write it at its end, and complain."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
