@@ -52,7 +52,7 @@ from codec_bench.data import open_source
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.networks.precision import computing
-from codec_bench.networks.speech_encoder import WAV2VEC2_BASE, WAVLM_LARGE
+from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE
 from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Audio

@@ -24,7 +24,8 @@ from common import append_rows, clips, interleaved, row
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.features.utmos import RATE_HZ
 from codec_bench.networks.precision import computing
-from codec_bench.networks.speech_encoder import WAV2VEC2_BASE, EncoderConfig, padded
+from codec_bench.networks.speech_config import WAV2VEC2_BASE, EncoderConfig
+from codec_bench.networks.speech_encoder import padded
 from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 
 SMALL = EncoderConfig("group_norm", 256, 4, 4, 1024, False, conv_layers=((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2))  # fmt: skip

@@ -26,14 +26,8 @@ from common import append_rows, interleaved, row
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.networks.ecapa import SpeakerNet
 from codec_bench.networks.precision import computing
-from codec_bench.networks.speech_encoder import (
-    WAVLM_LARGE,
-    EncoderConfig,
-    SpeechEncoder,
-    fairseq_name,
-    padded,
-    standardised,
-)
+from codec_bench.networks.speech_config import WAVLM_LARGE, EncoderConfig
+from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded, standardised
 
 SMALL = EncoderConfig(
     "layer_norm", 256, 6, 4, 1024, True, ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2), relative_buckets=320

@@ -21,14 +21,14 @@ UTMOS_HEAD = (128, 512)
 
 def speaker_config() -> Any:
     """WavLM-large's architecture in small."""
-    from codec_bench.networks.speech_encoder import EncoderConfig
+    from codec_bench.networks.speech_config import EncoderConfig
 
     return EncoderConfig("layer_norm", 256, 6, 4, 1024, pre_norm=True, conv_layers=CONVOLUTIONS, relative_buckets=320)
 
 
 def utmos_config() -> Any:
     """The architecture of wav2vec 2.0 base in small."""
-    from codec_bench.networks.speech_encoder import EncoderConfig
+    from codec_bench.networks.speech_config import EncoderConfig
 
     return EncoderConfig("group_norm", 256, 4, 4, 1024, pre_norm=False, conv_layers=CONVOLUTIONS)
 

@@ -68,7 +68,7 @@ class Utmos(Feature):
             WeightsError: the file is broken, or is that of another network.
         """
         if self._net is None:
-            from codec_bench.networks.speech_encoder import WAV2VEC2_BASE
+            from codec_bench.networks.speech_config import WAV2VEC2_BASE
             from codec_bench.networks.utmos import UtmosNet
 
             net = UtmosNet(WAV2VEC2_BASE).eval()

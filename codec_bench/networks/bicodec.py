@@ -15,26 +15,22 @@ Paper: Wang et al., Spark-TTS, https://arxiv.org/abs/2503.01710. Reference: Spar
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 import torchaudio
 from torch import Tensor, nn
 
-from codec_bench.networks.ecapa import ConvReluNorm, Res2Conv, SqueezeExcite
-from codec_bench.networks.gfsq import ResidualFSQ
-from codec_bench.networks.speech_encoder import EncoderConfig, SpeechEncoder, fairseq_name, standardised
+from codec_bench.networks.bicodec_config import PUBLISHED, SPEECH_LAYERS, BiCodecConfig
+from codec_bench.networks.bicodec_speaker import SpeakerEncoder
+from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, standardised
 from codec_bench.networks.vocos import VocosBackbone, frames_mask, masked
 from codec_bench.networks.weight_norm import fold_weight_norm
 
 RATE_HZ, HOP = 16_000, 320
-SPEECH_LAYERS = (11, 14, 16)  # the hidden states that are averaged: the inputs of these blocks, counted from 0
 _SPEECH_EPS = 1e-7
 _NORM_EPS = 1e-6
-_BOTTLENECK = 128  # width of squeeze and excitation
 _FRAMES_AT_ONCE = 8192  # frames whose distances to all codewords are in memory together: 256 MB
 
 # Tensors of the published files that are not used here.
@@ -47,78 +43,6 @@ _UNUSED = (
     "speaker_encoder.speaker_encoder.linear.",
 )
 _UNUSED_SPEECH = ("quantizer.", "project_q.", "project_hid.")
-
-
-XLSR_53 = EncoderConfig("layer_norm", 1024, max(SPEECH_LAYERS) + 1, 16, 4096, pre_norm=True, conv_bias=True)
-"""wav2vec 2.0 XLSR-53 without the blocks after the last hidden state that is used."""
-
-
-@dataclass(frozen=True, slots=True)
-class BiCodecConfig:
-    """Sizes of all networks; the defaults are the published ones.
-
-    Args:
-        speech: sizes of the self-supervised encoder.
-        dim, intermediate_dim: channels of the ConvNeXt blocks.
-        layers: number of ConvNeXt blocks in the encoder, and in the decoder's first half.
-        latent: channels before and after the quantisers.
-        codewords, codeword_dim: number and dimensions of the codewords for the content.
-        channels: channels of the wave generator's first layer.
-        rates, kernels: upsampling factor and kernel of each of the wave generator's steps.
-        mel_bands, speaker_channels, speaker_context: bands, channels and width of the output of the network that reads
-            the reference clip.
-        speaker_dim, speaker_codes, levels: dimensions, number and levels of the speaker's codes.
-        heads, head_dim, sampler_layers: sizes of the attention that makes the speaker's codes.
-    """
-
-    speech: EncoderConfig = XLSR_53
-    dim: int = 384
-    intermediate_dim: int = 2048
-    layers: int = 12
-    latent: int = 1024
-    codewords: int = 8192
-    codeword_dim: int = 8
-    channels: int = 1536
-    rates: tuple[int, ...] = (8, 5, 4, 2)
-    kernels: tuple[int, ...] = (16, 11, 8, 4)
-    mel_bands: int = 128
-    speaker_channels: int = 512
-    speaker_context: int = 1536
-    speaker_dim: int = 128
-    speaker_codes: int = 32
-    levels: tuple[int, ...] = (4, 4, 4, 4, 4, 4)
-    heads: int = 8
-    head_dim: int = 64
-    sampler_layers: int = 2
-
-
-PUBLISHED = BiCodecConfig()
-SMALL = BiCodecConfig(
-    speech=EncoderConfig(
-        "layer_norm",
-        32,
-        max(SPEECH_LAYERS) + 1,
-        2,
-        64,
-        pre_norm=True,
-        conv_layers=((16, 10, 5), *((16, 3, 2),) * 4, *((16, 2, 2),) * 2),
-        conv_bias=True,
-        conv_pos=16,
-        conv_pos_groups=2,
-    ),
-    dim=32,
-    intermediate_dim=64,
-    layers=2,
-    latent=32,
-    channels=64,
-    mel_bands=32,
-    speaker_channels=32,
-    speaker_context=48,
-    speaker_dim=24,
-    heads=2,
-    head_dim=16,
-)
-"""For tests with seeded noise: the same codes and rates as the published sizes, a thousandth of the work."""
 
 
 class ConditionedNorm(nn.Module):
@@ -209,144 +133,6 @@ class FactorisedQuantiser(nn.Module):
     def lookup(self, codes: Tensor) -> Tensor:
         """Latents `(items, latent, frames)` of codes `(items, frames)`, from codewords that are not normalised."""
         return self.out_project(self.codebook(codes).transpose(1, 2))
-
-
-class SpeakerBlock(nn.Module):
-    """A residual block of the time-delay network over the reference clip."""
-
-    def __init__(self, channels: int, dilation: int) -> None:
-        super().__init__()
-        self.se_res2block = nn.ModuleList(
-            [
-                ConvReluNorm(channels, channels),
-                Res2Conv(channels, dilation, groups=8),
-                ConvReluNorm(channels, channels),
-                SqueezeExcite(channels, _BOTTLENECK),
-            ]
-        )
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`(items, channels, frames)` to the same shape. Every frame must belong to its item: nothing is masked."""
-        all_valid = x.new_ones(1)
-        before, res2, after, excite = self.se_res2block
-        return x + excite(after(res2(before(x), all_valid)), all_valid, x.shape[2])
-
-
-class SpeakerFrames(nn.Module):
-    """From the reference clip's mel spectrogram to one context vector a frame: an ECAPA-TDNN without its pooling."""
-
-    def __init__(self, config: BiCodecConfig) -> None:
-        super().__init__()
-        channels = config.speaker_channels
-        self.layer1 = ConvReluNorm(config.mel_bands, channels, kernel=5)
-        self.layer2, self.layer3, self.layer4 = (SpeakerBlock(channels, dilation) for dilation in (2, 3, 4))
-        self.conv = nn.Conv1d(3 * channels, config.speaker_context, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`(items, mel_bands, frames)` to `(items, context, frames)`."""
-        x = self.layer1(x)
-        outs = []
-        for block in (self.layer2, self.layer3, self.layer4):
-            x = block(x)
-            outs.append(x)
-        return F.relu(self.conv(torch.cat(outs, 1)))
-
-
-class CrossAttention(nn.Module):
-    """Attention from a few latent vectors to the frames and to each other."""
-
-    def __init__(self, config: BiCodecConfig) -> None:
-        super().__init__()
-        dim, inner = config.speaker_dim, config.heads * config.head_dim
-        self.heads = config.heads
-        self.to_q = nn.Linear(dim, inner, bias=False)
-        self.to_kv = nn.Linear(dim, 2 * inner, bias=False)
-        self.to_out = nn.Linear(inner, dim, bias=False)
-
-    def forward(self, latents: Tensor, frames: Tensor) -> Tensor:
-        """`(items, latents, dim)` and `(items, frames, dim)` to the shape of the first."""
-        seen = self.to_kv(torch.cat([latents, frames], 1))
-        query, key, value = (
-            each.unflatten(-1, (self.heads, -1)).transpose(1, 2) for each in (self.to_q(latents), *seen.chunk(2, -1))
-        )
-        return self.to_out(F.scaled_dot_product_attention(query, key, value).transpose(1, 2).flatten(2))
-
-
-class GatedGelu(nn.Module):
-    """The first half of the channels times the GELU of the second."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`(..., 2 * dim)` to `(..., dim)`."""
-        value, gate = x.chunk(2, -1)
-        return F.gelu(gate) * value
-
-
-class RmsNorm(nn.Module):
-    """Vectors scaled to a mean square of one."""
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.gamma = nn.Parameter(torch.ones(dim))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """`(..., dim)` to the same shape."""
-        return F.normalize(x, dim=-1) * math.sqrt(x.shape[-1]) * self.gamma
-
-
-class Sampler(nn.Module):
-    """A perceiver, which makes one vector for each code from any number of frames."""
-
-    def __init__(self, config: BiCodecConfig) -> None:
-        super().__init__()
-        dim = config.speaker_dim
-        inner = int(dim * 4 * 2 / 3)
-        self.proj_context = nn.Linear(config.speaker_context, dim)
-        self.latents = nn.Parameter(torch.randn(config.speaker_codes, dim))
-        self.layers = nn.ModuleList(
-            nn.ModuleList(
-                [
-                    CrossAttention(config),
-                    nn.Sequential(nn.Linear(dim, 2 * inner), GatedGelu(), nn.Linear(inner, dim)),
-                ]
-            )
-            for _ in range(config.sampler_layers)
-        )
-        self.norm = RmsNorm(dim)
-
-    def forward(self, frames: Tensor) -> Tensor:
-        """`(items, frames, context)` to `(items, codes, dim)`."""
-        frames = self.proj_context(frames)
-        latents = self.latents.expand(len(frames), -1, -1)
-        for layer in self.layers:
-            assert isinstance(layer, nn.ModuleList)
-            attend, widen = layer
-            latents = attend(latents, frames) + latents
-            latents = widen(latents) + latents
-        return self.norm(latents)
-
-
-class SpeakerEncoder(nn.Module):
-    """The speaker's part: from a reference clip to codes, and from codes to the vector that they stand for."""
-
-    def __init__(self, config: BiCodecConfig) -> None:
-        super().__init__()
-        self.speaker_encoder = SpeakerFrames(config)
-        self.perceiver_sampler = Sampler(config)
-        self.quantizer = ResidualFSQ(config.speaker_dim, config.levels)
-        self.project = nn.Linear(config.speaker_dim * config.speaker_codes, config.latent)
-
-    def sample(self, mels: Tensor) -> Tensor:
-        """The vectors that are quantised, `(items, codes, dim)`, of mel spectrograms `(items, mel_bands, frames)`."""
-        return self.perceiver_sampler(self.speaker_encoder(mels).transpose(1, 2))
-
-    def search(self, mels: Tensor) -> Tensor:
-        """Codes int64 `(items, codes)`."""
-        return self.quantizer.search(self.sample(mels))[..., 0]
-
-    def lookup(self, codes: Tensor) -> Tensor:
-        """Conditions `(items, latent)` of codes `(items, codes)`."""
-        # The projection's columns run over the codes first, then over the channels.
-        return self.project(self.quantizer.lookup(codes[..., None]).transpose(1, 2).flatten(1))
 
 
 class ConditionedDecoder(nn.Module):

@@ -16,7 +16,8 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from codec_bench.networks.speech_encoder import EncoderConfig, SpeechEncoder
+from codec_bench.networks.speech_config import EncoderConfig
+from codec_bench.networks.speech_encoder import SpeechEncoder
 
 CONDITION = 128
 """The length of each of the two constant vectors that stand for a listening test and a listener."""

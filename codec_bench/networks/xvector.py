@@ -16,7 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.speech_encoder import EncoderConfig, SpeechEncoder
+from codec_bench.networks.speech_config import EncoderConfig
+from codec_bench.networks.speech_encoder import SpeechEncoder
 
 MIN_FRAMES = 2
 """Frames after the convolutions that a deviation needs."""

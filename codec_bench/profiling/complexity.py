@@ -113,18 +113,7 @@ def _counting() -> Any:
     from torch.utils._pytree import tree_leaves
     from torch.utils.flop_counter import flop_registry
 
-    # Operators without a formula in torch.utils.flop_counter: fused layers, products in place or with a vector.
-    fused = {
-        torch.ops.aten.addmm_: _of_product,
-        torch.ops.aten.baddbmm_: _of_product,
-        torch.ops.aten.addmv: _of_product,
-        torch.ops.aten.addmv_: _of_product,
-        torch.ops.aten.mv: lambda args: args[0].numel(),
-        torch.ops.aten.dot: lambda args: args[0].numel(),
-        torch.ops.aten.mkldnn_rnn_layer: _of_mkldnn,
-        torch.ops.aten._cudnn_rnn: _of_cudnn,
-        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _of_attention,
-    }
+    fused = _fused()
 
     class Counting(TorchDispatchMode):
         def __init__(self, modules: list[Any]) -> None:
@@ -145,11 +134,9 @@ def _counting() -> Any:
                 if parts is not NotImplemented:
                     return parts
             out = func(*args, **kwargs)
-            for leaf in tree_leaves((args, kwargs)):
-                if isinstance(leaf, torch.Tensor) and leaf.layout is torch.strided:
-                    key = leaf.untyped_storage().data_ptr()
-                    if key in self._storages:
-                        self.used.add(key)
+            tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+            places = {tensor.untyped_storage().data_ptr() for tensor in tensors if tensor.layout is torch.strided}
+            self.used |= places & self._storages
             name = str(packet).removeprefix("aten.")
             if packet in fused:
                 macs = fused[packet](args)
@@ -172,6 +159,23 @@ def _counting() -> Any:
             }
 
     return Counting
+
+
+def _fused() -> dict[Any, Any]:
+    """Operators without a formula in torch.utils.flop_counter: fused layers, products in place or with a vector."""
+    import torch
+
+    return {
+        torch.ops.aten.addmm_: _of_product,
+        torch.ops.aten.baddbmm_: _of_product,
+        torch.ops.aten.addmv: _of_product,
+        torch.ops.aten.addmv_: _of_product,
+        torch.ops.aten.mv: lambda args: args[0].numel(),
+        torch.ops.aten.dot: lambda args: args[0].numel(),
+        torch.ops.aten.mkldnn_rnn_layer: _of_mkldnn,
+        torch.ops.aten._cudnn_rnn: _of_cudnn,
+        torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _of_attention,
+    }
 
 
 def _of_product(args: Any) -> int:

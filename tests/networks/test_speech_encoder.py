@@ -12,17 +12,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from codec_bench.networks import speech_encoder as module  # noqa: E402
-from codec_bench.networks.speech_encoder import (  # noqa: E402
-    WAV2VEC2_BASE,
-    WAVLM_LARGE,
-    EncoderConfig,
-    SpeechEncoder,
-    distance_buckets,
-    fairseq_name,
-    padded,
-    standardised,
-)
+from codec_bench.networks import speech_transformer as module  # noqa: E402
+from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE, EncoderConfig  # noqa: E402
+from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded, standardised  # noqa: E402
+from codec_bench.networks.speech_transformer import distance_buckets  # noqa: E402
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CONVS = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from codec_bench.networks.speech_encoder import EncoderConfig, padded
+from codec_bench.networks.speech_config import EncoderConfig
+from codec_bench.networks.speech_encoder import padded
 from codec_bench.networks.utmos import UtmosNet
 
 FIELD = 400

@@ -187,6 +187,7 @@ def _check(item: Codes, name: str) -> None:
 def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
     """The self-supervised encoder, the codec's networks, and which weights they have."""
     from codec_bench.networks import bicodec as bicodec_net
+    from codec_bench.networks.bicodec_config import PUBLISHED
     from codec_bench.networks.speech_encoder import SpeechEncoder
     from codec_bench.weights import find, load_into, load_state
 
@@ -200,7 +201,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
         )
     found, found_speech = find("spark-bicodec", weights), find("spark-wav2vec2-xlsr-53", weights)
     _check_settings(found.folder / "config.yaml")
-    config = bicodec_net.PUBLISHED
+    config = PUBLISHED
     speech = SpeechEncoder(config.speech)
     state = bicodec_net.renamed_speech(load_state(found_speech.path), config.speech.layers)
     load_into(speech, state, path=found_speech.path)
@@ -214,10 +215,11 @@ def _random_nets() -> tuple[Any, Any]:
     import torch
 
     from codec_bench.networks import bicodec as bicodec_net
+    from codec_bench.networks.bicodec_config import SMALL
     from codec_bench.networks.speech_encoder import SpeechEncoder
 
     with seeded():
-        speech, net = SpeechEncoder(bicodec_net.SMALL.speech).eval(), bicodec_net.BiCodecNet(bicodec_net.SMALL).eval()
+        speech, net = SpeechEncoder(SMALL.speech).eval(), bicodec_net.BiCodecNet(SMALL).eval()
         fill_with_noise(speech)
         fill_with_noise(net)
         for name, value in net.decoder.named_parameters():

@@ -13,7 +13,7 @@ from codec_bench.networks.precision import suffix
 from codec_bench.weights import find, load_into, load_state
 
 if TYPE_CHECKING:
-    from codec_bench.networks.speech_encoder import EncoderConfig
+    from codec_bench.networks.speech_config import EncoderConfig
     from codec_bench.networks.xvector import XVectorConfig, XVectorNet
 
 PREFIX = "wavlm."
@@ -109,7 +109,7 @@ def architectures(config: Mapping[str, Any], path: Path) -> tuple[EncoderConfig,
     Raises:
         WeightsError: it lacks a value, or describes another kind of network.
     """
-    from codec_bench.networks.speech_encoder import EncoderConfig
+    from codec_bench.networks.speech_config import EncoderConfig
     from codec_bench.networks.xvector import XVectorConfig
 
     wrong = [

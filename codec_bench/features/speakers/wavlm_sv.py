@@ -142,7 +142,7 @@ class WavlmLargeSv(WavlmSv):
 
     def _architecture(self) -> SpeakerNet:
         from codec_bench.networks.ecapa import SpeakerNet
-        from codec_bench.networks.speech_encoder import WAVLM_LARGE
+        from codec_bench.networks.speech_config import WAVLM_LARGE
 
         return SpeakerNet(WAVLM_LARGE)
 

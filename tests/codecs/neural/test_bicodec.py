@@ -17,13 +17,14 @@ from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.bicodec import prepared, reference_clip
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks import bicodec as bicodec_net
+from codec_bench.networks.bicodec_config import SMALL
 from codec_bench.networks.speech_encoder import SpeechEncoder
 from codec_bench.types import Audio, CodeStream
 
 FACTS = golden("spark_bicodec")
 EXPECTED, TOLERANCE = FACTS["expected"], FACTS["tolerance"]
 EMBEDDED = golden("embedded_speech")["spark_bicodec"]
-SMALL = golden("spark_bicodec_small")
+SMALL_FACTS = golden("spark_bicodec_small")
 CODEC_FILE, SPEECH_FILE = "BiCodec/model.safetensors", "wav2vec2-large-xlsr-53/pytorch_model.bin"
 
 
@@ -138,7 +139,7 @@ def transformers_speech():
     """transformers' wav2vec 2.0 in the small size with stand-in weights."""
     from transformers import Wav2Vec2Config, Wav2Vec2Model
 
-    small = bicodec_net.SMALL.speech
+    small = SMALL.speech
     channels, kernels, strides = zip(*small.conv_layers)
     config = Wav2Vec2Config(
         hidden_size=small.width,
@@ -162,9 +163,9 @@ def transformers_speech():
 
 def speech_of(theirs):
     """Our encoder with transformers' weights."""
-    ours = SpeechEncoder(bicodec_net.SMALL.speech).eval()
+    ours = SpeechEncoder(SMALL.speech).eval()
     state = {f"wav2vec2.{name}": value for name, value in theirs.state_dict().items()}
-    ours.load_state_dict(bicodec_net.renamed_speech(state, bicodec_net.SMALL.speech.layers))
+    ours.load_state_dict(bicodec_net.renamed_speech(state, SMALL.speech.layers))
     return ours
 
 
@@ -181,7 +182,7 @@ def test_the_speech_encoder_is_that_of_transformers():
 
 
 def test_codes_and_waves_of_any_length_are_the_reference_s(all_together):
-    config = replace(bicodec_net.SMALL, speaker_channels=512, speaker_context=1536, heads=8, head_dim=64)
+    config = replace(SMALL, speaker_channels=512, speaker_context=1536, heads=8, head_dim=64)
     net = bicodec_net.BiCodecNet(config).eval()
     state = deterministic_weights.stand_in(net)
     for name, value in state.items():
@@ -192,11 +193,11 @@ def test_codes_and_waves_of_any_length_are_the_reference_s(all_together):
     codec = load_codec("spark-bicodec", weights="random")
     codec._net, codec._speech = net, speech_of(transformers_speech())
     batch = []
-    for item in SMALL["items"]:
+    for item in SMALL_FACTS["items"]:
         walk = (0.1 * np.random.RandomState(item["seed"]).standard_normal(item["samples"])).cumsum()
         batch.append(Audio((0.2 * walk / np.abs(walk).max()).astype(np.float32), 16000))
     together = codec.encode(batch)
-    for item, codes, audio in zip(SMALL["items"], together, codec.decode(together)):
+    for item, codes, audio in zip(SMALL_FACTS["items"], together, codec.decode(together)):
         said, speaker = (stream.values[0].tolist() for stream in codes.streams)
         assert said == item["semantic"] and speaker == item["speaker"], item["samples"]
         wave = audio.samples[0, : item["decoded_samples"]].astype(np.float64)

@@ -126,7 +126,8 @@ def test_the_published_architecture(tmp_path):
         theirs = transformers.WavLMForXVector(config)
     config.save_pretrained(tmp_path)
     from codec_bench.features.speakers.wavlm_base_sv import PREFIX, TRAINING, architectures
-    from codec_bench.networks.speech_encoder import WAVLM_BASE, fairseq_name
+    from codec_bench.networks.speech_config import WAVLM_BASE
+    from codec_bench.networks.speech_encoder import fairseq_name
     from codec_bench.networks.xvector import XVectorConfig, XVectorNet
 
     encoder, head = architectures(json.loads((tmp_path / "config.json").read_text("utf-8")), tmp_path)

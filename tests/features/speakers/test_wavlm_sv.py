@@ -19,7 +19,8 @@ from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features.speakers import wavlm_sv  # noqa: E402
 from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv  # noqa: E402
 from codec_bench.networks.ecapa import EcapaTdnn, SpeakerNet  # noqa: E402
-from codec_bench.networks.speech_encoder import EncoderConfig, padded, standardised  # noqa: E402
+from codec_bench.networks.speech_config import EncoderConfig  # noqa: E402
+from codec_bench.networks.speech_encoder import padded, standardised  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 CONVS = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)

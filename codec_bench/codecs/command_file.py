@@ -1,0 +1,151 @@
+"""The YAML file by which a user names the programs of a codec: what it declares, and whether that can be run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+
+from codec_bench.config import fit, load_yaml
+from codec_bench.errors import UserError
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+Bytes = Annotated[int, Field(ge=0)]
+Samples = Annotated[int, Field(ge=0)]
+Arguments = Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+
+class CommandFile(_Strict):
+    """What a file declares.
+
+    Args:
+        version: of this file layout.
+        encoder, decoder: program and arguments, which contain `{input}` and `{output}`. They may also contain
+            `{bitrate}` (bit/s), `{kbps}`, `{rate}` (Hz), `{rate_khz}`, `{channels}` and `{folder}` (the folder of the
+            YAML file). A program with a slash in its name is looked up relative to that folder, any other one on the
+            PATH.
+        sample_rates_hz, channels: what the programs take.
+        delay_samples: by how many samples the decoded signal is late: one number, one number for each rate, or
+            `measure`.
+        audio: `wav`, or `raw` for samples without a header (little-endian, channels interleaved).
+        bitrate_bps: what `{bitrate}` stands for when the name has no `@KBPS`.
+        points: the bitrates in kbps that may follow the file's name after an `@`. Without points, only `bitrate_bps` is
+            used.
+        header_bytes: length of the header at the start of the encoder's file, which is not counted.
+        frame_s: length of a frame in seconds. The input is extended with silence to whole frames.
+        frame_header_bytes: length of the header of every frame in the encoder's file, which is not counted.
+        timeout_s: seconds that a program may run for one item.
+        extension: file extension of the encoder's file.
+        causal, lookahead_s, licence, paper: facts for the list; see `CodecInfo`.
+    """
+
+    version: Literal[1]
+    encoder: Arguments
+    decoder: Arguments
+    sample_rates_hz: Annotated[tuple[PositiveInt, ...], Field(min_length=1)]
+    channels: Annotated[tuple[Literal[1, 2], ...], Field(min_length=1)] = (1,)
+    delay_samples: Samples | dict[PositiveInt, Samples] | Literal["measure"]
+    audio: Literal["wav", "raw"] = "wav"
+    bitrate_bps: PositiveInt | None = None
+    points: tuple[PositiveFloat, ...] = ()
+    header_bytes: Bytes = 0
+    frame_s: PositiveFloat | None = None
+    frame_header_bytes: Bytes = 0
+    timeout_s: PositiveFloat = 60.0
+    extension: Annotated[str, Field(pattern=r"^\.\w+$")] = ".bin"
+    causal: bool | None = None
+    lookahead_s: float | None = None
+    licence: str | None = None
+    paper: str = ""
+
+
+def read_command(path: Path, changes: Mapping[str, object]) -> CommandFile:
+    """The file's declarations, some of them replaced.
+
+    Raises:
+        UserError: the file does not fit its layout.
+    """
+    document = load_yaml(path)
+    if not isinstance(document, dict):
+        raise UserError(f"'{path}' holds {type(document).__name__}; expected a mapping of names to values")
+    document |= {key: value for key, value in changes.items() if value is not None}
+    file = fit(document, CommandFile, source=str(path))
+    if isinstance(file.delay_samples, dict):
+        missing = [rate for rate in file.sample_rates_hz if rate not in file.delay_samples]
+        if missing:
+            raise UserError(f"'{path}': delay_samples has no number for {missing[0]} Hz")
+    if file.frame_s is not None:
+        for rate_hz in file.sample_rates_hz:
+            if abs(file.frame_s * rate_hz - frame_samples(file.frame_s, rate_hz)) > 1e-6 * rate_hz:
+                raise UserError(f"'{path}': frame_s is {file.frame_s:g}, not a whole number of samples at {rate_hz} Hz")
+    elif file.frame_header_bytes:
+        raise UserError(
+            f"'{path}' declares frame_header_bytes", hint="declare frame_s, too: the number of frames follows from it"
+        )
+    return file
+
+
+def bitrate_of(file: CommandFile, path: Path, asked: int | None) -> int | None:
+    """The bitrate at which the programs run: the one asked for, else the file's; None if there is none.
+
+    Raises:
+        UserError: the file does not declare it.
+    """
+    if asked is None:
+        return file.bitrate_bps
+    known = {round(1000 * point) for point in file.points}
+    if asked not in known | {file.bitrate_bps}:
+        hint = f"its points are {', '.join(f'{p:g}' for p in file.points)} kbps" if file.points else "it has no points"
+        raise UserError(f"'{path}' does not declare the point of {asked / 1000:g} kbps", hint=hint)
+    return asked
+
+
+def _program(name: str, path: Path, role: str) -> str:
+    """The path of a program: relative to the file's folder if its name has a slash, else on the PATH."""
+    name = filled(name, {"folder": str(path.resolve().parent)})
+    found = shutil.which(str(path.resolve().parent / name) if "/" in name else name)
+    if found is None:
+        raise UserError(
+            f"'{path}': there is no program '{name}' to run as the {role}",
+            hint="a name without a slash is looked for on the PATH, one with a slash from the file's folder",
+        )
+    return found
+
+
+def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None) -> str:
+    """The path of a program.
+
+    Raises:
+        UserError: there is no such program, or its arguments cannot be filled in.
+    """
+    arguments = getattr(file, role)
+    used = {name for text in arguments for name in _PLACEHOLDER.findall(text)}
+    known = {"input", "output", "rate", "rate_khz", "channels", "folder", "bitrate", "kbps"}
+    for name in sorted(used - known):
+        hint = f"there are {', '.join(sorted(known))}"
+        raise UserError(f"'{path}': the {role} has an unknown placeholder {{{name}}}", hint=hint)
+    for name in ("input", "output"):
+        if name not in used:
+            raise UserError(f"'{path}': the {role} has no {{{name}}} among its arguments")
+    if bitrate_bps is None and used & {"bitrate", "kbps"}:
+        raise UserError(f"'{path}': the {role} asks for a bitrate", hint="declare bitrate_bps in the file")
+    return _program(arguments[0], path, role)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with values in place of the placeholders that have one."""
+    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def frame_samples(frame_s: float, rate_hz: int) -> int:
+    """Samples of a frame."""
+    return max(1, round(frame_s * rate_hz))

@@ -1,0 +1,74 @@
+"""The architectures of self-supervised speech encoders (wav2vec 2.0, HuBERT, WavLM), and what follows from them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """An encoder's architecture.
+
+    Args:
+        extractor: `group_norm` (one group norm, after the first convolution) or `layer_norm` (one after each).
+        width, layers, heads, feed_forward: sizes of the transformer.
+        pre_norm: whether each block normalises its input, and the last output is normalised too; else each block
+            normalises its output.
+        conv_layers: `(channels, kernel, stride)` of each convolution of the extractor.
+        conv_bias: whether these convolutions have a bias.
+        conv_pos, conv_pos_groups: kernel in frames and groups of the positional convolution.
+        relative_buckets, max_distance: settings of WavLM's gated relative position bias; 0 buckets if there is none.
+    """
+
+    extractor: Literal["group_norm", "layer_norm"]
+    width: int
+    layers: int
+    heads: int
+    feed_forward: int
+    pre_norm: bool
+    conv_layers: tuple[tuple[int, int, int], ...] = ((512, 10, 5), *((512, 3, 2),) * 4, *((512, 2, 2),) * 2)
+    conv_bias: bool = False
+    conv_pos: int = 128
+    conv_pos_groups: int = 16
+    relative_buckets: int = 0
+    max_distance: int = 800
+
+    @property
+    def hop(self) -> int:
+        """Samples from one frame to the next."""
+        return math.prod(stride for _, _, stride in self.conv_layers)
+
+    @property
+    def receptive_field(self) -> int:
+        """Samples that the first frame needs; a shorter signal has no frames."""
+        field = 1
+        for _, kernel, stride in reversed(self.conv_layers):
+            field = (field - 1) * stride + kernel
+        return field
+
+    def frames(self, samples: int) -> int:
+        """Number of frames of a signal with this many samples; 0 below the receptive field."""
+        for _, kernel, stride in self.conv_layers:
+            samples = (samples - kernel) // stride + 1 if samples >= kernel else 0
+        return samples
+
+    def flops(self, samples: int) -> float:
+        """Floating-point operations of one pass over one signal: matrix products only, two for each multiply-add."""
+        total, length, channels = 0.0, samples, 1
+        for out, kernel, stride in self.conv_layers:
+            length = (length - kernel) // stride + 1
+            total += 2.0 * length * out * channels * kernel
+            channels = out
+        total += 2.0 * length * channels * self.width
+        total += 2.0 * length * self.width * (self.width // self.conv_pos_groups) * self.conv_pos
+        dense = 4 * self.width**2 + 2 * self.width * self.feed_forward
+        return total + self.layers * (2.0 * length * dense + 4.0 * length * length * self.width)
+
+
+WAVLM_LARGE = EncoderConfig("layer_norm", 1024, 24, 16, 4096, pre_norm=True, relative_buckets=320)
+WAVLM_BASE = EncoderConfig("group_norm", 768, 12, 12, 3072, pre_norm=False, relative_buckets=320)
+WAV2VEC2_BASE = EncoderConfig("group_norm", 768, 12, 12, 3072, pre_norm=False)
+"""Also HuBERT-base. fairseq pads its input to an even number of frames, masks the added frame in attention and removes
+it again. It has no effect, so it is not added here."""

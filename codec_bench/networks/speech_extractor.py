@@ -1,0 +1,152 @@
+"""The convolutions of a self-supervised speech encoder: one vector every 20 ms of each wave of a padded batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from codec_bench.networks.speech_config import EncoderConfig
+
+
+class Folding(nn.Module):
+    """A module that uses tensors derived from its parameters. They are computed once after loading or moving."""
+
+    _folded: Any = None
+
+    def folded(self) -> Any:
+        """The derived tensors."""
+        if self._folded is None:
+            # Tensors made in inference mode could not be used outside of it.
+            with torch.inference_mode(False), torch.no_grad():
+                self._folded = self.fold()
+        return self._folded
+
+    def fold(self) -> Any:
+        """Computes the derived tensors."""
+        raise NotImplementedError
+
+    def _apply(self, *args: Any, **kwargs: Any) -> Any:
+        self._folded = None
+        return super()._apply(*args, **kwargs)
+
+    def _load_from_state_dict(self, *args: Any, **kwargs: Any) -> None:
+        self._folded = None
+        super()._load_from_state_dict(*args, **kwargs)
+
+
+class StridedConv(Folding):
+    """A convolution over `(frames, channels)` as matrix products without a copy of the input.
+
+    With stride s, the s taps of a step are s consecutive rows. In the same memory they are one row that is s times as
+    wide. So a kernel of k taps takes ceil(k / s) products, each shifted by one such row.
+
+    Args:
+        inputs, outputs: channels. kernel, stride: in frames. bias: whether the convolution has a bias.
+    """
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, bias: bool) -> None:
+        super().__init__()
+        self.kernel, self.stride = kernel, stride
+        self.weight = nn.Parameter(torch.empty(outputs, inputs, kernel))
+        self.bias = nn.Parameter(torch.empty(outputs)) if bias else None
+        nn.init.kaiming_normal_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def fold(self) -> list[Tensor]:
+        """The weights of each product, `(taps * inputs, outputs)`."""
+        taps = self.weight.permute(2, 1, 0)
+        return [part.flatten(0, 1).contiguous() for part in taps.split(self.stride)]
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """From rows of all items, `(batch * frames, inputs)`, to `(batch * frames / stride, outputs)`.
+
+        The number of frames is a multiple of the stride. The taps of an item's last rows reach into the next item, but
+        these rows lie beyond the item's valid frames and are not used.
+        """
+        device = rows.device.type
+        if torch.is_autocast_enabled(device):  # autocast does not apply to in-place products
+            rows = rows.to(torch.get_autocast_dtype(device))
+        wide = rows.view(rows.shape[0] // self.stride, -1)
+        first, *rest = (weight.to(rows.dtype) for weight in self.folded())
+        if self.bias is None:
+            out = wide[:, : first.shape[0]] @ first
+        else:
+            out = torch.addmm(self.bias.to(rows.dtype), wide[:, : first.shape[0]], first)
+        for shift, weight in enumerate(rest, 1):
+            out[:-shift].addmm_(wide[shift:, : weight.shape[0]], weight)
+        return out
+
+
+class ConvExtractor(nn.Module):
+    """The strided convolutions: one vector per frame of a wave. A group norm uses only an item's own frames.
+
+    Args:
+        config: the architecture.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.conv_layers = nn.ModuleList()
+        inputs = 1
+        for place, (outputs, kernel, stride) in enumerate(config.conv_layers):
+            layer = nn.ModuleDict({"0": StridedConv(inputs, outputs, kernel, stride, config.conv_bias)})
+            if config.extractor == "layer_norm":
+                layer["2"] = nn.ModuleDict({"1": nn.LayerNorm(outputs)})
+            elif place == 0:
+                layer["2"] = nn.GroupNorm(outputs, outputs)
+            self.conv_layers.append(layer)
+            inputs = outputs
+
+    def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        """From waves `(batch, samples)`, samples being a multiple of the hop, to `(batch, samples / hop, channels)`."""
+        layers: list[Any] = list(self.conv_layers)
+        first, *rest = layers
+        rows = F.gelu(self._first(first, waves, lengths).flatten(0, 1))
+        for layer in rest:
+            rows = layer["0"](rows)
+            if "2" in layer:
+                rows = layer["2"]["1"](rows)
+            rows = F.gelu(rows)
+        return rows.view(waves.shape[0], -1, rows.shape[-1])
+
+    def _first(self, layer: Any, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        """The first convolution and its norm, `(batch, frames, channels)`, always in float32."""
+        conv = layer["0"]
+        with torch.autocast(waves.device.type, enabled=False):
+            overhang = max(0, conv.kernel - conv.stride)
+            taps = F.pad(waves.float(), (0, overhang)).unfold(1, conv.kernel, conv.stride)
+            weight = conv.weight[:, 0]
+            if self.config.extractor == "group_norm":
+                scale, shift = self._group_norm(layer["2"], taps, weight, lengths)
+                return torch.baddbmm(shift[:, None], taps, (weight * scale[..., None]).transpose(1, 2))
+            out = taps @ weight.T if conv.bias is None else F.linear(taps, weight, conv.bias)
+            return layer["2"]["1"](out)
+
+    def _group_norm(
+        self, norm: nn.GroupNorm, taps: Tensor, weight: Tensor, lengths: Sequence[int]
+    ) -> tuple[Tensor, Tensor]:
+        """The group norm of the first convolution as a scale of its weights and a shift, each `(batch, channels)`.
+
+        A channel is a linear function of the taps, so its mean and variance over an item follow from the mean and the
+        covariance of the item's taps. These few hundred numbers in float64 replace three passes over the widest tensor
+        of the network. A bias of the convolution cancels.
+        """
+        _, kernel, stride = self.config.conv_layers[0]
+        counts = torch.tensor([(n - kernel) // stride + 1 if n >= kernel else 1 for n in lengths])
+        counts = counts.to(taps.device, non_blocking=True)[:, None, None]
+        valid = torch.arange(taps.shape[1], device=taps.device)[None, :, None] < counts
+        exact = torch.where(valid, taps.double(), 0.0)
+        mean = exact.sum(1, keepdim=True) / counts
+        centred = torch.where(valid, exact - mean, 0.0)
+        covariance = centred.transpose(1, 2) @ centred / counts
+        wide = weight.double()
+        variance = ((wide @ covariance) * wide).sum(-1).clamp(min=0.0)
+        scale = norm.weight / (variance + norm.eps).sqrt()
+        shift = norm.bias - (mean @ wide.T)[:, 0] * scale
+        return scale.float(), shift.float()

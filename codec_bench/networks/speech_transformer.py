@@ -1,0 +1,212 @@
+"""The transformer of a self-supervised speech encoder over padded batches: positions, masked attention and blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from codec_bench.networks.speech_config import EncoderConfig
+from codec_bench.networks.speech_extractor import Folding
+
+BIAS_ENTRIES = 1 << 28
+"""Entries of the attention bias at a time (1 GiB in float32): bounds the memory of long signals."""
+
+
+class PositionalConv(Folding):
+    """The weight-normalised grouped convolution that encodes positions, with "same" padding.
+
+    Args:
+        config: the architecture.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.groups = config.conv_pos_groups
+        self.weight_g = nn.Parameter(torch.ones(1, 1, config.conv_pos))
+        self.weight_v = nn.Parameter(torch.empty(config.width, config.width // self.groups, config.conv_pos))
+        self.bias = nn.Parameter(torch.zeros(config.width))
+        nn.init.normal_(self.weight_v, std=math.sqrt(4 / (config.conv_pos * config.width)))
+
+    def fold(self) -> Tensor:
+        """The weights, made from a direction and a length per tap."""
+        lengths = torch.linalg.vector_norm(self.weight_v, dim=(0, 1), keepdim=True)
+        return self.weight_v * (self.weight_g / lengths)
+
+    def forward(self, frames: Tensor) -> Tensor:
+        """`(batch, frames, width)`, zero beyond each item's end, to the same shape."""
+        weight = self.folded()
+        kernel = weight.shape[-1]
+        out = F.conv1d(frames.transpose(1, 2), weight, self.bias, padding=kernel // 2, groups=self.groups)
+        return F.gelu(out[..., : frames.shape[1]]).transpose(1, 2)
+
+
+class Attention(Folding):
+    """Self-attention. WavLM's position bias, if there is one, depends on distance and head and has a gate per frame.
+
+    Args:
+        config: the architecture.
+        holds_bias: whether this layer holds the table of biases. The first layer does, and all layers share it.
+    """
+
+    def __init__(self, config: EncoderConfig, holds_bias: bool) -> None:
+        super().__init__()
+        self.heads, width = config.heads, config.width
+        self.k_proj, self.v_proj = nn.Linear(width, width), nn.Linear(width, width)
+        self.q_proj, self.out_proj = nn.Linear(width, width), nn.Linear(width, width)
+        self.relative = config.relative_buckets > 0
+        if self.relative:
+            self.grep_linear = nn.Linear(width // self.heads, 8)
+            self.grep_a = nn.Parameter(torch.ones(1, self.heads, 1, 1))
+            if holds_bias:
+                self.relative_attention_bias = nn.Embedding(config.relative_buckets, self.heads)
+
+    def fold(self) -> tuple[Tensor, Tensor]:
+        """The weights and biases of the two gates, each of which is the sum of four outputs of `grep_linear`."""
+        weight, bias = self.grep_linear.weight, self.grep_linear.bias
+        return weight.view(2, 4, -1).sum(1), bias.view(2, 4).sum(1)
+
+    def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:
+        """`(batch, frames, width)` to the same shape."""
+        batch, length, width = frames.shape
+        q, k, v = (
+            project(frames).view(batch, length, self.heads, -1).transpose(1, 2)
+            for project in (self.q_proj, self.k_proj, self.v_proj)
+        )
+        gate = self._gate(frames).to(q.dtype) if self.relative else None
+        parts = [
+            F.scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=bias.rows(rows, gate, q.dtype))
+            for rows in bias.blocks
+        ]
+        out = parts[0] if len(parts) == 1 else torch.cat(parts, 2)
+        return self.out_proj(out.transpose(1, 2).reshape(batch, length, width))
+
+    def _gate(self, frames: Tensor) -> Tensor:
+        """The factors by which each frame multiplies the position bias, `(batch, heads, frames, 1)`."""
+        weight, offset = self.folded()
+        gates = torch.sigmoid(F.linear(frames.unflatten(-1, (self.heads, -1)), weight, offset)).transpose(1, 2)
+        update, reset = gates.chunk(2, dim=-1)
+        return update * (reset * self.grep_a - 1.0) + 2.0
+
+
+class AttentionBias:
+    """What is added to the attention scores: the position bias, and minus infinity for frames beyond an item's end.
+
+    Args:
+        counts: valid frames of each item, `(batch,)`. length: frames of the batch. heads: number of heads.
+        by_distance: position bias from distance -(length - 1) to length - 1, `(heads, 2 * length - 1)`, or None.
+    """
+
+    def __init__(self, counts: Tensor, length: int, heads: int, by_distance: Tensor | None) -> None:
+        beyond = torch.arange(length, device=counts.device) >= counts[:, None]
+        self._mask = torch.zeros(beyond.shape, device=counts.device).masked_fill_(beyond, -torch.inf)[:, None, None]
+        self._by_distance, self._length = by_distance, length
+        per_row = len(counts) * heads * length if by_distance is not None else 1
+        block = max(1, BIAS_ENTRIES // per_row)
+        self.blocks = [slice(start, min(start + block, length)) for start in range(0, length, block)]
+        self._kept: dict[torch.dtype, Tensor] = {}
+
+    def rows(self, rows: slice, gate: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """The bias of these querying frames, broadcastable to `(batch, heads, rows, length)`."""
+        mask = self._mask.to(dtype)
+        if gate is None:
+            return mask
+        return torch.addcmul(mask, gate[:, :, rows], self._positions(rows, dtype))
+
+    def _positions(self, rows: slice, dtype: torch.dtype) -> Tensor:
+        """The position bias of these querying frames before the gate, `(heads, rows, length)`."""
+        if dtype in self._kept:
+            return self._kept[dtype]
+        last = self._length - 1
+        # Row i holds distances -i to length - 1 - i, so the rows are windows of the table, from its last to its first.
+        assert self._by_distance is not None, "only an attention with a position bias gates it"
+        windows = self._by_distance.to(dtype).unfold(1, self._length, 1)
+        positions = windows[:, last - rows.stop + 1 : last - rows.start + 1].flip(1)
+        if len(self.blocks) == 1:  # the same for every layer
+            self._kept[dtype] = positions
+        return positions
+
+
+class EncoderLayer(nn.Module):
+    """A block of the transformer.
+
+    Args:
+        config: the architecture. holds_bias: whether the table of position biases is in this layer.
+    """
+
+    def __init__(self, config: EncoderConfig, holds_bias: bool) -> None:
+        super().__init__()
+        self.pre_norm = config.pre_norm
+        self.self_attn = Attention(config, holds_bias)
+        self.self_attn_layer_norm = nn.LayerNorm(config.width)
+        self.fc1 = nn.Linear(config.width, config.feed_forward)
+        self.fc2 = nn.Linear(config.feed_forward, config.width)
+        self.final_layer_norm = nn.LayerNorm(config.width)
+
+    def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:
+        """`(batch, frames, width)` to the same shape."""
+        if self.pre_norm:
+            frames = frames + self.self_attn(self.self_attn_layer_norm(frames), bias)
+            return frames + self.fc2(F.gelu(self.fc1(self.final_layer_norm(frames))))
+        frames = self.self_attn_layer_norm(frames + self.self_attn(frames, bias))
+        return self.final_layer_norm(frames + self.fc2(F.gelu(self.fc1(frames))))
+
+
+class Transformer(nn.Module):
+    """The positional convolution and the blocks.
+
+    Args:
+        config: the architecture.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.pos_conv = nn.Sequential(PositionalConv(config))
+        self.layers = nn.ModuleList(EncoderLayer(config, holds_bias=place == 0) for place in range(config.layers))
+        self.layer_norm = nn.LayerNorm(config.width)
+
+    def hidden_states(self, frames: Tensor, counts: Tensor) -> Iterator[Tensor]:
+        """The input of each block, then the output of the last one, each `(batch, frames, width)`."""
+        length = frames.shape[1]
+        beyond = torch.arange(length, device=frames.device) >= counts[:, None]
+        frames = frames.masked_fill(beyond[..., None], 0.0)
+        frames = frames + self.pos_conv(frames)
+        if not self.config.pre_norm:
+            frames = self.layer_norm(frames)
+        bias = AttentionBias(counts, length, self.config.heads, self._by_distance(length))
+        for layer in self.layers:
+            yield frames
+            frames = layer(frames, bias)
+        yield self.layer_norm(frames) if self.config.pre_norm else frames
+
+    def _by_distance(self, length: int) -> Tensor | None:
+        """The position bias from distance -(length - 1) to length - 1, `(heads, 2 * length - 1)`."""
+        if not self.config.relative_buckets:
+            return None
+        first: Any = self.layers[0]
+        table = first.self_attn.relative_attention_bias.weight
+        buckets = distance_buckets(length, self.config.relative_buckets, self.config.max_distance)
+        return table[buckets.to(table.device, non_blocking=True)].T
+
+
+def distance_buckets(length: int, buckets: int, max_distance: int) -> Tensor:
+    """The buckets of distances -(length - 1) to length - 1, int64 `(2 * length - 1,)`.
+
+    Half of the buckets are for later frames, the other half for the rest. In each half, the first half of the buckets
+    holds one distance each, the following ones grow logarithmically up to the largest distance, and the last one holds
+    all larger distances.
+    """
+    distance = torch.arange(1 - length, length)
+    half = buckets // 2
+    exact = half // 2
+    away = distance.abs()
+    wide = (
+        exact + (torch.log(away.clamp(min=1).float() / exact) / math.log(max_distance / exact) * (half - exact)).long()
+    )
+    near = torch.where(away < exact, away, wide.clamp(max=half - 1))
+    return near + half * (distance > 0)
