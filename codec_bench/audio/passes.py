@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 SLACK = 1.05
 """By what factor the lengths in one pass may differ on a CPU.
 
-Speech encoders are 5 to 40 % faster on signals of equal length together than one by one; the gain is larger for shorter
-signals. Padding costs as much as real samples. docs/design/engine.md has the measurements."""
+Padding costs as much as real samples, and a batch gains little on a CPU. docs/design/engine.md says how much."""
 
 EIGHT_SECONDS = 128_000
 """In samples at 16 kHz. On a CPU, a speech encoder is not faster with more samples than this in one pass."""
