@@ -301,9 +301,9 @@ def test_a_long_batch_has_a_longer_limit():
     from codec_bench.engine.batch import Dispatcher, Work
 
     works = [Work(None, length_s, print, 0) for length_s in (5.0, 30.0)]
-    assert Dispatcher(None, None, None, "")._limit_s(works) == 60 * 2 * 30
-    assert Dispatcher(None, None, None, "")._limit_s(works[:1]) == 600
-    assert Dispatcher(None, None, 2.5, "")._limit_s(works) == 2.5
+    assert Dispatcher(None, None, None, "", None)._limit_s(works) == 60 * 2 * 30
+    assert Dispatcher(None, None, None, "", None)._limit_s(works[:1]) == 600
+    assert Dispatcher(None, None, 2.5, "", None)._limit_s(works) == 2.5
 
 
 def test_a_second_process_is_refused(tmp_path):
