@@ -110,7 +110,7 @@ def cardinals(language: str) -> Step:
     group, decimal = map(re.escape, SEPARATORS[language])
     letter = "[A-Za-z_]" if language in WITHOUT_SPACES else r"[^\W\d]"
     # In Hindi, thousands are followed by groups of two digits.
-    grouped = rf"\d{{1,2}}(?:{group}\d\d)*{group}\d{{3}}|" if language == "hi" else ""
+    grouped = rf"\d{{1,2}}(?:{group}\d\d){{0,6}}{group}\d{{3}}|" if language == "hi" else ""
     number = re.compile(
         rf"(?<!\d)(?<!{letter})({grouped}\d{{1,3}}(?:{group}\d{{3}})+(?!\d)|\d+)(?:{decimal}(\d+))?(?!\d)(?!{letter})"
     )

@@ -101,3 +101,10 @@ def test_what_was_written_out_stays(text, language):
 @given(st.text("ab.,- é", max_size=30), st.sampled_from(sorted(SEPARATORS)))
 def test_a_text_without_digits_stays(text, language):
     assert cardinals(language)(text) == text
+
+
+@pytest.mark.parametrize("language", SEPARATORS)
+@pytest.mark.parametrize("piece", ["1", "1,", "11,", "111,", "1.", "1 "])
+def test_long_runs_of_digits_take_linear_time(language, piece):
+    # Quadratic time would be minutes here.
+    assert cardinals(language)(piece * 30_000)
