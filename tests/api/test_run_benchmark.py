@@ -172,7 +172,7 @@ def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
     assert asked == ["a1", "a2", "a3", "a4", "a5"], "a6 has nothing to ask"
     assert list(outcome.runs) == [("mine", "echo")] and outcome.left_out == ()
     folder = mine(tmp_path / "out")
-    assert {p.name for p in folder.iterdir()} == {"run.sqlite", "run.lock", "run.json", "summary.json"}
+    assert {p.name for p in folder.iterdir()} == {"run.sqlite", "run.lock", "run.seal", "run.json", "summary.json"}
     found = numbers(folder)
     exact = [found[f"a{n}", "accuracy[exact]"] for n in range(1, 7)]
     assert [value for value, _, _ in exact] == [1, 1, 0, 0, 0, None]
