@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from codec_bench.audio.budget import Budget
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.pool import Batch, Died, Done, Pool
 from codec_bench.engine.stage import CodecStage, Fault, StageSpec, describe
@@ -20,7 +21,6 @@ from codec_bench.engine.worker import run_batch
 from codec_bench.errors import UserError
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
-GPU_BATCH_GROWTH = 1.25
 TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
 TIME_LIMIT_PER_S = 60.0
 _WINDOW = 2048  # among so many waiting items, similar lengths are looked for
@@ -50,7 +50,7 @@ class Work:
 
 
 @dataclass(slots=True, eq=False)
-class Stage:
+class Stage(Budget):
     """A stage: the items that wait for it, how large its batches may be, and what it has cost.
 
     Args:
@@ -127,15 +127,6 @@ class Stage:
         self.cpu_s += event.cpu_s
         for step, seconds in event.steps.items():
             self.steps[step] = self.steps.get(step, 0.0) + seconds
-
-    def fitted(self, padded_s: float) -> None:
-        """Notes that a batch of this size fitted on a GPU. If it nearly filled the budget, the next may be larger."""
-        if self.growing and padded_s > 0.7 * self.budget_s:
-            self.budget_s *= GPU_BATCH_GROWTH
-
-    def did_not_fit(self, padded_s: float) -> None:
-        """Notes that a batch of this size did not fit into memory: halves the budget, which then no longer grows."""
-        self.budget_s, self.growing = min(self.budget_s, padded_s) / 2, False
 
 
 class Dispatcher:

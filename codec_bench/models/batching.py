@@ -19,6 +19,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Literal, Protocol
 
+from codec_bench.audio.budget import Budget
 from codec_bench.errors import UserError
 from codec_bench.models.info import ModelInfo
 from codec_bench.models.sound import clips_of
@@ -29,9 +30,6 @@ TEXT_S = 0.01
 """Seconds that one character of text counts: a token has about four characters, and a second of audio about 25 tokens."""
 REQUEST_S = 1.0
 """Seconds that every request counts in addition, because its answer takes memory."""
-
-GROWTH = 1.25
-"""Factor by which the budget grows after a batch that filled it and fitted into the GPU's memory."""
 
 _DEVICES: defaultdict[str, Lock] = defaultdict(Lock)
 
@@ -69,7 +67,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Waiting:
+class Waiting(Budget):
     """The requests that wait.
 
     Args:
@@ -106,15 +104,6 @@ class Waiting:
     def give_back(self, items: list[Asked]) -> None:
         """Puts requests that were not answered back in front of the others."""
         self.items[:0] = items
-
-    def fitted(self, padded_s: float) -> None:
-        """Notes that a batch of this size fitted into memory. If it filled the budget, the budget grows."""
-        if self.growing and padded_s > 0.7 * self.budget_s:
-            self.budget_s *= GROWTH
-
-    def did_not_fit(self, padded_s: float) -> None:
-        """Notes that a batch of this size did not fit into memory: the budget is halved and does not grow again."""
-        self.budget_s, self.growing = min(self.budget_s, padded_s) / 2, False
 
 
 class Batches:

@@ -16,7 +16,6 @@ waves are equal to these within float32 noise.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -55,11 +54,6 @@ class Shape:
     true_skip: bool = False
     codebooks: int = 32
     entries: int = 1024
-
-    @property
-    def hop(self) -> int:
-        """Samples per frame."""
-        return math.prod(self.ratios)
 
 
 class UtteranceNorm(nn.GroupNorm):

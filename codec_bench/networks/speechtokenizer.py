@@ -9,7 +9,6 @@ Paper: Zhang et al., SpeechTokenizer, https://arxiv.org/abs/2308.16692. Referenc
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +32,6 @@ class Shape:
     ratios: tuple[int, ...] = (8, 5, 4, 2)
     codebooks: int = 8
     entries: int = 1024
-
-    @property
-    def hop(self) -> int:
-        """Samples per frame."""
-        return math.prod(self.ratios)
 
 
 class SpeechTokenizerNet(nn.Module):

@@ -8,51 +8,22 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import numpy as np
 import pytest
+from speechmos_scores import RATE, SCORES, assert_scores, speechmos, speechmos_scores
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features import Unavailable, dnsmos, load_feature
 
-RATE = 16_000
 TOLERANCE = 1e-4
-SCORES = ("sig", "bak", "ovrl", "p808")
 LENGTHS_S = (0.1, 0.5, 1.0, 1.5, 2.3, 4.6, 9.01, 9.02, 10.99, 11, 15, 20, 24, 30, 33, 60)
 
 
 @pytest.fixture(scope="module")
-def package():
-    return pytest.importorskip("speechmos.dnsmos", reason="the oracle; it needs librosa, onnxruntime and requests")
-
-
-class Remembering:
-    """An onnxruntime session that does not compute the same window twice: clips of one recording share theirs."""
-
-    def __init__(self, session):
-        self.session, self.seen = session, {}
-
-    def run(self, names, inputs):
-        key = b"".join(x.tobytes() for x in inputs.values())
-        if key not in self.seen:
-            self.seen[key] = self.session.run(names, inputs)
-        return self.seen[key]
-
-
-@pytest.fixture(scope="module")
-def oracle(package):
-    """A function of a signal: what speechmos says, under our names."""
-    folder = Path(package.__file__).parent / "dnsmos_models"
-    model = package.DNSMOS(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
-    model.onnx_sess, model.p808_onnx_sess = Remembering(model.onnx_sess), Remembering(model.p808_onnx_sess)
-
-    def score(signal):
-        found = model(signal, RATE, False)
-        return {name: float(found[f"{name}_mos"]) for name in SCORES}
-
-    return score
+def oracle():
+    return speechmos_scores()
 
 
 @pytest.fixture(scope="module")
@@ -70,11 +41,6 @@ def speech(embedded):
     """A minute of several voices, mono at 16 kHz. It comes round every 13 s, so that the oracle has less to compute."""
     clips = [prepare(audio, RATE) for _, audio in embedded]
     return np.resize(np.concatenate(clips[::7])[: 13 * RATE], 60 * RATE)
-
-
-def assert_scores(found, expected, tolerance=TOLERANCE):
-    for name in SCORES:
-        assert found[name] == pytest.approx(expected[name], abs=tolerance), name
 
 
 def test_clips_of_every_length(feature, oracle, speech):
@@ -116,8 +82,8 @@ def test_signals_that_are_no_speech(feature, oracle, signal):
     assert_scores(feature.compute([signal])[0], oracle(signal))
 
 
-def test_the_windows_are_those_that_speechmos_counts(package):
-    class Listening(package.DNSMOS):
+def test_the_windows_are_those_that_speechmos_counts():
+    class Listening(speechmos().DNSMOS):
         """Records where each window starts. The samples of the signal tell their own time in seconds."""
 
         def __init__(self):

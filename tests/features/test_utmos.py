@@ -9,6 +9,7 @@ import deterministic_weights
 import numpy as np
 import pytest
 from glides import glide
+from hostile import Hostile
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
@@ -116,13 +117,9 @@ def test_files_of_something_else_are_one_sentence(tmp_path):
 
     import torch
 
-    class Payload:
-        def __reduce__(self):
-            return (open, (str(tmp_path / "touched"), "w"))
-
     torch.save({"blstm.weight_ih_l0": torch.zeros(3)}, tmp_path / "other.pt")
     (tmp_path / "text.pt").write_text("not weights")
-    (tmp_path / "evil.pt").write_bytes(pickle.dumps({"blstm.weight_ih_l0": Payload()}, protocol=2))
+    (tmp_path / "evil.pt").write_bytes(pickle.dumps({"blstm.weight_ih_l0": Hostile(tmp_path / "touched")}, protocol=2))
     for name in ("other.pt", "text.pt", "evil.pt"):
         with pytest.raises(WeightsError, match=name):
             load_feature("utmos", weights=str(tmp_path / name)).load()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib.metadata
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+from speechmos_scores import RATE, assert_scores, speechmos_files, speechmos_scores
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable, dnsmos, load_feature
 
-RATE = 16_000
 TOLERANCE = 1e-4
-SCORES = ("sig", "bak", "ovrl", "p808")
 POLYNOMIALS = {
     "sig": [-0.08397278, 1.22083953, 0.0052439],
     "bak": [-0.13166888, 1.60915514, -0.39604546],
@@ -24,28 +22,15 @@ POLYNOMIALS = {
 
 
 @pytest.fixture(scope="module")
-def package():
-    return pytest.importorskip("speechmos.dnsmos", reason="the oracle; it needs librosa, onnxruntime and requests")
-
-
-@pytest.fixture(scope="module")
-def sessions(package):
+def sessions():
     import onnxruntime
 
-    folder = Path(package.__file__).parent / "dnsmos_models"
-    return [onnxruntime.InferenceSession(folder / name) for name in ("sig_bak_ovr.onnx", "model_v8.onnx")]
+    return [onnxruntime.InferenceSession(file) for file in speechmos_files()]
 
 
 @pytest.fixture(scope="module")
-def speechmos(package):
-    folder = Path(package.__file__).parent / "dnsmos_models"
-    model = package.DNSMOS(folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx")
-
-    def score(signal):
-        found = model(signal, RATE, False)
-        return {name: float(found[f"{name}_mos"]) for name in SCORES}
-
-    return score
+def speechmos():
+    return speechmos_scores()
 
 
 @pytest.fixture(scope="module")
@@ -56,11 +41,6 @@ def torch_feature():
 @pytest.fixture(scope="module")
 def speech(embedded):
     return np.concatenate([prepare(audio, RATE) for _, audio in embedded][::7])
-
-
-def assert_scores(found, expected, tolerance=TOLERANCE):
-    for name in SCORES:
-        assert found[name] == pytest.approx(expected[name], abs=tolerance), name
 
 
 def test_torch_is_speechmos(torch_feature, speechmos, speech, rng):

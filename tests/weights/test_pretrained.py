@@ -6,6 +6,7 @@ import pickle
 
 import pytest
 import torch
+from hostile import Hostile
 
 from codec_bench.errors import WeightsError
 from codec_bench.weights.pretrained import load_pretrained
@@ -70,16 +71,6 @@ def test_a_broken_file_is_named(folder):
     (folder / "config.json").write_text("{")
     with pytest.raises(WeightsError, match="cannot be loaded"):
         load(folder)
-
-
-class Hostile:
-    """Unpickling it would create a file."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return (open, (self.path, "w"))
 
 
 def test_nothing_in_a_pickle_is_run(folder):

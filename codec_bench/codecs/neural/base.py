@@ -17,7 +17,28 @@ from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream
 
 
-class NeuralCodec(Codec):
+class PublishedCodec(Codec):
+    """A codec whose networks have published weights.
+
+    Class attributes
+        checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
+    """
+
+    checkpoints: ClassVar[tuple[str, ...]]
+
+    @classmethod
+    def find_weights(cls, **options: Any) -> str | None:
+        """The folder that holds the published weights on this machine, or None if they are not all there.
+
+        Of a codec with several checkpoints it is the folder of the first.
+        """
+        from codec_bench.weights import lookup
+
+        found = [lookup(name.format(**options)) for name in cls.checkpoints]
+        return str(found[0].folder) if found[0] and all(found) else None
+
+
+class NeuralCodec(PublishedCodec):
     """A codec of one stream of codes whose network codes several items in one pass.
 
     This class checks what comes in, groups the items into passes and cuts each item to its own length. An adapter says
@@ -154,17 +175,6 @@ class NeuralCodec(Codec):
         import torch
 
         return torch.from_numpy(values).to(self._device)
-
-
-def weights_folder(*names: str) -> str | None:
-    """The folder on this machine that holds a codec's checkpoint of the catalogue; None if it is not there.
-
-    Of a codec with several checkpoints it is the folder of the first; None if any of them is not there.
-    """
-    from codec_bench.weights import lookup
-
-    found = [lookup(name) for name in names]
-    return str(found[0].folder) if found[0] and all(found) else None
 
 
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.passes import passes
-from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.codecs.neural.base import full_float32, stack, weights_folder
+from codec_bench.codecs.base import CodecInfo, check_input
+from codec_bench.codecs.neural.base import PublishedCodec, full_float32, stack
 from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
@@ -36,7 +36,7 @@ _LOUD, _AUDIBLE = 0.2, 0.01
 _SETTINGS = {"sample_rate": _RATE_HZ, "latent_hop_length": _HOP, "ref_segment_duration": 6, "volume_normalize": True}
 
 
-class BiCodec(Codec):
+class BiCodec(PublishedCodec):
     """BiCodec of Spark-TTS, for mono speech at 16 kHz.
 
     Codes: a stream `semantic` of one codebook with 8192 entries at 50 frames a second, and a stream `speaker` of 32
@@ -54,6 +54,8 @@ class BiCodec(Codec):
         WeightsError: the weights are not on this machine, or belong to another model.
     """
 
+    checkpoints = ("spark-bicodec", "spark-wav2vec2-xlsr-53")
+
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self._device = device
         self._speech, self._net, used = _load(weights, device)
@@ -69,11 +71,6 @@ class BiCodec(Codec):
             nominal_bitrate_bps=_RATE_HZ / _HOP * _BITS_PER_CODE,
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder("spark-bicodec", "spark-wav2vec2-xlsr-53")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone.

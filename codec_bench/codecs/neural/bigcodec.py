@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 
 _RATE_HZ = 16000
@@ -42,6 +42,7 @@ class BigCodec(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("bigcodec",)
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self._device = device
@@ -61,11 +62,6 @@ class BigCodec(NeuralCodec):
             nominal_bitrate_bps=_RATE_HZ / _HOP * _BITS_PER_CODE,
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder("bigcodec")
 
     def _frames(self, num_samples: int) -> int:
         return num_samples // _HOP + 1

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec
 from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import WeightsError
 from codec_bench.types import Codes, CodeStream
@@ -50,6 +50,7 @@ class ChatTtsDvae(NeuralCodec):
     """
 
     cardinality = _ENTRIES
+    checkpoints = ("chattts-dvae", "chattts-vocos")
     _codebooks = _CODEBOOKS
 
     def __init__(self, device: str = "cpu", weights: str | None = None, bound_first: bool = True) -> None:
@@ -68,11 +69,6 @@ class ChatTtsDvae(NeuralCodec):
             nominal_bitrate_bps=stream.nominal_bitrate_bps,
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder("chattts-dvae", "chattts-vocos")
 
     def _frames(self, num_samples: int) -> int:
         return (1 + max(num_samples, _SHORTEST) // _HOP) // 2

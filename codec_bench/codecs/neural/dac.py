@@ -20,7 +20,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, stack, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.types import Codes
@@ -81,6 +81,7 @@ class Dac(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("dac-{model}",)
 
     def __init__(
         self,
@@ -113,11 +114,6 @@ class Dac(NeuralCodec):
             nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, model: str, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder(f"dac-{model}")
 
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // self._facts.hop)

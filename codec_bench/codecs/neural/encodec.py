@@ -22,8 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, check_input
-from codec_bench.codecs.neural.base import check_stream, equal_lengths, full_float32, one_stream, stack, weights_folder
+from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
+from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_lengths, full_float32, one_stream, stack
 from codec_bench.codecs.neural.noise import RANDOM, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
@@ -56,7 +56,7 @@ _PIECE_FRAMES = (
 _CHUNKS_AT_ONCE = 32  # bounds memory on long files: one pass holds about 12 MB of activations a chunk and layer
 
 
-class Encodec(Codec):
+class Encodec(PublishedCodec):
     """EnCodec.
 
     Codes: one stream of `bitrate / (frame rate x 10 bits)` codebooks of 1024 entries, at 75 frames a second (24 kHz) or
@@ -73,6 +73,8 @@ class Encodec(Codec):
     Raises:
         WeightsError: the weights are not on this machine, or belong to another model.
     """
+
+    checkpoints = ("encodec-{model}",)
 
     def __init__(
         self, model: Literal["24khz", "48khz"], bitrate_bps: int, device: str = "cpu", weights: str | None = None
@@ -113,11 +115,6 @@ class Encodec(Codec):
             causal=model == "24khz",
             lookahead_s=0.0 if model == "24khz" else _CHUNK / facts["sampling_rate"],
         )
-
-    @classmethod
-    def find_weights(cls, model: str, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder(f"encodec-{model}")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the `encodec` package gives them for that item alone.

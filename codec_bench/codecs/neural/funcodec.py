@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes
@@ -124,6 +124,7 @@ class FunCodec(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("funcodec-{model}",)
 
     def __init__(self, model: str, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:
         info = self.describe(model, bitrate_bps)
@@ -154,11 +155,6 @@ class FunCodec(NeuralCodec):
             nominal_bitrate_bps=float(bitrate_bps),
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, model: str, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder(f"funcodec-{model}")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone, and its scale.

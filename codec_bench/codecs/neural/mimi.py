@@ -25,7 +25,6 @@ from codec_bench.codecs.neural.base import (
     full_float32,
     one_stream,
     stack,
-    weights_folder,
 )
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
@@ -78,6 +77,7 @@ class Mimi(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("mimi",)
 
     def __init__(
         self, codebooks: int | None = None, stream: bool = False, device: str = "cpu", weights: str | None = None
@@ -104,11 +104,6 @@ class Mimi(NeuralCodec):
             causal=True,
             lookahead_s=0.0,
         )
-
-    @classmethod
-    def find_weights(cls, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder("mimi")
 
     def _frames(self, num_samples: int) -> int:
         return _frames(num_samples)

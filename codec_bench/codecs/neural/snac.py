@@ -21,8 +21,8 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.audio.passes import passes
-from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.codecs.neural.base import full_float32, stack, weights_folder
+from codec_bench.codecs.base import CodecInfo, check_input
+from codec_bench.codecs.neural.base import PublishedCodec, full_float32, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
@@ -56,7 +56,7 @@ _MODELS: dict[str, dict[str, Any]] = {
 _SMALL = {"encoder_dim": 4, "decoder_dim": 64}  # the attention needs 64 channels at the frame rate
 
 
-class Snac(Codec):
+class Snac(PublishedCodec):
     """SNAC.
 
     Codes: three (24 kHz) or four streams of one codebook of 4096 entries each, each at twice the frame rate of the one
@@ -74,6 +74,8 @@ class Snac(Codec):
         MissingExtra: the package `snac` is not installed.
         WeightsError: the weights are not on this machine, or belong to another model.
     """
+
+    checkpoints = ("snac-{model}",)
 
     def __init__(
         self, model: Literal["24khz", "32khz", "44khz"], seed: int = 0, device: str = "cpu", weights: str | None = None
@@ -109,11 +111,6 @@ class Snac(Codec):
             nominal_bitrate_bps=sum(finest_hz / stride for stride in facts["vq_strides"]) * _BITS_PER_CODE,
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, model: str, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder(f"snac-{model}")
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the package gives them for that item alone.

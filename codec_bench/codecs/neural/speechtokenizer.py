@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
 from codec_bench.errors import UserError
 
@@ -53,6 +53,7 @@ class SpeechTokenizer(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("speechtokenizer",)
 
     def __init__(self, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:
         info = self.describe(bitrate_bps)
@@ -79,11 +80,6 @@ class SpeechTokenizer(NeuralCodec):
             nominal_bitrate_bps=float(bitrate_bps),
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder("speechtokenizer")
 
     def _read_quantiser(self, net: Any) -> Any:
         import torch

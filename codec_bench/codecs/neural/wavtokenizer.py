@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, stack, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 
@@ -53,6 +53,7 @@ class WavTokenizer(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("{checkpoint}",)
 
     def __init__(
         self, frame_rate_hz: Literal[75, 40], checkpoint: str, device: str = "cpu", weights: str | None = None
@@ -79,11 +80,6 @@ class WavTokenizer(NeuralCodec):
             nominal_bitrate_bps=float(frame_rate_hz * _BITS_PER_CODE),
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, checkpoint: str, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder(checkpoint)
 
     def _read_quantiser(self, net: Any) -> Any:
         from codec_bench.kernels.rvq.dispatch import Euclidean

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, stack, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 
@@ -70,6 +70,7 @@ class Xcodec(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("xcodec-{model}",)
 
     def __init__(
         self,
@@ -105,11 +106,6 @@ class Xcodec(NeuralCodec):
             nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, model: str, **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder(f"xcodec-{model}")
 
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // _HOP)

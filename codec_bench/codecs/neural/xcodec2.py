@@ -23,7 +23,7 @@ import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, weights_folder
+from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 
@@ -89,6 +89,7 @@ class Xcodec2(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    checkpoints = ("{model}",)
 
     def __init__(
         self, model: Literal["xcodec2", "neucodec"] = "xcodec2", device: str = "cpu", weights: str | None = None
@@ -120,11 +121,6 @@ class Xcodec2(NeuralCodec):
             nominal_bitrate_bps=frame_rate_hz * math.log2(_CARDINALITY),
             causal=False,
         )
-
-    @classmethod
-    def find_weights(cls, model: str = "xcodec2", **_: Any) -> str | None:
-        """The folder that holds the published weights on this machine, or None."""
-        return weights_folder(model)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths([self._frames(count) for count in lengths])

@@ -80,7 +80,7 @@ def test_missing_weights_name_the_command_that_gets_them(name, command, nothing_
 
 
 def test_published_weights_come_from_the_local_cache(nothing_cached, tmp_path_factory):
-    assert Encodec.find_weights("24khz") is None
+    assert Encodec.find_weights(model="24khz") is None
     repo = nothing_cached / "models--facebook--encodec_24khz"
     (repo / "refs").mkdir(parents=True)
     (repo / "refs" / "main").write_text("0123abcd")

@@ -11,6 +11,7 @@ import pickle
 import numpy as np
 import pytest
 import tiny_funasr
+from hostile import Hostile
 
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Unavailable
@@ -237,16 +238,6 @@ def copy(folders, tmp_path):
     for file in folders["Paraformer"].iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     return tmp_path
-
-
-class Hostile:
-    """Unpickling it would create a file."""
-
-    def __init__(self, path):
-        self.path = str(path)
-
-    def __reduce__(self):
-        return (open, (self.path, "w"))
 
 
 def test_nothing_in_the_weights_is_run(copy):

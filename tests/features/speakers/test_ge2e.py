@@ -8,6 +8,7 @@ import types
 
 import numpy as np
 import pytest
+from hostile import Hostile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -224,11 +225,7 @@ def test_weights_that_do_not_fit_are_one_sentence(tmp_path):
 def test_nothing_in_a_checkpoint_is_run(tmp_path):
     import pickle
 
-    class Payload:
-        def __reduce__(self):
-            return (open, (str(tmp_path / "touched"), "w"))
-
-    (tmp_path / "evil.pt").write_bytes(pickle.dumps({"model_state": Payload()}, protocol=2))
+    (tmp_path / "evil.pt").write_bytes(pickle.dumps({"model_state": Hostile(tmp_path / "touched")}, protocol=2))
     with pytest.raises(WeightsError):
         load_feature("ge2e", weights=str(tmp_path / "evil.pt")).compute([np.ones(RATE, np.float32)])
     assert not (tmp_path / "touched").exists()

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from hostile import Hostile
 
 torch = pytest.importorskip("torch")
 
@@ -89,20 +90,10 @@ def test_what_cannot_be_loaded_says_why(checkpoint, tmp_path):
         S3prl("wavlm_local", weights=str(tmp_path / "cut.pt")).load()
 
 
-class Unpickled:
-    """Leaves a mark when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (open, (self.path, "w"))
-
-
 @needs_s3prl
 def test_a_checkpoint_is_never_unpickled(tmp_path):
     mark = tmp_path / "mark"
-    torch.save({"cfg": Unpickled(str(mark)), "model": {}}, tmp_path / "hostile.pt")
+    torch.save({"cfg": Hostile(str(mark)), "model": {}}, tmp_path / "hostile.pt")
     with pytest.raises(WeightsError, match="cannot be loaded"):
         S3prl("wavlm_local", weights=str(tmp_path / "hostile.pt")).load()
     assert not mark.exists()

@@ -1,0 +1,53 @@
+"""DNSMOS as the package speechmos computes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+RATE = 16_000
+SCORES = ("sig", "bak", "ovrl", "p808")
+
+
+class Remembering:
+    """An onnxruntime session that does not compute the same window twice: clips of one recording share theirs."""
+
+    def __init__(self, session):
+        self.session, self.seen = session, {}
+
+    def run(self, names, inputs):
+        """What the session gives."""
+        key = b"".join(x.tobytes() for x in inputs.values())
+        if key not in self.seen:
+            self.seen[key] = self.session.run(names, inputs)
+        return self.seen[key]
+
+
+def speechmos():
+    """The package's module; a test that asks for it is skipped without it."""
+    return pytest.importorskip("speechmos.dnsmos", reason="the oracle; it needs librosa, onnxruntime and requests")
+
+
+def speechmos_files():
+    """The two networks in the package."""
+    folder = Path(speechmos().__file__).parent / "dnsmos_models"
+    return folder / "sig_bak_ovr.onnx", folder / "model_v8.onnx"
+
+
+def speechmos_scores():
+    """A function of a signal: what speechmos says, under our names."""
+    model = speechmos().DNSMOS(*speechmos_files())
+    model.onnx_sess, model.p808_onnx_sess = Remembering(model.onnx_sess), Remembering(model.p808_onnx_sess)
+
+    def score(signal):
+        found = model(signal, RATE, False)
+        return {name: float(found[f"{name}_mos"]) for name in SCORES}
+
+    return score
+
+
+def assert_scores(found, expected, tolerance=1e-4):
+    """That all scores agree."""
+    for name in SCORES:
+        assert found[name] == pytest.approx(expected[name], abs=tolerance), name
