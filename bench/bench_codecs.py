@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, product_rate, row, waited
+from common import append_rows, interleaved, parsed, product_rate, row, waited
 from torch.utils.flop_counter import FlopCounterMode
 
 from codec_bench import Audio, Codes
@@ -164,11 +164,7 @@ def main() -> None:
     parser.add_argument("--codecs", nargs="+", default=list(NAMES), metavar="NAME")
     parser.add_argument("--utterances", type=int, default=16)
     parser.add_argument("--full", action="store_true", help="DAC and Mimi in their published size too")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--device", default="cpu")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(parser, repeats=3, threads=len(os.sched_getaffinity(0)))
     rate = product_rate(torch.device(options.device))
     rows = [each for name in options.codecs for each in measure(name, options, rate)]
     if not torch.cuda.is_available():

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, parsed, row
 
 from codec_bench import Audio, Codes
 from codec_bench.audio.resample import mono, resample
@@ -109,11 +109,7 @@ def main() -> None:
     parser.add_argument("--kbps", type=float, default=6)
     parser.add_argument("--seconds", type=float, default=30.0, help="of audio in all")
     parser.add_argument("--batches", type=int, nargs="+", default=[4, 16])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="cpu")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(parser, repeats=5, threads=2)
     codec = load_codec(f"encodec-{options.model}@{options.kbps:g}", device=options.device, weights="random")
     items = items_of(options.recordings, codec.info.sample_rates_hz[0], codec.info.channels[0], options.seconds)
     seconds = sum(item.duration_s for item in items)

@@ -22,7 +22,7 @@ from types import ModuleType
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, parsed, row
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare
@@ -75,15 +75,11 @@ def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weights", help="a folder or hub id of a real checkpoint in place of the small one")
-    parser.add_argument("--device", default="cpu")
     parser.add_argument("--dtype", default="float32")
     parser.add_argument("--clips", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=32)
     parser.add_argument("--batch-s", type=float, default=240.0)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(parser, repeats=3, threads=1)
     with tempfile.TemporaryDirectory() as folder:
         weights = options.weights
         if weights is None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from bench_encodec import items_of, ours
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, parsed, row
 
 from codec_bench import Audio, Codes
 from codec_bench.codecs import load_codec
@@ -84,11 +84,7 @@ def main() -> None:
     parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
     parser.add_argument("--seconds", type=float, default=30.0, help="of audio in all")
     parser.add_argument("--batches", type=int, nargs="+", default=[4, 16])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--device", default="cpu")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(parser, repeats=3, threads=2)
     if not torch.cuda.is_available():
         sys.stdout.write("GPU: not measured, there is none\n")
     for name in options.codecs:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, parsed, row
 
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
@@ -98,11 +98,7 @@ def main() -> None:
     parser.add_argument("--full", action="store_const", const="full", dest="size", help="the published size")
     parser.add_argument("--model", choices=MODELS, default="seaco-paraformer-zh")
     parser.add_argument("--clips", type=int, default=32)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(parser, repeats=3, threads=1, device="cuda:0" if torch.cuda.is_available() else "cpu")
     signals = clips(options.clips)
     duration_s = sum(x.size for x in signals) / RATE_HZ
     with tempfile.TemporaryDirectory() as temporary:

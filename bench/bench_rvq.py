@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, product_rate, row, waited
+from common import append_rows, interleaved, parsed, product_rate, row, waited
 from transformers import DacConfig, EncodecConfig, MimiConfig, XcodecConfig
 from transformers.models.dac.modeling_dac import DacResidualVectorQuantizer
 from transformers.models.encodec.modeling_encodec import EncodecResidualVectorQuantizer
@@ -109,13 +109,11 @@ def codebook_bytes(quantiser: dispatch.Quantiser, codebooks: int) -> int:
 def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--seconds", type=float, default=10.0, help="of audio in each item")
     parser.add_argument("--items", type=int, default=2)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    options = parsed(
+        parser, repeats=5, threads=len(os.sched_getaffinity(0)), device="cuda" if torch.cuda.is_available() else "cpu"
+    )
     device = torch.device(options.device)
     rate = product_rate(device)
     sys.stdout.write(f"matrix product {rate / 1e9:.0f} GFLOP/s\n")

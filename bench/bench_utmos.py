@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from common import append_rows, clips, interleaved, row
+from common import append_rows, clips, interleaved, parsed, row
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.features.utmos import RATE_HZ
@@ -88,14 +88,10 @@ def main() -> None:
     parser.add_argument("--speechmos", help="a checkout of the reference implementation; with --full")
     parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
     parser.add_argument("--clips", type=int, default=8)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
-    options = parser.parse_args()
+    options = parsed(parser, repeats=5, threads=1, device="cuda:0" if torch.cuda.is_available() else "cpu")
     if options.speechmos and not options.full:
         parser.error("--speechmos needs --full: the reference has one size")
     warnings.simplefilter("ignore")
-    torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     device = options.device
     material, signals = clips(options.recordings, options.clips)

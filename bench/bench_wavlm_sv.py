@@ -21,7 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, parsed, row
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.networks.ecapa import SpeakerNet
@@ -132,15 +132,11 @@ def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="WavLM-large itself")
-    parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", choices=("float32", "tf32", "bfloat16"), default="float32")
     parser.add_argument("--clips", type=int, default=None)
     parser.add_argument("--batch-s", type=float, default=None, help="padded seconds per batch")
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    options = parsed(parser, repeats=3, threads=1)
     warnings.simplefilter("ignore")
-    torch.set_num_threads(options.threads)
     device, precision, cuda = options.device, options.precision, options.device.startswith("cuda")
     if cuda and not torch.cuda.is_available():
         sys.stdout.write(f"{device}: not measured (there is no GPU here)\n")

@@ -26,7 +26,7 @@ from types import ModuleType
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, parsed, row
 
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
@@ -125,16 +125,12 @@ def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", choices=SIZES, default="reduced")
-    parser.add_argument("--device", default="cpu")
     parser.add_argument("--compute-type", default="float32")
     parser.add_argument("--clips", type=int, default=48)
     parser.add_argument("--tokens-per-second", type=float, default=3.5)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    options = parsed(parser, repeats=3, threads=1)
     from faster_whisper import WhisperModel
 
-    torch.set_num_threads(options.threads)
     cuda = options.device != "cpu"
     size, clips = SIZES[options.size], utterances(options.clips)
     duration_s = sum(clip.size for clip in clips) / RATE_HZ

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import os
@@ -155,3 +156,15 @@ def waited(call: Callable[[], object], device: torch.device) -> Callable[[], obj
         return result
 
     return both
+
+
+def parsed(parser: argparse.ArgumentParser, *, repeats: int, threads: int, device: str = "cpu") -> argparse.Namespace:
+    """Adds the options that benches of networks share, with these defaults; reads all; and sets torch's threads."""
+    import torch
+
+    parser.add_argument("--repeats", type=int, default=repeats)
+    parser.add_argument("--threads", type=int, default=threads)
+    parser.add_argument("--device", default=device)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    return options

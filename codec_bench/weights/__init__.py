@@ -12,7 +12,7 @@ Where to look
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
 from codec_bench.weights.find import Found, find, lookup, noting
-from codec_bench.weights.state import load_into, load_state
+from codec_bench.weights.state import load_into, load_state, without
 
 __all__ = [
     "Checkpoint",
@@ -24,4 +24,5 @@ __all__ = [
     "load_state",
     "lookup",
     "noting",
+    "without",
 ]

@@ -104,6 +104,11 @@ def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequenc
     net.float().eval()
 
 
+def without(state: Mapping[str, Any], *, starts: tuple[str, ...] = (), ends: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The tensors whose names neither start nor end with one of these."""
+    return {name: value for name, value in state.items() if not name.startswith(starts) and not name.endswith(ends)}
+
+
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

@@ -115,39 +115,13 @@ def test_a_manifest_of_every_kind_gives_the_same_numbers(cli, tmp_path):
 
 def test_own_code_by_relative_path(cli, tmp_path):
     (tmp_path / "mine.py").write_text(OWN.read_text())
-    code, out, err = cli(
-        "eval",
-        "--codec",
-        "./mine.py:Quantiser",
-        "--data",
-        "embedded",
-        "--metrics",
-        "si_sdr,./mine.py:Loudness",
-        "--limit",
-        2,
-        "--out",
-        "r",
-        "--json",
-        "--no-cache",
-    )
+    command = "eval --codec ./mine.py:Quantiser --data embedded --metrics si_sdr,./mine.py:Loudness --limit 2 --out r"
+    code, out, err = cli(*command.split(), "--json", "--no-cache")
     assert code == 0, err
     assert set(json.loads(out)["systems"]["quantiser"]["metrics"]) == {"si_sdr", "./mine.py:Loudness"}
     # The file changed: the run must not go on as if it had not.
     (tmp_path / "mine.py").write_text(OWN.read_text() + "\n# another version\n")
-    code, _, err = cli(
-        "eval",
-        "--codec",
-        "./mine.py:Quantiser",
-        "--data",
-        "embedded",
-        "--metrics",
-        "si_sdr,./mine.py:Loudness",
-        "--limit",
-        2,
-        "--out",
-        "r",
-        "--no-cache",
-    )
+    code, _, err = cli(*command.split(), "--no-cache")
     assert code == 2 and "code was" in err
     code, out, err = cli("validate", "./mine.py:Quantiser", "./mine.py:Loudness")
     assert code == 0, out

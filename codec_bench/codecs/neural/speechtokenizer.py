@@ -103,17 +103,13 @@ def _load(weights: str | None) -> tuple[Any, str]:
     """The network in eval mode on the CPU, and which weights it has."""
     from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state
+    from codec_bench.weights import find, load_into, load_state, without
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(**(_SMALL if weights == RANDOM else {}))), weights
     found = find("speechtokenizer", weights)
-    state = {
-        name: value
-        for name, value in load_state(found.path).items()
-        if not name.startswith(_UNUSED) and not name.endswith(_UNUSED_ENDS)
-    }
     net = SpeechTokenizerNet(Shape())
+    state = without(load_state(found.path), starts=_UNUSED, ends=_UNUSED_ENDS)
     load_into(net, fold_weight_norm(state), path=found.path)
     return net, found.used
 

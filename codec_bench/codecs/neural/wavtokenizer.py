@@ -101,20 +101,17 @@ def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any
     """The network in eval mode on the CPU, and which weights it has."""
     from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state
+    from codec_bench.weights import find, load_into, load_state, without
 
     ratios = _RATIOS[frame_rate_hz]
     window = _WINDOW_HOPS * _RATE_HZ // frame_rate_hz
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(ratios, window, **(_SMALL if weights == RANDOM else {}))), weights
     found = find(checkpoint, weights)
-    state = {
-        name: value
-        for name, value in load_state(found.path, key="state_dict").items()
-        if name.startswith(_PARTS) and not name.startswith(_UNUSED) and not name.endswith(_UNUSED_ENDS)
-    }
     net = WavTokenizerNet(Shape(ratios, window))
-    load_into(net, fold_weight_norm(state), path=found.path)
+    state = without(load_state(found.path, key="state_dict"), starts=_UNUSED, ends=_UNUSED_ENDS)
+    parts = {name: value for name, value in state.items() if name.startswith(_PARTS)}
+    load_into(net, fold_weight_norm(parts), path=found.path)
     return net, found.used
 
 

@@ -257,12 +257,18 @@ def test_a_restarted_host_answers_again(settings, item, clean):
     assert clean(go()) == "again"
 
 
+async def hanging(settings, item):
+    """A host that has been asked what it never answers."""
+    host = WorkerHost(settings())
+    await host.start()
+    asked = asyncio.create_task(host.ask([item(do="hang")]))
+    await asyncio.sleep(0.1)
+    return host, asked
+
+
 def test_a_cancelled_batch_takes_the_process_with_it(settings, item, clean):
     async def go():
-        host = WorkerHost(settings())
-        await host.start()
-        asked = asyncio.create_task(host.ask([item(do="hang")]))
-        await asyncio.sleep(0.1)
+        host, asked = await hanging(settings, item)
         asked.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asked
@@ -273,10 +279,7 @@ def test_a_cancelled_batch_takes_the_process_with_it(settings, item, clean):
 
 def test_a_host_that_is_closed_tells_who_waits(settings, item, clean):
     async def go():
-        host = WorkerHost(settings())
-        await host.start()
-        asked = asyncio.create_task(host.ask([item(do="hang")]))
-        await asyncio.sleep(0.1)
+        host, asked = await hanging(settings, item)
         await host.close()
         with pytest.raises(WorkerEnded, match="was closed"):
             await asked
