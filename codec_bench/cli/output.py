@@ -101,13 +101,34 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
 
     from codec_bench.report.numbers import plain
 
+    cells = [
+        [plain(column), *("" if row[n] is None else plain(str(row[n])) for row in rows)]
+        for n, column in enumerate(columns)
+    ]
+    widths = _widths(cells, console().width - 3 * len(columns) - 1)
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for place, column in enumerate(columns):
-        # The first column holds names that a person types, so it is never cut. A heading breaks between words only.
+    for place, (head, *_) in enumerate(cells):
+        # The first column holds names that a person types, so it is never cut.
         made.add_column(
-            Text(plain(column)), justify="right" if column in numeric else "left", no_wrap=not place, overflow="fold",
-            min_width=max(map(len, column.split()), default=0),
+            Text(head), justify="right" if head in numeric else "left", no_wrap=not place, overflow="fold",
+            min_width=max(map(len, head.split()), default=0), width=widths[place] if widths else None,
         )  # fmt: skip
-    for row in rows:
-        made.add_row(*(Text("" if value is None else plain(str(value))) for value in row))
+    for row in zip(*(column[1:] for column in cells)):
+        made.add_row(*map(Text, row))
     return made
+
+
+def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int] | None:
+    """The widths of columns at which no word is broken; None if there is not room enough.
+
+    The widest column that can still be broken between words gives way first.
+    """
+    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
+    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in cells]
+    words[0] = widths[0]
+    if sum(words) > room:
+        return None
+    while sum(widths) > room:
+        _, place = max((width, place) for place, (width, word) in enumerate(zip(widths, words)) if width > word)
+        widths[place] -= 1
+    return widths
