@@ -97,13 +97,13 @@ class RunWriter:
                 run.check()
                 self._check(run.meta.get("fingerprint"), fingerprint, replacing)
         integrity.remove_seal(self.folder)
-        self._writing = True
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         rows = Rows(self._db)
         with rows.transaction():
             rows.adopt(self.tables)
             _set(rows, schema=SCHEMA, fingerprint=fingerprint)
+        self._writing = True  # a record whose tables the disk had no room for gets no seal: it has not begun
         self._layouts = rows.layouts
 
     def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
