@@ -22,13 +22,18 @@ AGREE_docs := -c requirements/test.txt
 
 CHECKED := codec_bench kernels bench tests scripts
 
-.PHONY: demo test check docs bench lock clean
+.PHONY: demo test fuzz check docs bench lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+
+# Changed files of every kind that is read; `make fuzz CASES=200` is shorter.
+CASES ?= 3000
+fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz/fuzz.py --cases $(CASES)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check $(CHECKED)

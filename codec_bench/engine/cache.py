@@ -14,6 +14,7 @@ import json
 import sqlite3
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from codec_bench.config.paths import cache_folder
 from codec_bench.store.bounded import BoundedCache
 
 MAX_BYTES = 4 << 30
+_SUM_BYTES = 4
 _ARRAY = "\x00array"
 
 
@@ -39,12 +41,19 @@ def pack(result: dict[str, Any]) -> bytes:
     body.write(len(head).to_bytes(4, "little") + head)
     for array in arrays:
         np.lib.format.write_array(body, np.ascontiguousarray(array), allow_pickle=False)
-    return body.getvalue()
+    packed = body.getvalue()
+    return crc32(packed).to_bytes(_SUM_BYTES, "little") + packed
 
 
 def unpack(data: bytes) -> dict[str, Any]:
-    """The feature result from the bytes that `pack` made."""
-    body = io.BytesIO(data)
+    """The feature result from the bytes that `pack` made.
+
+    Raises:
+        ValueError: they are not as `pack` made them.
+    """
+    if not isinstance(data, bytes) or int.from_bytes(data[:_SUM_BYTES], "little") != crc32(data[_SUM_BYTES:]):
+        raise ValueError("an entry of the cache is damaged, or of an earlier version")
+    body = io.BytesIO(data[_SUM_BYTES:])
     head = json.loads(body.read(int.from_bytes(body.read(4), "little")))
     count = sum(isinstance(v, dict) and _ARRAY in v for v in head.values())
     arrays = [np.lib.format.read_array(body, allow_pickle=False) for _ in range(count)]
@@ -83,9 +92,14 @@ class FeatureCache(BoundedCache):
         if data is None:
             self.misses += 1
             return None
+        try:
+            result = unpack(data)
+        except ValueError:
+            self.misses += 1
+            return None
         self.hits += 1
         self._used.add(key)
-        return unpack(data)
+        return result
 
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Stores a result; the next `flush` writes it to the disk."""

@@ -20,6 +20,7 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -105,10 +106,11 @@ class ResponseCache(BoundedCache):
                     rows |= {key: (head, audio) for key, head, audio in self._db.execute(query, part)}
                 except sqlite3.Error as error:
                     self._give_up(error)
-            self.hits += len(rows)
-            self.misses += len(set(keys)) - len(rows)
-            self._used |= rows.keys()
-            return {key: unpack(*row) for key, row in rows.items()}
+            found = {key: answer for key, row in rows.items() if (answer := _whole(*row)) is not None}
+            self.hits += len(found)
+            self.misses += len(set(keys)) - len(found)
+            self._used |= found.keys()
+            return found
 
     def put(self, key: str, response: Response) -> None:
         """Stores a response if its status is ok. It is written to the disk by the next `flush`."""
@@ -188,25 +190,47 @@ def _text(value: Any, digest: Callable[[Clip], str]) -> str:
 
 
 def pack(response: Response) -> tuple[str, bytes | None]:
-    """An answer as JSON, and its sound as bytes if it has one."""
+    """An answer as JSON with a checksum before it, and its sound as bytes if it has one."""
     head = {name: getattr(response, name) for name in _KEPT}
     head |= {"usage": dict(response.usage), "notes": list(response.notes)}
     audio = None
     if response.audio is not None:
         head["rate_hz"], head["channels"] = response.audio.sample_rate_hz, response.audio.channels
         head["coding"], audio = _pack_sound(response.audio)
-    return json.dumps(head), audio
+    text = json.dumps(head)
+    return f"{_checksum(text, audio)}{text}", audio
 
 
 def unpack(head: str, audio: bytes | None) -> Response:
-    """The answer that `pack` was given."""
-    kept = json.loads(head)
+    """The answer that `pack` was given.
+
+    Raises:
+        ValueError: the two are not as `pack` made them.
+    """
+    begin = head.index("{")
+    text = head[begin:]
+    # Entries of earlier versions have no checksum.
+    if begin and head[:begin] != _checksum(text, audio):
+        raise ValueError("an entry of the cache is damaged")
+    kept = json.loads(text)
     sound = None
     if audio is not None:
         sound = _unpack_sound(kept, audio)
     return Response(
         audio=sound, cached=True, attempts=0, **{**{n: kept[n] for n in _KEPT}, "notes": tuple(kept["notes"])}
     )
+
+
+def _checksum(text: str, audio: bytes | None) -> str:
+    return f"{crc32(audio or b'', crc32(text.encode())):08x}"
+
+
+def _whole(head: Any, audio: Any) -> Response | None:
+    """The answer in a row, or None if the row is damaged; then the model is asked again."""
+    try:
+        return unpack(head, audio)
+    except Exception:  # a row without a checksum may be damaged in any way
+        return None
 
 
 def _pack_sound(audio: Audio) -> tuple[str, bytes]:

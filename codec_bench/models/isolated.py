@@ -227,7 +227,7 @@ def _response(reply: Reply, wants: str, more: dict[str, Any]) -> Response:
         return Response.failed(reply.reason, **more)
     try:
         return _read(reply.answer, wants, more)
-    except (UserError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (UserError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         return Response.failed(f"the worker's answer cannot be used: {error}", **more)
 
 

@@ -83,6 +83,8 @@ def reading(path: Path) -> Iterator[None]:
         if code in (*_OF_THE_FILE, sqlite3.SQLITE_ERROR, 0):
             raise damaged(path, str(error)) from error
         raise UserError(f"the run record '{path}' cannot be read: {error}") from error
+    except UnicodeDecodeError as error:  # Python quotes the text that is not UTF-8, and fails at that
+        raise damaged(path, "it holds text that is not UTF-8") from error
 
 
 def connect(path: Path) -> sqlite3.Connection:

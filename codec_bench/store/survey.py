@@ -20,8 +20,8 @@ from codec_bench.errors import UserError
 from codec_bench.store.integrity import DATABASE, JSON_CELLS, READABLE, REQUIRED, connect
 from codec_bench.store.tables import CHECKSUM, Layout, layouts, row_checksum
 
-MOST_ENTRIES = 10_000
-"""Rows of the small tables that are looked for one by one."""
+MOST_ENTRIES = 1_000
+"""Rows that are looked for one by one in a table of which nothing says how long it is."""
 _KINDS = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,)}
 ANSWERING = ("questions", "answers")
 
@@ -76,7 +76,7 @@ class Survey:
     def rows(self, table: str) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
         """The rows of a table that belong to what can be saved, each with the names of its cells."""
         with closing(_opened(self.path)) as db:
-            layout = layouts(db)[table]
+            layout = _tables(db)[table]
             reach = (self.systems, self.metrics, max(self.samples, default=-1) + 1)
             for cells in _Reader(db, reach).rows(layout):
                 if self._belongs(table, dict(zip(layout.columns, cells))):
@@ -116,11 +116,11 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _survey(db: sqlite3.Connection, path: Path) -> Survey:
-    tables = layouts(db)
+    tables = _tables(db)
     missing = [name for name in REQUIRED if name not in tables]
     if missing:
         raise UserError(
-            f"nothing of the run record '{path}' can be saved: it has no table '{missing[0]}'", hint="run it again"
+            f"nothing of the run record '{path}' can be saved: its table '{missing[0]}' is lost", hint="run it again"
         )
     meta = _meta(db, tables["meta"])
     if meta.get("schema") not in READABLE or not isinstance(meta.get("fingerprint"), dict):
@@ -148,6 +148,15 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
         if name not in found.parts and layout.summed:
             found.parts[name] = Part(said.get(name), sum(1 for _ in reader.rows(layout)))
     return found
+
+
+def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
+    """The tables whose definition is whole, as far as what is known of them says."""
+    return {
+        name: layout
+        for name, layout in layouts(db).items()
+        if layout.key and set(REQUIRED.get(name, "").split()) <= set(layout.columns)
+    }
 
 
 def _survey_answers(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> None:
@@ -244,7 +253,7 @@ class _Reader:
                     self.failed = True
 
     def _through(self, sql: str, prefix: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        low, high = 0, max(self.most, MOST_ENTRIES) - 1
+        low, high = 0, max(self.most, MOST_ENTRIES) - 1  # a damaged key may say anything
         try:
             for place, *row in self._db.execute(sql, (*prefix, low, 2**62)):
                 if not isinstance(place, int) or place < low:

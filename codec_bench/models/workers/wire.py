@@ -80,7 +80,7 @@ def read_body(body: bytes) -> dict[str, Any]:
     """
     try:
         found = json.loads(body.decode("utf-8")) if body else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WireError(f"a message is not JSON: {error}") from error
     if not isinstance(found, dict):
         raise WireError(f"a message holds {type(found).__name__}; expected a JSON object")
@@ -140,6 +140,8 @@ def unpack(items: list[Any], sounds: list[list[Any]], memory: Memory) -> list[An
         WireError: a sound belongs to a place that does not exist.
     """
     for at, path, channels, samples, rate, offset in sounds:
+        if not all(isinstance(number, int) for number in (channels, samples, rate, offset)):
+            raise WireError(f"a sound is said to have {channels!r} channels, {samples!r} samples and {rate!r} Hz"[:200])
         sound = {
             "samples": memory.read(offset, 4 * channels * samples),
             "channels": channels,

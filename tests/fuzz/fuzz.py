@@ -1,0 +1,158 @@
+"""Fuzzes every reader of bytes that others wrote: `python tests/fuzz/fuzz.py --cases 3000` (or `make fuzz`).
+
+Each target runs in a process of its own, so that a crash or a hang is counted and the next case goes on. A case is a fault if
+it ends in an exception that is no `UserError`, takes more than 10 s, needs more than 1 GiB, ends the process, or gives what it
+must not give (`wrong`). The last line of a fault says how to repeat it. The exit code is 1 if there was any.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutate import mutate
+
+LIMIT_S = 10.0
+STUCK_S = 60.0
+"""A process that says nothing for so long is ended: a case has its limit, and a process needs time to start."""
+MOST_BYTES = 1 << 30
+KINDS = ("traceback", "wrong", "slow", "memory", "hang", "crash")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case: what went wrong, or None, and in words."""
+
+    number: int
+    fault: str | None = None
+    said: str = ""
+
+
+def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iterator[Case]:
+    """Runs cases of one target in this process."""
+    from targets import TARGETS
+
+    target = TARGETS[name](folder)
+    peak = _peak()
+    for number in range(first, first + count):
+        rng = random.Random(f"{name}:{seed}:{number}")
+        data = mutate(rng.choice(target.seeds), rng, target.seeds)
+        begun = time.monotonic()
+        fault, said = None, ""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                target.run(data, rng)
+        except target.allowed:
+            pass
+        except AssertionError:
+            fault, said = "wrong", traceback.format_exc()
+        except Exception:
+            fault, said = "traceback", traceback.format_exc()
+        took, grown = time.monotonic() - begun, _peak() - peak
+        if fault is None and took > LIMIT_S:
+            fault, said = "slow", f"{took:.1f} s"
+        if fault is None and grown > MOST_BYTES:
+            fault, said = "memory", f"{grown / 2**30:.1f} GiB"
+            peak = _peak()
+        yield Case(number, fault, said)
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def fuzz(name: str, first: int, count: int, seed: int, tell: Callable[[str], None]) -> Counter[str]:
+    """Runs cases of one target in processes of its own; gives how many there were of each kind of fault, and in all."""
+    counts: Counter[str] = Counter()
+    end = first + count
+    while first < end:
+        command = [sys.executable, "-X", "faulthandler", __file__, "--child", name, "--first", str(first)]
+        command += ["--cases", str(end - first), "--seed", str(seed)]
+        with tempfile.TemporaryFile("w+") as errors:
+            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+            case, fault = _follow(child, name, seed, counts, tell, first)
+            errors.seek(0)
+            said = errors.read()[-2000:]
+        first = case + 1
+        if fault is not None:
+            counts["cases"] += 1
+            counts[fault] += 1
+            tell(f"{name} {fault}: {said}\n  repeat: {_repeat(name, case, seed)}")
+        elif first < end and counts["cases"] == 0:
+            raise SystemExit(f"{name} cannot be started:\n{said}")
+    return counts
+
+
+def _follow(
+    child: subprocess.Popen[str], name: str, seed: int, counts: Counter[str], tell: Callable[[str], None], first: int
+) -> tuple[int, str | None]:
+    """Reads what a process says of its cases. Gives the last case that it began, and how that ended the process, if it did."""
+    lines: queue.Queue[str] = queue.Queue()
+    reader = threading.Thread(target=lambda: [lines.put(line) for line in (*child.stdout, "")], daemon=True)
+    reader.start()
+    done = first - 1
+    while True:
+        try:
+            line = lines.get(timeout=STUCK_S)
+        except queue.Empty:
+            child.kill()
+            child.wait()
+            return done + 1, "hang"
+        if not line:
+            return (done, None) if child.wait() == 0 else (done + 1, "crash")
+        number, fault, said = json.loads(line)
+        done = number
+        counts["cases"] += 1
+        if fault is not None:
+            counts[fault] += 1
+            tell(f"{name} {fault}: {said}\n  repeat: {_repeat(name, number, seed)}")
+
+
+def _repeat(name: str, number: int, seed: int) -> str:
+    return f"python tests/fuzz/fuzz.py --target {name} --first {number} --cases 1 --seed {seed}"
+
+
+def main() -> int:
+    """The command."""
+    from targets import TARGETS
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="only this; may be given again")
+    parser.add_argument("--cases", type=int, default=3000, help="of each target")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--child", choices=sorted(TARGETS), help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.child:
+        with tempfile.TemporaryDirectory() as folder:
+            for case in cases_of(asked.child, asked.first, asked.cases, asked.seed, Path(folder)):
+                print(json.dumps((case.number, case.fault, case.said)), flush=True)
+        return 0
+    bad = 0
+    for name in asked.target or sorted(TARGETS):
+        begun = time.monotonic()
+        counts = fuzz(name, asked.first, asked.cases, asked.seed, lambda text: print(text, file=sys.stderr))
+        faults = {kind: counts[kind] for kind in KINDS if counts[kind]}
+        bad += sum(faults.values())
+        shown = ", ".join(f"{count} {kind}" for kind, count in faults.items()) or "no fault"
+        print(f"{name}: {counts['cases']} cases, {shown} ({time.monotonic() - begun:.0f} s)", flush=True)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

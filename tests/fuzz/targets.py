@@ -1,0 +1,572 @@
+"""What is fuzzed: for each reader of bytes that others wrote, whole files to begin with and what must hold of every case."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import math
+import os
+import random
+import shutil
+import types
+from collections.abc import Sequence
+from contextlib import aclosing, closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from codec_bench.audio.decode import HIGHEST_HZ, LOUDEST, LOWEST_HZ, decode_bytes, read_file
+from codec_bench.audio.table import Locator, read_located
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+ROOT = Path(__file__).resolve().parents[2]
+RATE = 16_000
+
+
+def tone(seconds: float = 0.08) -> np.ndarray:
+    """A tone with some noise, float32 `(samples,)`."""
+    rng = np.random.default_rng(3)
+    time = np.arange(round(seconds * RATE)) / RATE
+    return (0.3 * np.sin(2 * np.pi * 300 * time) + 0.05 * rng.standard_normal(len(time))).astype(np.float32)
+
+
+def encoded(kind: str, **how: Any) -> bytes:
+    """The tone as a file that libsndfile writes."""
+    file = io.BytesIO()
+    soundfile.write(file, np.stack([tone(), -tone()], 1), RATE, format=kind, **how)
+    return file.getvalue()
+
+
+def is_sound(audio: Audio) -> None:
+    """Audio that was read may be any sound, but must be one."""
+    assert LOWEST_HZ <= audio.sample_rate_hz <= HIGHEST_HZ and audio.samples.size
+    assert np.isfinite(audio.samples).all() and np.abs(audio.samples).max() <= LOUDEST
+
+
+class Target:
+    """One reader. `seeds` are whole files; `run` takes a changed one, and may raise what is in `allowed`."""
+
+    seeds: Sequence[bytes] = ()
+    allowed: tuple[type[Exception], ...] = (UserError,)
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads a changed file. An AssertionError says that garbage became a result."""
+        raise NotImplementedError
+
+    def written(self, name: str, data: bytes) -> Path:
+        """The file with these bytes."""
+        path = self.folder / name
+        path.write_bytes(data)
+        return path
+
+
+class Sounds(Target):
+    """Sound files of every kind, as bytes and on the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.seeds = [
+            encoded("WAV", subtype="PCM_16"), encoded("WAV", subtype="FLOAT"), encoded("WAV", subtype="ULAW"), encoded("WAVEX"),
+            encoded("FLAC"), encoded("OGG", subtype="VORBIS"), encoded("OGG", subtype="OPUS"), encoded("MP3"), encoded("AIFF"),
+            encoded("AU"), encoded("CAF"), encoded("W64"), *map(self._through_ffmpeg, ("mp4", "mka", "adts")),
+        ]  # fmt: skip
+
+    def _through_ffmpeg(self, kind: str) -> bytes:
+        import av
+
+        file = io.BytesIO()
+        with av.open(file, "w", format={"mka": "matroska"}.get(kind, kind)) as container:
+            stream = container.add_stream("aac", rate=RATE, layout="mono")
+            frame = av.AudioFrame.from_ndarray(tone(0.3)[None], format="fltp", layout="mono")
+            frame.rate = RATE
+            for packet in [*stream.encode(frame), *stream.encode(None)]:
+                container.mux(packet)
+        return file.getvalue()
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Decodes the file."""
+        if rng.random() < 0.5:
+            is_sound(decode_bytes(data, "fuzzed"))
+        else:
+            is_sound(read_file(str(self.written("fuzzed.wav", data))))
+
+
+class Tables(Target):
+    """Parquet files with sound: as data, and cell by cell."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        files = []
+        sounds = [{"bytes": encoded("WAV"), "path": f"{n}.wav"} for n in range(4)]
+        arrays = pa.array([tone(0.02)] * 4, pa.list_(pa.float32()))
+        for audio, more in ((sounds, {}), (arrays, {"sampling_rate": [RATE] * 4}), (["a.wav"] * 4, {})):
+            table = pa.table({"audio": audio, "text": ["a b"] * 4, "speaker": ["x", "y"] * 2, **more})
+            for compression in ("none", "snappy"):
+                file = io.BytesIO()
+                pq.write_table(table, file, compression=compression, row_group_size=2)
+                files.append(file.getvalue())
+        self.seeds = files
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Opens the table as data, and reads a sound of it."""
+        from codec_bench.data import open_source
+
+        path = self.written("fuzzed.parquet", data)
+        os.utime(path, ns=(0, rng.randrange(2**60)))  # another file for whoever remembers the last one
+        try:
+            for sample in list(open_source(str(path)))[:4]:
+                if sample.audio is not None:
+                    is_sound(Audio.read(sample.audio))
+        except UserError:
+            pass
+        is_sound(read_located(Locator(str(path), "audio", rng.randrange(5))))
+
+
+class Manifests(Target):
+    """Lists of samples as JSON lines, CSV and TSV."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        rows = [{"id": f"é{n}", "audio": f"{n}.wav", "text": 'a, b "c"', "speaker": "x", "age": n} for n in range(5)]
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        table = "id,audio,text,speaker\n" + "".join(f'{n},{n}.wav,"a, ""b""",x\n' for n in range(5))
+        self.seeds = [lines.encode(), table.encode(), table.replace(",", "\t").encode()]
+        self.written("0.wav", encoded("WAV"))
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Opens the manifest as data."""
+        from codec_bench.data import broken_down, open_source
+
+        path = self.written(f"fuzzed.{rng.choice(('jsonl', 'csv', 'tsv'))}", data)
+        source = open_source(str(path))
+        ids = [sample.id for sample in source]
+        assert len(set(ids)) == len(ids) and all(isinstance(id, str) and id for id in ids)
+        assert len(source.fingerprint) == 40 and all(isinstance(reason, str) for reason in source.problems.values())
+        broken_down("speaker", source)
+
+
+class Configs(Target):
+    """YAML files of every kind that a person writes."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        kinds = (
+            "configs/model",
+            "configs/codec",
+            "configs/preset",
+            "configs/leaderboard",
+            "configs/suite",
+            "configs/judge",
+        )
+        files = [sorted((ROOT / kind).glob("*.yaml"))[:3] for kind in kinds]
+        files.append(sorted((ROOT / "benchmarks").glob("*/*/benchmark.yaml"))[:6])
+        self.seeds = [file.read_bytes() for some in files for file in some if file.stat().st_size < 20_000]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the file, and takes it for a model, a codec or a benchmark."""
+        from codec_bench.benchmark import load_benchmark
+        from codec_bench.benchmark.definition.validate import validate_benchmark
+        from codec_bench.codecs import load_codec
+        from codec_bench.config import load_yaml, parse_value
+        from codec_bench.models import load_model
+
+        parse_value(data[:300].decode("utf-8", "replace"))
+        made = self.folder / "mine"
+        made.mkdir(exist_ok=True)
+        path = made / "benchmark.yaml"
+        path.write_bytes(data)
+        json.dumps(load_yaml(path), default=str)
+        for read in (load_model, load_codec, validate_benchmark, load_benchmark):
+            try:
+                read(str(made if read is load_benchmark else path))
+            except UserError:
+                continue
+
+
+class Records(Target):
+    """Run records, with their seal and without it: they read as before, or are refused, and what is saved of them is right."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
+        from codec_bench.store.record import ItemRecord
+        from codec_bench.types import Score
+
+        facts = {"protocol": "m/1", "kind": "answer", "unit": "", "higher_is_better": True, "aggregate": "mean"}
+        with closing(AnswerWriter(folder / "whole", {"asked": {}, "scored": {}})) as writer:
+            writer.begin({"model": {}}, {"m": facts, "n": facts}, ())
+            for n in range(24):
+                question = QuestionRecord(n, f"q{n}", {"a": n}, ("yes",), {"part": "xy"[n % 2]}, "en", "prompt " * 10)
+                writer.write_answers(
+                    [(question, AnswerRecord("ok", text=f"answer {n} " * 8, usage={"output_tokens": n}))]
+                )
+                scores = {"m": Score.ok(n / 7, "m/1", detail={"counts": [1.0, n]}), "n": Score.undefined("no", "m/1")}
+                writer.write_marked([(n, ItemRecord("model", f"q{n}", "ok", None, scores))], {n: Reading(None, str(n))})
+        self.seeds = [(folder / "whole" / "run.sqlite").read_bytes()]
+        self.expected = self._read(folder / "whole")
+
+    def _read(self, folder: Path) -> tuple[Any, ...]:
+        from codec_bench.stats.summary import summarise
+        from codec_bench.store.answers import exchanges
+        from codec_bench.store.record import Run
+
+        with closing(Run(folder)) as run:
+            held = [(e.question, e.answer, e.reading) for e in exchanges(run)]
+            return list(run.rows()), held, json.dumps(summarise(run))
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads, verifies, continues and rescues the record."""
+        from codec_bench.store import integrity
+        from codec_bench.store.answers import AnswerWriter
+        from codec_bench.store.rescue import rescue
+        from codec_bench.store.verify import verify_record
+
+        folder, saved = self.folder / "fuzzed", self.folder / "saved"
+        for old in (folder, saved):
+            shutil.rmtree(old, ignore_errors=True)
+        folder.mkdir()
+        (folder / "run.sqlite").write_bytes(data)
+        if rng.random() < 0.3:
+            shutil.copy(self.folder / "whole" / integrity.SEAL, folder)
+        refused = False
+        try:
+            assert self._read(folder) == self.expected, "other numbers"
+        except UserError:
+            refused = True
+        try:
+            checks = verify_record(folder)
+            assert refused or all(check.whole for check in checks), "whole and damaged at once"
+        except UserError:
+            pass
+        if rng.random() < 0.3 and data:
+            try:
+                AnswerWriter(folder, {"asked": {}, "scored": {}}).close()
+                assert not refused, "a record that is refused was continued"
+                return
+            except UserError:
+                assert refused
+        if rng.random() < 0.5:
+            return
+        rescue(folder, saved)
+        whole = {row[:3]: row for row in self.expected[0]}
+        asked = {held[0].number: held for held in self.expected[1]}
+        rows, held, _ = self._read(saved)
+        assert all(row == whole[row[:3]] for row in rows if row.status != "not_scored"), "a wrong row was saved"
+        assert all(one[:2] == asked[one[0].number][:2] for one in held), "a wrong answer was saved"
+
+
+class Bitstreams(Target):
+    """Packets of every classical codec that this machine can encode."""
+
+    NAMES = ("opus-12k", "mp3-32k", "aac-32k", "g722", "g711-ulaw", "g726-32k", "sbc", "aptx", "g723_1", "amr-nb-12.2")
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.audio.resample import to_rate
+        from codec_bench.codecs import codec_names, load_codec
+        from codec_bench.codecs.adapt import split_channels
+
+        known = [name for name in codec_names() if any(name.startswith(stem.partition("-")[0]) for stem in self.NAMES)]
+        self.codecs, seeds = {}, []
+        for name in known[:40]:
+            codec = load_codec(name)
+            audio = Audio(tone(0.2), RATE)
+            ready = split_channels(to_rate(audio, codec.info.sample_rates_hz[0]), codec.info.channels)[:1]
+            (codes,) = codec.encode(ready)
+            if codes.packets:
+                self.codecs[len(seeds)] = (codec, codes)
+                sizes = b"".join(len(packet).to_bytes(2, "little") for packet in codes.packets)
+                seeds.append(
+                    bytes([len(seeds)]) + len(codes.packets).to_bytes(2, "little") + sizes + b"".join(codes.packets)
+                )
+        assert len(seeds) >= 5
+        self.seeds = seeds
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Decodes the packets."""
+        from dataclasses import replace
+
+        codec, codes = self.codecs[data[0] % len(self.codecs) if data else 0]
+        count = int.from_bytes(data[1:3], "little") % 64
+        place, packets = 3 + 2 * count, []
+        for n in range(count):
+            size = int.from_bytes(data[3 + 2 * n : 5 + 2 * n], "little")
+            packets.append(data[place : place + size])
+            place += size
+        (audio,) = codec.decode([replace(codes, packets=tuple(packets))])
+        assert audio.num_samples == codes.num_samples and audio.sample_rate_hz == codes.sample_rate_hz
+
+
+class Weights(Target):
+    """Checkpoints of torch, old and new, and safetensors."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        import torch
+        from safetensors.torch import save_file
+
+        tensors = {"a.weight": torch.arange(12.0).reshape(3, 4), "b": torch.zeros(5, dtype=torch.int64)}
+        torch.save({"model": tensors, "step": 3}, folder / "new.pt")
+        torch.save(tensors, folder / "old.pt", _use_new_zipfile_serialization=False)
+        save_file(tensors, folder / "x.safetensors")
+        self.seeds = [(folder / name).read_bytes() for name in ("new.pt", "old.pt", "x.safetensors")]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the tensors."""
+        import torch
+
+        from codec_bench.weights.state import load_into, load_state
+
+        suffix = ".safetensors" if data[8:9] == b"{" else ".pt"
+        state = load_state(self.written(f"fuzzed{suffix}", data))
+        assert all(isinstance(name, str) and isinstance(value, torch.Tensor) for name, value in state.items())
+        load_into(torch.nn.Linear(4, 3), state, path=self.folder)
+
+
+class Replies(Target):
+    """What judges say, read by every reader."""
+
+    SEEDS = (
+        "Rating: 4", "[[3]]", '{"score": 4, "why": "x"}', "```json\n{\"score\": 2}\n```", "4 5", "Yes.", "No, because", "Score: 4/5",
+        "[{'model': 'model_1', 'rank': 1}]", "1:2:3", '{"一致性": true}', "The answer is good.\nRating: 5\n", "评分：4",
+    )  # fmt: skip
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.seeds = [text.encode() for text in self.SEEDS]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the reply."""
+        from codec_bench.benchmark.judge import published, replies
+
+        text = data.decode("utf-8", "replace")
+        answer = rng.choice(("", "5", "Rating: 4", "a long answer that says nothing"))
+        found = [
+            replies.read_rating(text, low=1, high=5, answer=answer),
+            replies.read_pair(text, low=1, high=5, answer=answer),
+            replies.read_yes_no(text, answer=answer),
+        ]
+        for verdict in found:
+            assert all(0 <= value <= 5 for value in verdict.values.values()), verdict
+            assert bool(verdict.values) != bool(verdict.reason), verdict
+        for name in replies.official_names():
+            said = [text] * 3 if name in published.SEVERAL_REPLIES else [text]
+            verdict = replies.read_official(name, said)
+            assert verdict.values or verdict.reason
+
+
+class Answers(Target):
+    """What models say, read by every step of reading."""
+
+    SEEDS = (
+        "The answer is B.", "(C) 12 apples", '{"content": "A"}', "<think>no</think>Yes, 3.5 %", "ANSWER: happy", "```json\n{}\n```",
+        "答案是：C", "First line\nsecond, A or B", "three hundred and five", "<b>x</b> <answer>D</answer>",
+    )  # fmt: skip
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.benchmark.reading import TRANSCRIPT, WITH_ARGUMENT, load_steps, step_names
+
+        self.seeds = [text.encode() for text in self.SEEDS]
+        self.chains = {}
+        for name in step_names():
+            if name != TRANSCRIPT:
+                named = f"{name}[content]" if name in WITH_ARGUMENT else name
+                self.chains[named] = load_steps([named])
+        self.fields = {
+            "options": ["apple", "pear", "fig"],
+            "choices": ["happy", "sad"],
+            "answer": "A",
+            "question": "Which?",
+        }
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the answer."""
+        from codec_bench.benchmark.reading import Parsed, Unparsed
+
+        text = data.decode("utf-8", "replace")
+        for chain in self.chains.values():
+            found = chain(text, self.fields)
+            assert (isinstance(found, Unparsed) and found.reason) or (
+                isinstance(found, Parsed) and isinstance(found.text, str)
+            )
+
+
+class Services(Target):
+    """What services of every kind reply, with every status."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.models import load_model
+
+        sound = __import__("base64").b64encode(encoded("WAV")).decode()
+        usage = {"prompt_tokens": 3, "completion_tokens": 5, "prompt_tokens_details": {"audio_tokens": 1}}
+        message = {
+            "role": "assistant",
+            "content": "x",
+            "audio": {"data": sound, "transcript": "x"},
+            "reasoning_content": "y",
+        }
+        chat = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+        delta = {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}], "usage": usage}
+        google = {
+            "candidates": [{"content": {"parts": [{"text": "x"}, {"inlineData": {"mimeType": "audio/wav", "data": sound}}]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 5},
+        }  # fmt: skip
+        error = {"error": {"message": "no", "code": 400, "details": [{"reason": "x"}]}}
+        own = {"result": {"text": "x", "audio": sound, "rate": RATE}}
+        events = "".join(f"data: {json.dumps(part)}\n\n" for part in (delta, delta)) + "data: [DONE]\n\n"
+        self.seeds = [
+            *(json.dumps(body).encode() for body in (chat, google, error, own)),
+            events.encode(),
+            encoded("WAV"),
+        ]
+        base = {"base_url": "http://localhost:1", "model": "m", "attempts": 1}
+        json_options = {
+            "body": {"q": "{{ text }}"},
+            "text_path": "result.text",
+            "audio_path": "result.audio",
+            "rate_path": "result.rate",
+        }
+        self.models = [
+            load_model("openai-chat", base), load_model("openai-chat", {**base, "stream": True}),
+            load_model("gemini-2.5-flash", {"base_url": "http://localhost:1"}),
+            _own(folder, {**base, **json_options}), _own(folder, {**base, **json_options, "reply": "pieces"}),
+        ]  # fmt: skip
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Takes the bytes for a service's reply."""
+        from codec_bench.benchmark.asking.requests import ask_all
+        from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Reply
+        from codec_bench.types import Message, Request
+
+        model, status = rng.choice(self.models), rng.choice((200, 200, 200, 400, 404, 429, 500))
+        kind = rng.choice(("application/json", "text/event-stream", "text/html", ""))
+        response = types.SimpleNamespace(
+            status_code=status, headers={"content-type": kind, "retry-after": data[:9].decode("latin-1")}
+        )
+
+        async def pieces() -> Any:
+            yield data
+
+        response.aiter_bytes = pieces
+
+        async def send(method: str, path: str, read: Any, **body: Any) -> Any:
+            try:
+                if status != 200:
+                    raise model.client._error(response, data.decode("utf-8", "replace"))
+                return Reply(await read(response, 0.0), 0.1, 1)
+            except (Again, Denied) as trouble:
+                raise GivenUp(trouble.reason) from None
+
+        model.client.send = send
+
+        async def asked() -> Any:
+            request = Request("a", (Message("user", ("?",)),), {"text": "?"})
+            async with aclosing(ask_all(model, [request])) as pairs:
+                return (await anext(pairs))[1]
+
+        answer = asyncio.run(asked())
+        assert answer.status in ("ok", "failed", "refused") and (answer.status == "ok") != bool(answer.reason)
+        assert "the model raised" not in (answer.reason or ""), answer.reason
+        assert answer.text is None or isinstance(answer.text, str)
+        assert all(math.isfinite(count) and 0 <= count < 2**63 for count in answer.usage.values())
+        if answer.audio is not None:
+            is_sound(answer.audio)
+
+
+def _own(folder: Path, options: dict[str, Any]) -> Any:
+    from codec_bench.models import load_model
+
+    path = folder / f"endpoint{len(list(folder.glob('endpoint*')))}.yaml"
+    config = {"version": 1, "summary": "x", "kind": "json-endpoint", "outputs": ["text"], "options": options}
+    path.write_text(json.dumps(config), encoding="utf-8")
+    return load_model(str(path))
+
+
+class Frames(Target):
+    """What a worker sends over its pipe, and the answers in it."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.models.workers import wire
+
+        self.allowed = (UserError, wire.WireError)
+        self.memory = wire.Memory(wire.new_memory_file())
+        sound = {"samples": np.ascontiguousarray(tone()[None]), "sample_rate_hz": RATE}
+        packed = [wire.pack(item) for item in ({"text": "x", "usage": {"n": 3}}, {"audio": sound, "notes": ["n"]})]
+        body = wire.batch_body(7, packed, self.memory)
+        self.seeds = [
+            wire.frame(wire.REPLY, body),
+            wire.frame(wire.BROKEN, b'{"reason":"x"}'),
+            wire.frame(wire.HELLO, b'{"protocol":1}'),
+        ]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads frames as the host does."""
+        from codec_bench.models import isolated
+        from codec_bench.models.workers import wire
+        from codec_bench.models.workers.pool import Reply
+
+        while len(data) >= wire.START.size:
+            kind, size = wire.length(data[: wire.START.size])
+            body, data = data[wire.START.size : wire.START.size + size], data[wire.START.size + size :]
+            message = wire.read_body(body)
+            if kind != wire.REPLY:
+                continue
+            try:
+                items = wire.unpack(message["items"], message["sounds"], self.memory)
+            except (LookupError, TypeError, ValueError):  # as the host does
+                return
+            for item in items if isinstance(items, list) else ():
+                response = isolated._response(Reply(item, None, 1), rng.choice(("text", "audio")), {})
+                assert (response.status == "ok") != bool(response.reason)
+                if response.audio is not None:
+                    is_sound(response.audio)
+
+
+class Caches(Target):
+    """Entries of the two caches: as they were put, or missing."""
+
+    allowed = (UserError, ValueError)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.engine import cache as features
+        from codec_bench.models import cache as responses
+        from codec_bench.types import Response
+
+        feature = {"embedding": tone(), "value": 1.5, "text": "x"}
+        answer = Response(text="an answer", audio=Audio(np.round(tone() * 32768) / 32768, RATE), usage={"n": 3.0})
+        head, sound = responses.pack(answer)
+        self.feature, self.answer = repr(feature), repr(responses.unpack(head, sound))
+        self.seeds = [b"f" + features.pack(feature), b"r" + head.encode() + b"\0" + sound]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Unpacks the entry."""
+        from codec_bench.engine import cache as features
+        from codec_bench.models import cache as responses
+
+        if data[:1] == b"f":
+            assert repr(features.unpack(data[1:])) == self.feature
+        else:
+            head, _, sound = data[1:].partition(b"\0")
+            found = responses._whole(head.decode("utf-8", "replace"), sound)
+            # An entry of an earlier version begins with its JSON and has no checksum.
+            assert found is None or head[:1] == b"{" or repr(found) == self.answer
+
+
+TARGETS: dict[str, type[Target]] = {
+    "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "frames": Frames, "manifests": Manifests, "records": Records,
+    "replies": Replies, "services": Services, "sounds": Sounds, "tables": Tables, "weights": Weights, "yaml": Configs,
+}  # fmt: skip
