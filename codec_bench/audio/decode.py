@@ -119,7 +119,7 @@ def _read_libsndfile(source: str | bytes, name: str) -> Audio | None:
     import soundfile
 
     try:
-        with soundfile.SoundFile(source if isinstance(source, str) else io.BytesIO(source)) as file:
+        with soundfile.SoundFile(source if isinstance(source, str) else _Bytes(source)) as file:
             expected, rate, log, kind = file.frames, file.samplerate, file.extra_info, file.format
             _check_rate(rate, name)
             samples = _samples_of(file, name)
@@ -136,6 +136,17 @@ def _read_libsndfile(source: str | bytes, name: str) -> Audio | None:
     if mended and int(mended[2]) < int(mended[1]) < 2**32 - 256:
         raise AudioError(f"'{name}' is truncated: it declares {mended[1]} bytes of sound and holds {mended[2]}")
     return Audio(samples.T, rate)
+
+
+class _Bytes(io.BytesIO):
+    """Bytes as a file for libsndfile, which asks for places before the start if a header lies."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Goes to a place, or stays where it is if there is no such place."""
+        try:
+            return super().seek(offset, whence)
+        except (ValueError, OverflowError):
+            return self.tell()
 
 
 def _samples_of(file: soundfile.SoundFile, name: str) -> np.ndarray:

@@ -265,12 +265,10 @@ class _Part:
         """Starts to read the column again from the front of the row group."""
         import pyarrow.parquet as pq
 
+        # The size of all columns, and not of the one that is read: pyarrow ends the process when it is asked for the facts of a
+        # column that the footer describes wrongly.
         group = self._table.metadata.row_group(self._group)
-        size = sum(
-            column.total_uncompressed_size
-            for column in map(group.column, range(group.num_columns))
-            if column.path_in_schema.partition(".")[0] == self._columns[0]
-        )
+        size = group.total_byte_size
         rows = max(1, min(1024, _BATCH_BYTES * group.num_rows // max(1, size)))
         # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a time.
         file = pq.ParquetFile(self._table.path, metadata=self._table.metadata, buffer_size=_BUFFER_BYTES)

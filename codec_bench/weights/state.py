@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import struct
+import pickletools
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from codec_bench.errors import WeightsError
 
 MOST_GROWTH = 2
 """How many times its own size an archive may unpack to. `torch.save` does not compress, so that its archives do not grow."""
+LONGEST_WORD = 2048
+_LONG = re.compile(rb"[^\x00-\x20\x7f]{%d}" % (LONGEST_WORD + 1))
+_PICKLES = 5
 NAMED = 3
 """How many differences a message names."""
 
@@ -54,20 +58,43 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
 def check_archive(path: Path) -> None:
     """Refuses an archive that unpacks to much more than its size, by its directory and before anything is unpacked.
 
+    It also refuses words of more than `LONGEST_WORD` characters. torch searches the messages of its errors, which quote such
+    words, for a time that grows with the square of their length.
+
     Raises:
-        WeightsError: it does.
+        WeightsError: it does, or holds such a word.
     """
     try:
         with ZipFile(path) as archive:
-            unpacked = sum(entry.file_size for entry in archive.infolist())
-    except (OSError, BadZipFile, ValueError, NotImplementedError, struct.error):
-        return  # it is another kind of file, or none: whoever reads it says so
-    size = path.stat().st_size
-    if unpacked > MOST_GROWTH * size:
+            entries = archive.infolist()
+            unpacked, size = sum(entry.file_size for entry in entries), path.stat().st_size
+            grows = unpacked > MOST_GROWTH * size
+            pickles = [archive.read(e) for e in entries if e.filename.endswith("data.pkl")] if not grows else []
+            fit = not any(_LONG.search(pickled) for pickled in pickles)
+    except BadZipFile:
+        grows, fit = False, _words_fit(path)
+    except Exception:  # zipfile raises many kinds for a damaged archive; whoever reads it says what it is
+        return
+    if not fit:
+        raise WeightsError(f"the weights in '{path}' hold a word of more than {LONGEST_WORD} characters")
+    if grows:
         raise WeightsError(
             f"the weights in '{path}' have {size} bytes and would unpack to {unpacked}",
             hint=f"an archive of torch.save does not grow when it is read; at most {MOST_GROWTH} times its size is taken",
         )
+
+
+def _words_fit(path: Path) -> bool:
+    """Whether the pickles at the start of a file of torch.save before version 1.6 hold no long word."""
+    try:
+        with path.open("rb") as file:
+            for _ in range(_PICKLES):
+                for _, held, _ in pickletools.genops(file):
+                    if isinstance(held, str) and _LONG.search(held.encode("utf-8", "replace")):
+                        return False
+    except Exception:  # it is no such file, or a damaged one
+        return True
+    return True
 
 
 def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequence[str] = ()) -> None:

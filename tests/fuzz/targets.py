@@ -109,7 +109,8 @@ class Tables(Target):
         files = []
         sounds = [{"bytes": encoded("WAV"), "path": f"{n}.wav"} for n in range(4)]
         arrays = pa.array([tone(0.02)] * 4, pa.list_(pa.float32()))
-        for audio, more in ((sounds, {}), (arrays, {"sampling_rate": [RATE] * 4}), (["a.wav"] * 4, {})):
+        paths = [{"bytes": None, "path": "0.wav"}] * 4
+        for audio, more in ((sounds, {}), (paths, {}), (arrays, {"sampling_rate": [RATE] * 4}), (["a.wav"] * 4, {})):
             table = pa.table({"audio": audio, "text": ["a b"] * 4, "speaker": ["x", "y"] * 2, **more})
             for compression in ("none", "snappy"):
                 file = io.BytesIO()

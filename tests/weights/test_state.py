@@ -70,3 +70,11 @@ def test_the_limit_is_above_what_torch_writes(tmp_path):
         assert (
             sum(e.file_size for e in archive.infolist()) < (tmp_path / "x.pt").stat().st_size < state.MOST_GROWTH * 1e6
         )
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_word_without_end_is_refused_before_torch_reads_it(tmp_path, monkeypatch, new):
+    torch.save({"w" * 20_000: torch.zeros(1)}, tmp_path / "x.pt", _use_new_zipfile_serialization=new)
+    monkeypatch.setattr(torch, "load", lambda *_a, **_k: pytest.fail("torch read it"))
+    with pytest.raises(WeightsError, match="a word of more than 2048 characters"):
+        load_state(tmp_path / "x.pt")
