@@ -420,7 +420,10 @@ def test_spoken_answers_are_heard_compared_and_read(tmp_path, define, ask):
         assert found[id, "wer[pocketsphinx]"][1] == "ok"
     assert [found[f"s{n}", "wer[pocketsphinx]"][1] for n in (3, 4, 5)] == ["failed"] * 3
     assert found["s3", "sim[ge2e]"][2] == "the model gave no audio, and the benchmark needs it"
-    assert found["s4", "accuracy[exact]"][2] == "the answer's audio has 1600 samples that are not finite, the first (nan) at 0.000 s"
+    assert (
+        found["s4", "accuracy[exact]"][2]
+        == "the answer's audio has 1600 samples that are not finite, the first (nan) at 0.000 s"
+    )
     with closing(open_run(folder)) as run:
         heard = {e.question.id: e for e in exchanges(run)}
         assert heard["s1"].reading.transcript and heard["s1"].reading.parsed == heard["s1"].reading.transcript
