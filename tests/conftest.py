@@ -35,6 +35,11 @@ def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("any machine")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # pytest loads readline, which tells all processes that are started from here that a line has 80 columns. `os.environ`
+    # does not show it.
+    for variable in ("COLUMNS", "LINES"):
+        if variable not in os.environ:
+            os.unsetenv(variable)
     for name, folder in SETS.items():
         if not (folder / "manifest.jsonl").is_file():
             raise pytest.UsageError(
