@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def measure(
         UserError: an argument that concerns all codecs is wrong, such as the name of a metric.
     """
     try:
-        run_folder = _evaluate(codecs, request, folder, limit_s, log, tell)
+        run_folder = _evaluate(codecs, request, folder, partial(converse, limit_s=limit_s, log=log), tell)
         return _entries(codecs, run_folder)
     except (Hangs, Ended) as fault:
         if len(codecs) == 1:
@@ -58,15 +59,14 @@ def _evaluate(
     codecs: Mapping[str, str],
     request: Mapping[str, Any],
     folder: Path,
-    limit_s: float,
-    log: Path,
+    ask: Callable[[tuple[Any, ...]], Iterable[tuple[Any, ...]]],
     tell: Callable[..., None],
 ) -> Path:
     for number in range(1, _FOLDERS):
         out = folder / ("quality" if number == 1 else f"quality-{number}")
         message = ("quality", {**request, "codec": dict(codecs), "out": str(out)})
         mismatch = False
-        for said in converse(message, limit_s=limit_s, log=log):
+        for said in ask(message):
             if said[0] == "error":
                 mismatch = isinstance(said[1], RunMismatch)
                 if not mismatch:

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError
 from codec_bench.report import numbers
 from codec_bench.stats.summary import summarise
-from codec_bench.store.export import check_safe, opened, write_csv
+from codec_bench.store.export import check_format, opened, write_csv
 from codec_bench.store.record import Run
 
 COLUMNS = (
@@ -68,12 +67,7 @@ def export_summary(run: Run, form: str, out: Path | None, *, safe: bool = False)
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
-    if form not in FORMATS:
-        raise UserError(
-            f"there is no format '{form}' for a summary",
-            hint=f"use one of {', '.join(FORMATS)}; without --summary: csv, jsonl or parquet",
-        )
-    check_safe(form, safe)
+    check_format(form, FORMATS, f"format '{form}' for a summary", "without --summary: csv, jsonl or parquet", safe=safe)
     summary = summarise(run)
     with opened(out) as file:
         if form == "csv":

@@ -32,12 +32,7 @@ def export_run(run: Run, form: str, out: Path | None, *, safe: bool = False) -> 
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
-    if form not in FORMATS:
-        raise UserError(
-            f"there is no export format '{form}'",
-            hint=f"use one of {', '.join(FORMATS)}; with --summary: csv, markdown or latex",
-        )
-    check_safe(form, safe)
+    check_format(form, FORMATS, f"export format '{form}'", "with --summary: csv, markdown or latex", safe=safe)
     if form == "parquet":
         if out is None:
             raise UserError("parquet cannot be written to standard output", hint="give --out FILE.parquet")
@@ -52,12 +47,17 @@ def export_run(run: Run, form: str, out: Path | None, *, safe: bool = False) -> 
                 file.write(json.dumps(row._asdict(), ensure_ascii=False) + "\n")
 
 
-def check_safe(form: str, safe: bool) -> None:
-    """Refuses cells that are safe for a spreadsheet in a format that spreadsheets do not read.
+def check_format(form: str, known: Sequence[str], what: str, otherwise: str, *, safe: bool) -> None:
+    """Refuses an unknown format, and cells that are safe for a spreadsheet in a format that spreadsheets do not read.
+
+    Args:
+        known: the formats. what, otherwise: the format and the other way out, for the message.
 
     Raises:
-        UserError: `safe` is set, and the format is not `csv`.
+        UserError: there is no such format, or `safe` is set and the format is not `csv`.
     """
+    if form not in known:
+        raise UserError(f"there is no {what}", hint=f"use one of {', '.join(known)}; {otherwise}")
     if safe and form != "csv":
         raise UserError(f"--safe-csv changes the cells of a CSV, and the format is '{form}'", hint="leave it out")
 
