@@ -21,7 +21,8 @@ import numpy as np
 
 from codec_bench import (
     Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, compare, error_rate, evaluate, interval,
-    leaderboard, load_codec, load_metric, open_run, paired_test, profile, run_benchmark, sample_size, score, verify_batching,
+    leaderboard, load_codec, load_metric, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
+    verify_batching, write_figures,
 )
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
@@ -47,6 +48,8 @@ exact: bool = verify_batching(name="opus-12k", data="embedded", limit=4, device=
 found = profile(codec="opus-12k", data="embedded")
 asked = run_benchmark(benchmark="aishell-1", model="gpt-4o-audio", limit=3)
 board = leaderboard("ultraeval-understanding", [folder])
+repeated = evaluate(**read_arguments(folder / "run.json", command="eval"))
+drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").files
 
 
 class Mine(Codec):

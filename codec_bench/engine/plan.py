@@ -204,7 +204,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> Featur
         batch_s=feature.batch_s,
         cache_id=cache_id,
         reads_language=feature.reads_language,
-        kind=_KINDS.get(type(feature).__module__.split(".")[-2], "model"),
+        kind=_KINDS.get(".".join(type(feature).__module__.split(".")[-2:-1]), "model"),
     )
 
 

@@ -20,9 +20,9 @@ from codec_bench.registry import code_hash, source_hash
 OWN = Path(__file__).parent / "assets" / "own_code.py"
 
 
-def load_own():
+def load_own(name="own_code_of_the_caller"):
     """The module of the assets as a script imports it: under its own name, from a file."""
-    spec = importlib.util.spec_from_file_location("own_code_of_the_caller", OWN)
+    spec = importlib.util.spec_from_file_location(name, OWN)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
@@ -193,7 +193,9 @@ def test_two_codecs_that_give_themselves_one_name_are_refused_with_both(run_it, 
 
 def named_codec(name):
     """A codec that gives itself a name."""
-    return type("Calls", (load_own().Quantiser,), {"info": CodecInfo(name, (16000,))})()
+    # Its module has a name of its own: another module under the name of `mine` would hide the classes of `mine`.
+    own = load_own("own_code_with_a_name")
+    return type("Calls", (own.Quantiser,), {"info": CodecInfo(name, (16000,))})()
 
 
 def test_a_run_that_called_a_codec_by_its_path_keeps_that_name(run_it, place):
