@@ -151,6 +151,8 @@ def check_opened(db: sqlite3.Connection, path: Path) -> int:
         db.execute("BEGIN")  # what is counted and the counts are of one moment, also while the record is being written
         try:
             tables = layouts(db)
+            if not all(layout.is_plain for layout in tables.values()):
+                raise damaged(path, "the definition of a table is not as it was written")
             schema = _schema(db, path, tables)
             for name, columns in REQUIRED.items():
                 missing = [

@@ -155,7 +155,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
     return {
         name: layout
         for name, layout in layouts(db).items()
-        if layout.key and set(REQUIRED.get(name, "").split()) <= set(layout.columns)
+        if layout.key and layout.is_plain and set(REQUIRED.get(name, "").split()) <= set(layout.columns)
     }
 
 
@@ -263,18 +263,21 @@ class _Reader:
             return
         except sqlite3.Error:
             self.failed = True
+        above = 2**62
         try:
-            for place, *row in self._db.execute(f"{sql} DESC", (*prefix, low, 2**62)):
-                if isinstance(place, int) and low <= place:
+            for place, *row in self._db.execute(f"{sql} DESC", (*prefix, low, above)):
+                if isinstance(place, int) and low <= place < above:
                     yield tuple(row)
-                    high = min(high, place - 1)
+                    above = place
         except sqlite3.Error:
             pass
-        for place in range(low, high + 1):
+        for wanted in range(low, min(high + 1, above)):
             try:
-                yield from (tuple(row) for _, *row in self._db.execute(sql, (*prefix, place, place)))
+                row = self._db.execute(sql, (*prefix, wanted, wanted)).fetchone()
             except sqlite3.Error:
                 continue
+            if row is not None and row[0] == wanted:
+                yield tuple(row[1:])
 
 
 def _is_whole(layout: Layout, cells: tuple[Any, ...], checksum: tuple[Any, ...]) -> bool:

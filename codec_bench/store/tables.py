@@ -43,6 +43,11 @@ class Layout:
         """The SQL condition that names one row by its key."""
         return " AND ".join(f"{name} = ?" for name in self.key)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all names are ASCII identifiers, as in every record; a damaged definition may hold anything."""
+        return all(name.isascii() and name.isidentifier() for name in (self.name, *self.columns))
+
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """The key of a row that is given in the order of `columns`."""
         return tuple(row[self.columns.index(name)] for name in self.key)

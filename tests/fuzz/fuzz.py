@@ -27,8 +27,8 @@ from pathlib import Path
 from mutate import mutate
 
 LIMIT_S = 10.0
-STUCK_S = 60.0
-"""A process that says nothing for so long is ended: a case has its limit, and a process needs time to start."""
+STUCK_S, START_S = 60.0, 600.0
+"""A process that says nothing for so long is ended. At its start, kernels may have to be compiled."""
 MOST_BYTES = 1 << 30
 KINDS = ("traceback", "wrong", "slow", "memory", "hang", "crash")
 
@@ -108,7 +108,7 @@ def _follow(
     done = first - 1
     while True:
         try:
-            line = lines.get(timeout=STUCK_S)
+            line = lines.get(timeout=STUCK_S if done >= first else START_S)
         except queue.Empty:
             child.kill()
             child.wait()

@@ -152,6 +152,8 @@ def test_no_flipped_bit_gives_another_number(made, tmp_path):
         "DELETE FROM meta WHERE key = 'fingerprint'",
         "DROP TABLE scores",
         "ALTER TABLE items RENAME COLUMN status TO other",
+        'ALTER TABLE items RENAME COLUMN status TO "sta""tus"',
+        'CREATE TABLE "a, b" (number INTEGER PRIMARY KEY)',
     ],
 )
 def test_what_was_edited_by_hand_is_refused(made, tmp_path, sql):
