@@ -39,14 +39,16 @@ check: $(VENV)/.test
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
+	$(BIN)/python bench/table.py --check
 
 docs: $(VENV)/.docs
 	$(BIN)/python scripts/write_docs.py
 	$(BIN)/zensical build --strict --clean
 	$(BIN)/python scripts/write_docs.py --site build/docs
 
+# Waits for a quiet machine before each bench; `python bench/measure.py` runs only those whose claims have no rows of one.
 bench: $(VENV)/.test
-	for script in bench/bench_*.py; do $(BIN)/python $$script || exit 1; done
+	$(BIN)/python bench/measure.py --all
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -1,15 +1,22 @@
-"""What every bench shares: timing two things side by side, and a CSV row with the machine, versions and commit."""
+"""What every bench shares: timing two things side by side, comparing their numbers, and the one writer of rows.
+
+A row of `data/*.csv` is written by `append_rows` alone. It has the id of its run, when and where it was measured, the load
+of the machine before the bench began, how many passes were made, the revision, and whether the tree was as committed. The
+second half of a run's id is a digest of the run's rows, so `table.py` notices a row that was changed by hand.
+"""
 
 from __future__ import annotations
 
 import argparse
 import csv
+import datetime
+import hashlib
 import json
 import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +30,10 @@ FIELDS = (
     "bench", "case", "variant", "n", "unit", "p20", "p50", "p80", "ratio_to_baseline", "agreement", "note",
     "machine", "cores", "gpu", "python", "versions", "commit",
 )  # fmt: skip
+"""Columns of the rows that were written before runs had an id."""
+FIELDS += ("run", "date", "load", "repeats", "tree")
 DATA = Path(__file__).resolve().parent / "data"
+ROOT = DATA.parents[1]
 
 
 def interleaved(
@@ -51,8 +61,59 @@ def interleaved(
     return {name: np.asarray(values) for name, values in seconds.items()}
 
 
+def worst(pairs: Iterable[tuple[object, object]], tolerance: float, what: str, relative: float = 0.0) -> float:
+    """The greatest distance of numbers (or arrays) that should be equal.
+
+    Args:
+        pairs: each of the reference's number and ours.
+        tolerance: the greatest distance that is let pass, plus `relative` times the reference.
+        what: names the numbers in the message.
+
+    Raises:
+        SystemExit: a distance is greater, or is no number, or shapes differ, or there was nothing to compare.
+    """
+    most, compared = 0.0, 0
+    for expected, found in pairs:
+        one, other = np.asarray(expected, np.float64), np.asarray(found, np.float64)
+        if one.shape != other.shape:
+            raise SystemExit(f"{what}: {other.shape} numbers where the reference has {one.shape}")
+        if not one.size:
+            continue
+        distance = np.abs(one - other)
+        # Written so that a distance which is not a number fails.
+        if not (distance <= tolerance + relative * np.abs(one)).all():
+            raise SystemExit(f"{what}: {distance.max():.2g} apart, at most {tolerance:.2g} is let pass")
+        most, compared = max(most, float(distance.max())), compared + 1
+    if not compared:
+        raise SystemExit(f"{what}: nothing to compare")
+    return most
+
+
+def _git(*words: str) -> str | None:
+    """What git says, or None where there is no git or no repository."""
+    try:
+        done = subprocess.run(["git", *words], capture_output=True, text=True, cwd=ROOT, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()
+
+
+def _start() -> dict[str, str]:
+    """What a row says of the moment before its bench began. Rows that other benches have just added do not count."""
+    changed = _git("status", "--porcelain", "--", ".", ":!bench/data")
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "load": f"{os.getloadavg()[0]:.2f}",
+        "tree": "unknown" if changed is None else "changed" if changed else "clean",
+        "commit": _git("rev-parse", "--short=10", "HEAD") or "unknown",
+    }
+
+
+START = _start()
+
+
 def machine() -> dict[str, str]:
-    """The machine, its cores and GPU, the Python version and the commit."""
+    """The machine, its cores and GPU, and the Python version."""
     model = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -60,40 +121,50 @@ def machine() -> dict[str, str]:
             line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
         ]
         model = names[0] if names else model
-    gpu = ""
     try:
         gpu = subprocess.run(
             ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         gpu = "none"
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=Path(__file__).parent
-    ).stdout.strip()
     return {
-        "machine": model, "cores": str(len(os.sched_getaffinity(0))), "gpu": gpu,
-        "python": platform.python_version(), "commit": commit or "uncommitted",
+        "machine": model, "cores": str(len(os.sched_getaffinity(0))), "gpu": gpu, "python": platform.python_version(),
     }  # fmt: skip
 
 
+def digest(rows: Iterable[dict[str, str]], fields: tuple[str, ...] = FIELDS) -> str:
+    """Ten hexadecimal digits that depend on every cell of the rows but the run's id."""
+    cells = [[row[name] or "" for name in fields if name != "run"] for row in rows]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:10]
+
+
+def read_rows(stem: str) -> list[dict[str, str]]:
+    """The rows of data/<stem>.csv, oldest first; columns that a file does not have yet are empty."""
+    with (DATA / f"{stem}.csv").open(newline="", encoding="utf-8") as file:
+        return [{name: row.get(name) or "" for name in FIELDS} for row in csv.DictReader(file)]
+
+
 def append_rows(stem: str, rows: list[dict[str, object]], packages: tuple[str, ...] = ()) -> Path:
-    """Appends rows to data/<stem>.csv, filling in the machine, the versions of `packages` and the commit."""
+    """Appends rows to data/<stem>.csv, filling in the run, the machine, the versions of `packages` and the revision.
+
+    A file without the columns of today gets them, empty, for the rows that it has.
+    """
     versions = []
     for name in packages:
         try:
             versions.append(f"{name} {version(name)}")
         except PackageNotFoundError:
             versions.append(f"{name} missing")
-    shared = {**machine(), "versions": "; ".join(versions), "bench": stem}
+    shared = {"repeats": 1, **START, **machine(), "versions": "; ".join(versions), "bench": stem}
+    new = [{key: str({**shared, **row}.get(key, "")) for key in FIELDS} for row in rows]
+    run = f"{START['date'].replace('-', '').replace(':', '')}-{digest(new)}"
     path = DATA / f"{stem}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
+    before = read_rows(stem) if path.exists() else []
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        if fresh:
-            writer.writeheader()
-        for row in rows:
-            writer.writerow({key: {**shared, **row}.get(key, "") for key in FIELDS})
+        writer.writeheader()
+        writer.writerows([*before, *({**row, "run": run} for row in new)])
     return path
 
 
@@ -112,6 +183,7 @@ def row(
     return {
         "case": case, "variant": variant, "n": n, "unit": "s", "p20": f"{p20:.5g}", "p50": f"{p50:.5g}", "p80": f"{p80:.5g}",
         "ratio_to_baseline": "" if ratio is None else f"{ratio:.3g}", "agreement": agreement, "note": note,
+        "repeats": len(seconds),
     }  # fmt: skip
 
 

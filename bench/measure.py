@@ -1,0 +1,93 @@
+"""Measures what the documentation claims: runs the benches of claims.yaml on a quiet machine, then writes the texts.
+
+    python bench/measure.py            the commands of claims without rows of a quiet machine
+    python bench/measure.py --all      every command
+    python bench/measure.py --list     prints the commands with the minutes that they need, and runs none
+    python bench/measure.py dnsmos ge2e
+
+Before each command it waits till the load average over one minute has fallen to what counts as quiet. Where it does not
+fall within `--patience` minutes, the command is left out. Rows are appended by the benches themselves; commit them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from common import ROOT
+from table import CLAIMS, claims, standing
+
+BENCH = Path(__file__).parent
+
+
+def wanted(every: bool) -> list[str]:
+    """The commands to run, in the order of claims.yaml."""
+    missing = {claim.command for claim in claims().values() if (found := standing(claim)) is None or not found.quiet}
+    return [name for name in CLAIMS["commands"] if every or name in missing]
+
+
+def words_of(name: str) -> list[str]:
+    """A command as words."""
+    script, *options = shlex.split(os.path.expandvars(CLAIMS["commands"][name]["run"]))
+    return [sys.executable, str(BENCH / script), *options]
+
+
+def waited(patience_min: float) -> bool:
+    """Waits till the machine is quiet; False where it does not become so."""
+    end = time.monotonic() + 60 * patience_min
+    while os.getloadavg()[0] > CLAIMS["quiet_load"]:
+        if time.monotonic() > end:
+            return False
+        time.sleep(5)
+    return True
+
+
+def measure(name: str, patience_min: float) -> str:
+    """Runs one command; says what became of it."""
+    told = CLAIMS["commands"][name]
+    if (variable := told.get("needs")) and not os.environ.get(variable):
+        return f"left out: set {variable}"
+    if not waited(patience_min):
+        return f"left out: the load stays above {CLAIMS['quiet_load']}"
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    if told.get("embedded"):
+        environment.pop("CODEC_BENCH_TEST_RECORDINGS", None)
+    start = time.monotonic()
+    code = subprocess.run(words_of(name), cwd=ROOT, env=environment).returncode
+    return f"{'measured' if code == 0 else f'failed with {code}'} in {(time.monotonic() - start) / 60:.1f} min"
+
+
+def main() -> None:
+    """Lists or measures."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", choices=[[], *CLAIMS["commands"]], help="commands of claims.yaml")
+    parser.add_argument("--all", action="store_true", help="also what has rows of a quiet machine")
+    parser.add_argument("--list", action="store_true", help="print the commands, run none")
+    parser.add_argument("--patience", type=float, default=5.0, help="minutes to wait for a quiet machine")
+    options = parser.parse_args()
+    chosen = options.names or wanted(options.all)
+    if options.list:
+        for name in chosen:
+            told = CLAIMS["commands"][name]
+            material = "without recordings" if told.get("embedded") else ""
+            sys.stdout.write(f"{name:22} {told['minutes']:>3} min  python bench/{told['run']}  {material}\n")
+        sys.stdout.write(f"{sum(CLAIMS['commands'][name]['minutes'] for name in chosen)} min in all\n")
+        return
+    said = {}
+    for name in chosen:
+        sys.stdout.write(f"== {name}: {CLAIMS['commands'][name]['run']}\n")
+        sys.stdout.flush()
+        said[name] = measure(name, options.patience)
+        sys.stdout.write(f"== {name}: {said[name]}\n")
+    subprocess.run([sys.executable, str(BENCH / "table.py")], cwd=ROOT, check=True)
+    sys.exit(3 if any("measured" not in text for text in said.values()) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""What the documentation claims is what the rows say, and the check of it can fail."""
+
+from __future__ import annotations
+
+import csv
+
+import common
+import numpy as np
+import pytest
+import table
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder for rows, and a README that claims one ratio from them."""
+    data = tmp_path / "bench" / "data"
+    data.mkdir(parents=True)
+    (tmp_path / "docs").mkdir()
+    for module in (common, table):
+        monkeypatch.setattr(module, "DATA", data)
+    monkeypatch.setattr(table, "ROOT", tmp_path)
+    monkeypatch.setattr(table, "OLDER", tmp_path / "older_rows.json")
+    claim = table.Claim("mine", "stoi", "speech", "ours", "what it is", "theirs", against="theirs", readme=True)
+    monkeypatch.setattr(table, "claims", lambda: {"mine": claim})
+    monkeypatch.setattr(table, "CLAIMS", {**table.CLAIMS, "metrics": ["mine"]})
+    start = {"date": "2026-11-01T10:00:00Z", "load": "0.10", "tree": "clean", "commit": "0123456789"}
+    monkeypatch.setattr(common, "START", start)
+    table.rows_of.cache_clear()
+    yield tmp_path
+    table.rows_of.cache_clear()
+
+
+def measured(theirs_s: float, ours_s: float, **start: str) -> None:
+    """Appends a run of both sides, as a bench does."""
+    common.START.update(start)
+    around = np.array([0.9, 1.0, 1.1])
+    rows = [common.row("speech", name, s * around, n=1) for name, s in (("theirs", theirs_s), ("ours", ours_s))]
+    common.append_rows("stoi", rows)
+    table.rows_of.cache_clear()
+
+
+def settle(folder) -> None:
+    """Writes every text from the rows, as `python bench/table.py` does."""
+    page = folder / "README.md"
+    page.write_text(table.written(page.read_text("utf-8") if page.exists() else BEGUN), "utf-8")
+    (common.DATA / "README.md").write_text(table.data_page(), "utf-8")
+    if not table.OLDER.exists():
+        table.OLDER.write_text("{}", "utf-8")
+
+
+BEGUN = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: metrics -->\n<!-- rows end -->\n"
+
+
+def faults() -> list[str]:
+    table.rows_of.cache_clear()
+    return [text for text in table.wrong() if "has no claim in" not in text]
+
+
+def test_the_documentation_says_what_the_rows_say():
+    assert list(table.wrong()) == []
+
+
+def test_a_row_says_where_when_and_how_often_it_was_measured(folder):
+    measured(6.0, 2.0)
+    ours = common.read_rows("stoi")[1]
+    assert (ours["repeats"], ours["load"], ours["tree"], ours["commit"]) == ("3", "0.10", "clean", "0123456789")
+    assert ours["run"].startswith("20261101T100000Z-") and ours["p50"] == "2" and ours["machine"]
+
+
+def test_texts_get_ratio_spread_passes_machine_and_day(folder):
+    measured(6.0, 2.0)
+    settle(folder)
+    text = (folder / "README.md").read_text("utf-8")
+    assert "It is <!-- row: mine -->3.0 times<!-- /row --> as fast." in text
+    # Of 0.9, 1, 1.1 the 20th and the 80th percentile are 0.94 and 1.06: from 3 x 0.94/1.06 to 3 x 1.06/0.94.
+    assert "| what it is | theirs | 3.0x | 2.7 to 3.4 | 3 | " in text and "2026-11-01 |" in text
+    assert faults() == []
+
+
+def test_the_newest_rows_of_a_quiet_machine_stand(folder):
+    measured(6.0, 2.0)
+    measured(8.0, 2.0, date="2026-11-02T10:00:00Z")
+    measured(20.0, 2.0, date="2026-11-03T10:00:00Z", load="1.70")
+    measured(40.0, 2.0, date="2026-11-04T10:00:00Z", load="0.10", tree="changed")
+    found = table.standing(table.claims()["mine"])
+    assert found.value() == "4.0x" and found.quiet
+
+
+@pytest.mark.parametrize("start", [{"load": "0.51"}, {"tree": "changed"}, {"tree": "unknown"}])
+def test_a_busy_machine_or_a_changed_tree_is_said(folder, start):
+    measured(6.0, 2.0, **start)
+    settle(folder)
+    text = (folder / "README.md").read_text("utf-8")
+    assert text.count("not measured on a quiet machine yet") == 2 and "3.0x" in text
+
+
+def test_what_was_never_measured_is_said(folder):
+    settle(folder)
+    text = (folder / "README.md").read_text("utf-8")
+    assert text.count("not measured on a quiet machine yet") == 2 and "0x" not in text
+
+
+def test_sides_of_two_runs_are_no_ratio(folder):
+    measured(6.0, 2.0)
+    common.START["date"] = "2026-11-05T10:00:00Z"
+    common.append_rows("stoi", [common.row("speech", "ours", np.array([0.5, 0.6]), n=1)])
+    table.rows_of.cache_clear()
+    assert table.standing(table.claims()["mine"]).value() == "3.0x"
+
+
+def edited(change) -> None:
+    """Changes the rows of the file as a person with an editor would."""
+    path = common.DATA / "stoi.csv"
+    rows = list(csv.DictReader(path.open(newline="")))
+    change(rows)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, common.FIELDS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_a_row_that_was_changed_or_removed_is_found(folder):
+    measured(6.0, 2.0)
+    settle(folder)
+    assert faults() == []
+    edited(lambda rows: rows[1].update(load="0.01"))
+    assert any("are not those that the bench wrote" in text for text in faults())
+    edited(lambda rows: rows.pop())
+    assert any("are not those that the bench wrote" in text for text in faults())
+    edited(lambda rows: rows.clear())
+    assert any("bench/data/README.md does not say" in text for text in faults())
+
+
+def test_an_older_row_that_was_changed_is_found(folder):
+    path = common.DATA / "stoi.csv"
+    old = common.FIELDS[: common.FIELDS.index("run")]
+    path.write_text(f"{','.join(old)}\nstoi,speech,ours,1,s,1,2,3{',' * (len(old) - 8)}\n")
+    table.OLDER.write_text(table.json.dumps(table.older_digests()))
+    measured(6.0, 2.0)
+    settle(folder)
+    assert faults() == [], "a new run widens the file and leaves the numbers"
+    edited(lambda rows: rows[0].update(p50="1"))
+    assert any("before runs had ids were changed" in text for text in faults())
+
+
+def test_a_number_that_is_not_the_rows_is_found(folder):
+    measured(6.0, 2.0)
+    settle(folder)
+    page = folder / "README.md"
+    text = page.read_text("utf-8")
+    page.write_text(text.replace("3.0 times", "3.1 times"), "utf-8")
+    assert any("README.md does not say what the rows say" in fault for fault in faults())
+    page.write_text(f"{text}\nIt was 9.7x.\n", "utf-8")
+    assert any("'9.7x'" in fault and "without a claim" in fault for fault in faults())
+    page.write_text(f"{text}\nIt is 6 times faster.\n", "utf-8")
+    assert any("without a claim" in fault for fault in faults())
