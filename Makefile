@@ -22,7 +22,7 @@ AGREE_docs := -c requirements/test.txt
 
 CHECKED := codec_bench kernels bench tests scripts
 
-.PHONY: demo test fuzz check docs bench lock clean
+.PHONY: demo test fuzz kills check docs bench lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
@@ -34,6 +34,11 @@ test: $(VENV)/.test
 CASES ?= 3000
 fuzz: $(VENV)/.test
 	$(BIN)/python tests/fuzz/fuzz.py --cases $(CASES)
+
+# Commands that are killed at random moments and started again; `make kills KILLS=20` is shorter.
+KILLS ?= 300
+kills: $(VENV)/.test
+	$(BIN)/python tests/fuzz/kills.py --kills $(KILLS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check $(CHECKED)

@@ -16,20 +16,10 @@ from typing import Any, ClassVar
 
 from codec_bench.store.cells import json_text, storable
 from codec_bench.store.record import ItemRecord, Run
-from codec_bench.store.writer import SCORES, TABLES, RunWriter
+from codec_bench.store.tables import QUESTIONS, TABLES
+from codec_bench.store.writer import SCORES, RunWriter
 from codec_bench.types import Score
 
-QUESTIONS = """
-CREATE TABLE IF NOT EXISTS questions (
-    number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT,
-    checksum INTEGER);
-CREATE TABLE IF NOT EXISTS answers (
-    number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
-    first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
-    checksum INTEGER);
-CREATE TABLE IF NOT EXISTS readings (
-    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, checksum INTEGER);
-"""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio")
 _READINGS = ("number", "transcript", "parsed", "reason")

@@ -24,7 +24,7 @@ from typing import Any
 
 from codec_bench.errors import DamagedRecord, Note, UserError
 from codec_bench.store.files import write_json
-from codec_bench.store.tables import CHECKSUM, Layout, layouts, row_checksum
+from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, layouts, layouts_of, row_checksum
 
 SCHEMA = 2
 READABLE = (1, 2)
@@ -150,10 +150,11 @@ def check_opened(db: sqlite3.Connection, path: Path) -> int:
     with reading(path):
         db.execute("BEGIN")  # what is counted and the counts are of one moment, also while the record is being written
         try:
-            tables = layouts(db)
-            if not all(layout.is_plain for layout in tables.values()):
-                raise damaged(path, "the definition of a table is not as it was written")
+            tables, known = layouts(db), layouts_of(TABLES + QUESTIONS)
             schema = _schema(db, path, tables)
+            for name, layout in tables.items():
+                if not (layout.is_part_of(known[name]) if name in known else layout.is_plain):
+                    raise damaged(path, f"the definition of its table {name!r} is not as it was written")
             for name, columns in REQUIRED.items():
                 missing = [
                     column for column in columns.split() if name not in tables or column not in tables[name].columns

@@ -39,9 +39,8 @@ def rescue(folder: Path, out: Path) -> Survey:
     with closing(kind(out, found.meta["fingerprint"])) as writer:
         for table in ("systems", "metrics", "samples", *(ANSWERING if found.answers is not None else ())):
             _copy(found, writer, table)
-        for table in ("readings", "items", "scores"):
-            if table in found.parts:
-                _copy(found, writer, table)
+        for table in ("items", "scores", *(("readings",) if "readings" in found.parts else ())):
+            _copy(found, writer, table)
         writer.set_meta(
             **{key: value for key, value in found.meta.items() if key not in _NOT_KEPT},
             state="rescued",

@@ -18,7 +18,7 @@ from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.store.integrity import DATABASE, JSON_CELLS, READABLE, REQUIRED, connect
-from codec_bench.store.tables import CHECKSUM, Layout, layouts, row_checksum
+from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, layout_of, layouts_of, row_checksum
 
 MOST_ENTRIES = 1_000
 """Rows that are looked for one by one in a table of which nothing says how long it is."""
@@ -117,12 +117,13 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 def _survey(db: sqlite3.Connection, path: Path) -> Survey:
     tables = _tables(db)
-    missing = [name for name in REQUIRED if name not in tables]
-    if missing:
-        raise UserError(
-            f"nothing of the run record '{path}' can be saved: its table '{missing[0]}' is lost", hint="run it again"
-        )
-    meta = _meta(db, tables["meta"])
+    meta = _meta(db, tables["meta"]) if "meta" in tables else {}
+    answering = isinstance(meta.get("fingerprint"), dict) and "asked" in meta["fingerprint"]
+    for name in (*REQUIRED, *(ANSWERING if answering else ())):
+        if name not in tables:
+            raise UserError(
+                f"nothing of the run record '{path}' can be saved: its table '{name}' is lost", hint="run it again"
+            )
     if meta.get("schema") not in READABLE or not isinstance(meta.get("fingerprint"), dict):
         raise UserError(
             f"nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint', which say what was "
@@ -141,7 +142,7 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
     found.parts = {"meta": Part(said.get("meta"), len(meta))}
     found.parts |= {name: Part(said.get(name), len(held)) for name, held in numbers.items()}
     reader = _Reader(db, (found.systems, found.metrics, max(small.most, max(found.samples, default=-1) + 1)))
-    if all(name in tables for name in ANSWERING):
+    if answering:
         _survey_answers(found, reader, tables, said)
     _survey_items(found, reader, tables, said)
     for name, layout in tables.items():
@@ -151,11 +152,12 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
-    """The tables whose definition is whole, as far as what is known of them says."""
+    """The tables whose definition is whole. Each has the columns that a record must have, and none that no record has."""
     return {
-        name: layout
-        for name, layout in layouts(db).items()
-        if layout.key and layout.is_plain and set(REQUIRED.get(name, "").split()) <= set(layout.columns)
+        name: found
+        for name, known in layouts_of(TABLES + QUESTIONS).items()
+        if (found := layout_of(db, name)).is_part_of(known)
+        and set(REQUIRED.get(name, "").split()) <= set(found.columns)
     }
 
 

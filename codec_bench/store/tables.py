@@ -9,17 +9,50 @@ Conventions
 
 from __future__ import annotations
 
+import functools
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 from zlib import crc32
 
 CHECKSUM = "checksum"
 COUNTS = "CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;"
+TABLES = f"""
+{COUNTS}
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS systems (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS metrics (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS samples (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, audio TEXT, text TEXT, speaker TEXT, language TEXT,
+    duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, notes TEXT, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS items (
+    system INTEGER NOT NULL, sample INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT, bits REAL, notes TEXT,
+    audio TEXT, checksum INTEGER, PRIMARY KEY (system, sample)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS scores (
+    system INTEGER NOT NULL, metric INTEGER NOT NULL, sample INTEGER NOT NULL, value REAL, status TEXT NOT NULL,
+    reason TEXT, numerator REAL, denominator REAL, detail TEXT, checksum INTEGER,
+    PRIMARY KEY (system, metric, sample)) WITHOUT ROWID;
+"""
+"""The SQL statements that make the tables of every record."""
+QUESTIONS = """
+CREATE TABLE IF NOT EXISTS questions (
+    number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT,
+    checksum INTEGER);
+CREATE TABLE IF NOT EXISTS answers (
+    number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
+    first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
+    checksum INTEGER);
+CREATE TABLE IF NOT EXISTS readings (
+    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, checksum INTEGER);
+"""
+"""The SQL statements that make the further tables of a record of answers."""
 _FORMS: dict[str, Callable[[Any], Any]] = {"INTEGER": int, "TEXT": str}
 
 
@@ -48,6 +81,11 @@ class Layout:
         """Whether all names are ASCII identifiers, as in every record; a damaged definition may hold anything."""
         return all(name.isascii() and name.isidentifier() for name in (self.name, *self.columns))
 
+    def is_part_of(self, other: Layout) -> bool:
+        """Whether another table has the same key, and all of these columns with the same kinds."""
+        mine, theirs = (set(zip(layout.columns, layout.kinds)) for layout in (self, other))
+        return self.key == other.key and mine <= theirs
+
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """The key of a row that is given in the order of `columns`."""
         return tuple(row[self.columns.index(name)] for name in self.key)
@@ -56,10 +94,19 @@ class Layout:
 def layouts(db: sqlite3.Connection) -> dict[str, Layout]:
     """The tables of a record by name."""
     found = db.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
-    return {name: _layout(db, name) for (name,) in found}
+    return {name: layout_of(db, name) for (name,) in found}
 
 
-def _layout(db: sqlite3.Connection, table: str) -> Layout:
+@functools.cache
+def layouts_of(sql: str) -> Mapping[str, Layout]:
+    """The tables that these statements make."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(sql)
+        return layouts(db)
+
+
+def layout_of(db: sqlite3.Connection, table: str) -> Layout:
+    """One table. It has no columns if there is no such table."""
     found = db.execute("SELECT name, type, pk FROM pragma_table_info(?)", (table,)).fetchall()
     columns = [(name, kind.upper()) for name, kind, _ in found if name != CHECKSUM]
     key = [name for name, _, place in sorted(found, key=lambda column: column[2]) if place]

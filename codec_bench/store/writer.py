@@ -17,28 +17,9 @@ from codec_bench.store.cells import json_text, storable
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, SCHEMA
 from codec_bench.store.record import ItemRecord, Run
-from codec_bench.store.tables import COUNTS, Rows
+from codec_bench.store.tables import TABLES, Rows
 from codec_bench.types import Sample, Score
 
-TABLES = f"""
-{COUNTS}
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS systems (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS metrics (
-    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS samples (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, audio TEXT, text TEXT, speaker TEXT, language TEXT,
-    duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, notes TEXT, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS items (
-    system INTEGER NOT NULL, sample INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT, bits REAL, notes TEXT,
-    audio TEXT, checksum INTEGER, PRIMARY KEY (system, sample)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS scores (
-    system INTEGER NOT NULL, metric INTEGER NOT NULL, sample INTEGER NOT NULL, value REAL, status TEXT NOT NULL,
-    reason TEXT, numerator REAL, denominator REAL, detail TEXT, checksum INTEGER,
-    PRIMARY KEY (system, metric, sample)) WITHOUT ROWID;
-"""
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
 _ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio")
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)

@@ -317,3 +317,33 @@ def test_details_hold_standard_json(tmp_path):
     writer.close()
     with closing(sqlite3.connect(tmp_path / "run.sqlite")) as db:
         assert json.loads(db.execute("SELECT detail FROM scores").fetchone()[0]) == {"ratio": None, "all": [None, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("sql", "lost"),
+    [
+        ("ALTER TABLE readings RENAME COLUMN parsed TO qarsed", None),
+        ("ALTER TABLE readings RENAME TO seadings", None),
+        ("ALTER TABLE samples RENAME COLUMN notes TO ootes", "samples"),
+        ("ALTER TABLE answers RENAME TO bnswers", "answers"),
+    ],
+)
+def test_rows_under_a_damaged_definition_are_not_taken_for_others(tmp_path, sql, lost):
+    question = lambda n: QuestionRecord(n, f"q{n}", {"a": n}, ("yes",), {}, "en", "p")  # noqa: E731
+    with closing(AnswerWriter(tmp_path / "run", {"asked": {}, "scored": {}})) as writer:
+        writer.begin({"model": {}}, {"m": FACTS}, ())
+        writer.write_answers([(question(n), AnswerRecord("ok", text=f"answer {n}")) for n in range(9)])
+        writer.write_marked(
+            [(n, ItemRecord("model", f"q{n}", "ok", None, {"m": Score.ok(n, "m/1")})) for n in range(9)],
+            {n: Reading(None, str(n)) for n in range(9)},
+        )
+    edit(tmp_path / "run", sql)
+    if lost:
+        with pytest.raises(UserError, match=f"its table '{lost}' is lost"):
+            rescue(tmp_path / "run", tmp_path / "saved")
+        return
+    rescue(tmp_path / "run", tmp_path / "saved")
+    with closing(Run(tmp_path / "saved")) as run:
+        assert [e.answer.text for e in exchanges(run)] == [f"answer {n}" for n in range(9)]
+        assert [s.value for s in run.scores()] == list(range(9))
+        assert all(e.reading is None for e in exchanges(run)), "the readings are lost, and are made again"

@@ -1,0 +1,306 @@
+"""Kills commands at random moments and compares what they end with: `python tests/fuzz/kills.py --kills 300` (`make kills`).
+
+For each of `eval`, `score` and `run`, a run without any kill gives the expected rows. Then the same command is started, and its
+process or one of its workers is killed (SIGKILL) at a random moment. This is repeated until the command ends by itself. Its
+record must then be whole, and its rows must be equal to the expected ones.
+
+Some of the starts have something else instead: a clock that is two days back (needs the package `faketime`), a folder that is
+removed while the command writes into it, or a disk that becomes full (needs the right to mount one). The exit code of this
+script is 1 if there was any fault.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import soundfile
+import yaml
+
+from codec_bench import Audio, open_run
+from codec_bench.data.source import REGISTERED
+from codec_bench.store.verify import verify_record
+
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+MODELS = """
+import asyncio
+
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+
+class Echo(Model):
+    info = ModelInfo("echo", inputs=("text", "audio"), outputs=("text", "audio"))
+    identity = {"echo": "1"}
+
+    async def ask(self, request):
+        await asyncio.sleep(0.02)
+        sound = next((part for part in request.messages[-1].content if not isinstance(part, str)), None)
+        if sound is not None:
+            return Response(audio=sound.read())
+        return Response(text=request.messages[-1].content[-1].rpartition("|")[2].strip())
+"""
+QUESTIONS = {
+    "version": 1, "title": "Text", "summary": "Questions that are repeated.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]},
+    "metrics": ["accuracy[exact]", "wer[answer]", "bleu[13a]"], "primary": "accuracy[exact]",
+}  # fmt: skip
+CLOCK = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+"""The library that gives a process another clock, where the package `faketime` is installed."""
+LIMIT_S = 600.0
+"""How long one start may take before it counts as a hang."""
+
+
+@dataclass(slots=True)
+class Job:
+    """A command that is killed, and what it must end with."""
+
+    name: str
+    arguments: Sequence[str]
+    place: Path
+    expected: dict[tuple, tuple] | None = None
+    took_s: float = 0.0
+
+    def start(self, out: Path, clock: str | None = None) -> subprocess.Popen[bytes]:
+        """Starts the command; `clock` is what its clock is off by, such as `-2d`."""
+        shifted = {"LD_PRELOAD": str(CLOCK), "FAKETIME": clock} if clock else {}
+        with (self.place / "errors").open("w") as errors:
+            return subprocess.Popen(
+                [*COMMAND, self.name, *self.arguments, "--out", str(out), "--no-cache"], cwd=self.place,
+                env={**os.environ, **shifted}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
+            )  # fmt: skip
+
+    def said(self) -> str:
+        """What the last start said on its standard error."""
+        return (self.place / "errors").read_text("utf-8", "replace")
+
+
+def eval_job(place: Path) -> Job:
+    """Three codecs, with metrics in this process and in workers."""
+    codecs = "unprocessed,opus-12k,g711-ulaw"
+    return Job(
+        "eval",
+        ("--codec", codecs, "--data", "embedded", "--metrics", "stoi,pesq_wb,si_sdr,bitrate", "--workers", "2"),
+        place,
+    )
+
+
+def score_job(place: Path) -> Job:
+    """Two folders of made sound against the embedded speech."""
+    for number, system in enumerate(("quiet", "loud")):
+        (place / system).mkdir()
+        for path in sorted(REGISTERED["embedded"].rglob("*.flac")):
+            clip = Audio.read(path)
+            rng = random.Random(f"{path.stem}{number}")
+            samples = clip.samples * (0.3 + 0.2 * number) * rng.uniform(0.9, 1.0)
+            soundfile.write(place / system / f"{path.stem}.wav", samples.T, clip.sample_rate_hz, subtype="FLOAT")
+    asked = (
+        "--generated",
+        "quiet=quiet,loud=loud",
+        "--data",
+        "embedded",
+        "--metrics",
+        "stoi,pesq_wb,dnsmos",
+        "--workers",
+        "2",
+    )
+    return Job("score", asked, place)
+
+
+def run_job(place: Path) -> Job:
+    """Questions in text, answered by a model of one file: both the answers and the scores are killed."""
+    folder = place / "text"
+    folder.mkdir()
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump(QUESTIONS))
+    (folder / "README.md").write_text("# text\n")
+    rows = [{"id": f"r{n:04d}", "q": f"{n} | {n % 7} of {n % 3}", "right": f"{n % 5} of {n % 3}"} for n in range(400)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (place / "models.py").write_text(MODELS)
+    return Job("run", ("./text", "--model", "./models.py:Echo"), place)
+
+
+JOBS = {"eval": eval_job, "score": score_job, "run": run_job}
+
+
+def rows_of(out: Path) -> dict[tuple, tuple]:
+    """Everything that the record says of the scores; an error if the record is not whole."""
+    found: dict[tuple, tuple] = {}
+    for database in sorted(out.rglob("run.sqlite")):
+        damaged = [check for check in verify_record(database.parent) if not check.whole]
+        if damaged:
+            raise AssertionError(f"the record is damaged: {damaged}")
+        with closing(open_run(database.parent)) as run:
+            for score in run.scores():
+                key = (score.system, score.id, score.metric)
+                if key in found:
+                    raise AssertionError(f"the row {key} is doubled")
+                found[key] = (score.value, score.status, score.reason, score.protocol)
+    return found
+
+
+def workers_of(pid: int) -> list[int]:
+    """The processes below a process."""
+    below: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            below.setdefault(int((entry / "stat").read_text().rpartition(")")[2].split()[1]), []).append(
+                int(entry.name)
+            )
+        except OSError:
+            continue
+    found, todo = [], [pid]
+    while todo:
+        children = below.get(todo.pop(), [])
+        found += children
+        todo += children
+    return found
+
+
+class Killing:
+    """One series: a command and what is done to it until it ends by itself."""
+
+    def __init__(self, job: Job, rng: random.Random, counts: Counter[str]) -> None:
+        self.job, self.rng, self.counts = job, rng, counts
+
+    def series(self, out: Path, kills: int) -> int:
+        """Kills a command up to so many times, lets it end, and compares. Returns how many kills there were."""
+        done = 0
+        while done < kills:
+            clock = "-2d" if CLOCK and self.rng.random() < 0.15 else None
+            process = self.job.start(out, clock)
+            ended = self._kill(process)
+            if ended is not None:
+                self._check_end(ended)
+                break
+            done += 1
+            self.counts["under an earlier clock"] += clock is not None
+        self.finish(out)
+        return done
+
+    def finish(self, out: Path) -> None:
+        """Lets the command end without a kill, and compares its rows with the expected ones."""
+        self._check_end(self.job.start(out).wait(LIMIT_S))
+        if rows_of(out) != self.job.expected:
+            raise AssertionError("the rows are not those of the run without a kill")
+
+    def _check_end(self, code: int) -> None:
+        if code != 0 or "Traceback" in self.job.said():
+            raise AssertionError(f"the command ended with {code}:\n{self.job.said()[-2000:]}")
+
+    def _kill(self, process: subprocess.Popen[bytes]) -> int | None:
+        """Kills the process, or a worker and later the process. Returns the exit code where it ended before."""
+        time.sleep(self.rng.uniform(0, 1.1 * self.job.took_s))
+        if self.rng.random() < 0.4 and (workers := workers_of(process.pid)):
+            try:
+                os.kill(self.rng.choice(workers), signal.SIGKILL)
+                self.counts["of workers"] += 1
+            except ProcessLookupError:
+                pass
+            time.sleep(self.rng.uniform(0, 0.5 * self.job.took_s))
+        if process.poll() is not None:
+            return process.returncode
+        process.kill()
+        process.wait()
+        return None
+
+    def removed(self, out: Path) -> None:
+        """Removes the folder while the command writes into it. It must say so, and begin anew when it is started again."""
+        process = self.job.start(out)
+        time.sleep(self.rng.uniform(0.3, 0.9) * self.job.took_s)
+        was = out.exists()
+        shutil.rmtree(out, ignore_errors=True)
+        code = process.wait(LIMIT_S)
+        if "Traceback" in self.job.said() or code not in (0, 2):
+            raise AssertionError(f"with its folder removed, the command ended with {code}:\n{self.job.said()[-2000:]}")
+        self.counts["folders removed"] += was
+        shutil.rmtree(out, ignore_errors=True)
+        self.finish(out)
+
+    def full(self, disk: Path) -> None:
+        """Runs on a disk that is too small. The command must say so and go on when there is room."""
+        disk.mkdir()
+        size = f"size={self.rng.randrange(60, 400)}k"
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", str(disk)], capture_output=True).returncode:
+            return
+        try:
+            code = self.job.start(disk / "out").wait(LIMIT_S)
+            if "Traceback" in self.job.said() or code not in (0, 2):
+                raise AssertionError(f"on a full disk, the command ended with {code}:\n{self.job.said()[-2000:]}")
+            self.counts["full disks"] += code == 2
+            subprocess.run(["mount", "-o", "remount,size=200m", str(disk)], check=True)
+            self.finish(disk / "out")
+        finally:
+            subprocess.run(["umount", "-l", str(disk)], check=True)
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--kills", type=int, default=300, help="in all, over the jobs in turn")
+    parser.add_argument("--job", action="append", choices=sorted(JOBS), help="only this; may be given again")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = []
+        for name in asked.job or sorted(JOBS):
+            place = Path(folder, name)
+            place.mkdir()
+            jobs.append(_calm(JOBS[name](place)))
+        faults = _all(jobs, asked.kills, asked.seed)
+    return 1 if faults else 0
+
+
+def _calm(job: Job) -> Job:
+    for _ in range(2):  # the first one may compile kernels
+        shutil.rmtree(job.place / "calm", ignore_errors=True)
+        begun = time.monotonic()
+        code = job.start(job.place / "calm").wait(LIMIT_S)
+        job.took_s = time.monotonic() - begun
+        if code:
+            raise SystemExit(f"{job.name} does not run:\n{job.said()}")
+    job.expected = rows_of(job.place / "calm")
+    print(f"{job.name}: {len(job.expected)} rows in {job.took_s:.1f} s without a kill", flush=True)
+    return job
+
+
+def _all(jobs: Sequence[Job], kills: int, seed: int) -> int:
+    counts: Counter[str] = Counter()
+    faults = number = 0
+    while counts["kills"] < kills:
+        job = jobs[number % len(jobs)]
+        rng = random.Random(f"{seed}:{number}")
+        killing, out = Killing(job, rng, counts), job.place / f"out{number}"
+        try:
+            if number % 12 == 10:
+                killing.removed(out)
+            elif number % 12 == 11:
+                killing.full(out)
+            else:
+                counts["kills"] += killing.series(out, min(rng.randrange(1, 12), kills - counts["kills"]))
+        except (AssertionError, subprocess.TimeoutExpired) as fault:
+            faults += 1
+            print(f"{job.name}, series {number} of seed {seed}: {fault}", flush=True)
+        counts["series"] += 1
+        shutil.rmtree(out, ignore_errors=True)
+        number += 1
+        shown = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+        print(f"{job.name}: {shown}, {faults} faults", flush=True)
+    return faults
+
+
+if __name__ == "__main__":
+    sys.exit(main())
