@@ -5,6 +5,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 export UV_HTTP_TIMEOUT ?= 180
+# uv installs packages without compiled Python files. They are written when a module is first imported, unless this variable,
+# which many container images set, forbids it: every process would then compile torch and transformers again, for 9 s.
+unexport PYTHONDONTWRITEBYTECODE
 # uv does not read pip's settings; an index that was given to pip is the one to use here too.
 ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
