@@ -18,7 +18,7 @@ from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features import Unavailable, dnsmos, load_feature
 
 TOLERANCE = 1e-4
-LENGTHS_S = (0.1, 0.5, 1.0, 1.5, 2.3, 4.6, 9.01, 9.02, 10.99, 11, 15, 20, 24, 30, 33, 60)
+LENGTHS_S = (0.1, 0.5, 1.0, 2.3, 4.6, 9.01, 9.02, 10.99, 11, 15, 24, 33)
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +55,9 @@ def test_clips_of_every_length(feature, oracle, speech):
 
 def test_clips_of_every_source(feature, oracle, spoken):
     sources = {row["audio"].split("_")[0]: (row, audio) for row, audio in reversed(spoken)}
-    chosen = list(
-        sources.values()
-    )  # one of each source: speechmos takes minutes over all of them, and the bench does it
+    chosen = list(sources.values())  # speechmos takes minutes over all recordings whole, and the bench does it
     assert len(chosen) >= 4
-    clips = [prepare(audio, RATE) for _, audio in chosen]
+    clips = [prepare(audio, RATE)[: 10 * RATE] for _, audio in chosen]
     for (row, _), clip, found in zip(chosen, clips, feature.compute(clips), strict=True):
         expected = oracle(clip)
         for name in SCORES:

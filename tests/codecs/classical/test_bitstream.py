@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from scipy.fft import next_fast_len
 import pytest
 
 from codec_bench.audio.resample import resample
@@ -25,7 +26,7 @@ def built(name):
 def lag_samples(reference, estimate, *, emphasis=0.0):
     """The peak of the cross-correlation in samples, refined by a parabola; positive if the estimate is late."""
     x, y = (s[1:].astype(np.float64) - emphasis * s[:-1] for s in (reference, estimate))
-    size = 1 << (2 * len(x)).bit_length()
+    size = next_fast_len(len(x) + 4000, real=True)
     correlation = np.fft.irfft(np.fft.rfft(y, size) * np.conj(np.fft.rfft(x, size)), size)
     around = np.concatenate([correlation[-4000:], correlation[:4000]])
     k = int(np.argmax(around))
@@ -63,16 +64,13 @@ def allowed(name, rate_hz, speech_set):
 
 @pytest.fixture(scope="module")
 def speech(speech_set, spoken):
-    """Every recording of speech of a second or more, or three sentences of each embedded voice; mono, at most 6 s."""
+    """Every recording of speech of a second or more, or three sentences of each embedded voice; mono, at most 4 s."""
     if speech_set == "embedded":
         spoken = sorted(spoken, key=lambda clip: clip[0]["id"][-2:])[:12]  # takes the voices in turn
-    out = [
-        Audio(audio.samples[:1, : 6 * audio.sample_rate_hz], audio.sample_rate_hz)
-        for row, audio in spoken
-        if not row["id"].startswith("encodec") and audio.duration_s >= 1
-    ]
-    assert len(out) >= 10
-    return out
+    else:
+        spoken = [clip for clip in spoken if not clip[0]["id"].startswith("encodec") and clip[1].duration_s >= 1]
+    assert len(spoken) >= 10
+    return [Audio(audio.samples[:1, : 4 * audio.sample_rate_hz], audio.sample_rate_hz) for _, audio in spoken]
 
 
 @pytest.fixture(scope="module")
