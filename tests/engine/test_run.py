@@ -23,29 +23,31 @@ METRICS = "stoi,si_sdr,mel_distance,bitrate"
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
+def asked():
+    """Three systems and every third clip of the embedded speech: all voices, 2 to 5 s."""
+    return {"codec": "unprocessed,opus-12k,g711-ulaw", "data": list(open_source("embedded"))[::3], "metrics": METRICS}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(asked, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    return evaluate(
-        codec="unprocessed,opus-12k,g711-ulaw", data="embedded", metrics=METRICS, out=folder / "run", page=False, cache=False,
-        save_audio="none", workers=2,
-    )  # fmt: skip
+    return evaluate(**asked, out=folder / "run", page=False, cache=False, save_audio="none", workers=2)
 
 
 @pytest.mark.parametrize("batch_s", [1, 10, 100])
-def test_the_batch_budget_changes_no_number(run_it, undisturbed, same, batch_s):
-    same(undisturbed, run_it(codec="unprocessed,opus-12k,g711-ulaw", data="embedded", metrics=METRICS, batch_s=batch_s))
+def test_the_batch_budget_changes_no_number(run_it, asked, undisturbed, same, batch_s):
+    same(undisturbed, run_it(**asked, batch_s=batch_s))
 
 
-def test_the_number_of_workers_changes_no_number(run_it, undisturbed, same):
+def test_the_number_of_workers_changes_no_number(run_it, asked, undisturbed, same):
     # One worker gets the threads of two, and a matrix product over two threads may round its last bit otherwise.
-    run = run_it(codec="unprocessed,opus-12k,g711-ulaw", data="embedded", metrics=METRICS, workers=1)
-    same(undisturbed, run, relative=1e-12)
+    same(undisturbed, run_it(**asked, workers=1), relative=1e-12)
 
 
-def test_the_order_of_the_data_changes_no_number(run_it, undisturbed, same):
-    samples = list(open_source("embedded"))
+def test_the_order_of_the_data_changes_no_number(run_it, asked, undisturbed, same):
+    samples = list(asked["data"])
     random.Random(3).shuffle(samples)
-    run = run_it(codec="unprocessed,opus-12k,g711-ulaw", data=samples, metrics=METRICS)
+    run = run_it(**{**asked, "data": samples})
     same(undisturbed, run)
     # ... and no interval either: its units are the same.
     from codec_bench.stats.summary import summarise
@@ -74,7 +76,7 @@ def test_metrics_come_out_as_the_reference_implementation_has_them(undisturbed):
     from codec_bench.audio.resample import prepare
     from codec_bench.codecs import load_codec
 
-    sample = list(open_source("embedded"))[3]
+    sample = list(undisturbed.samples())[3]
     audio = Audio.read(sample.audio)
     codec = load_codec("opus-12k")
     codes = codec.encode([audio])
@@ -195,7 +197,7 @@ def test_a_codec_that_breaks_its_contract_is_told_so(run_it, own, name, says):
 def test_a_worker_that_dies_once_costs_nothing(run_it, own, same, tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_TEST_MARKER", str(tmp_path / "marker"))
     run = run_it(out="a", codec=own("DiesOnce"), data="embedded", metrics="si_sdr")
-    calm = run_it(out="b", codec=own("Quantiser"), data="embedded", metrics="si_sdr")
+    calm = run_it(out="b", codec=own("Quantiser"), data="embedded", metrics="si_sdr", workers=1)
     assert (tmp_path / "marker").exists()
     assert [s.value for s in run.scores()] == [s.value for s in calm.scores()]
 
@@ -314,20 +316,17 @@ def test_a_second_process_is_refused(tmp_path):
     RunWriter(tmp_path / "run", {"a": 1}).close()
 
 
-@pytest.mark.parametrize(
-    "change, says",
-    [
+def test_another_configuration_is_refused_and_the_difference_named(run_it):
+    asked = {"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
+    run_it(**asked)
+    for change, says in (
         ({"metrics": "stoi"}, "metrics.si_sdr was si_sdr"),
         ({"codec": "opus-24k"}, "systems.g711-ulaw"),
         ({"seed": 1}, "seed was 0, now 1"),
         ({"limit": 3}, "limit was 2, now 3"),
-    ],
-)
-def test_another_configuration_is_refused_and_the_difference_named(run_it, change, says):
-    asked = {"codec": "g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
-    run_it(**asked)
-    with pytest.raises(RunMismatch, match=says):
-        run_it(**{**asked, **change})
+    ):
+        with pytest.raises(RunMismatch, match=says):
+            run_it(**{**asked, **change})
 
 
 @pytest.mark.parametrize(
@@ -366,10 +365,10 @@ def test_features_are_computed_once_and_found_again(tmp_path, monkeypatch):
         "page": False,
         "workers": 2,
     }
-    first = evaluate(out=tmp_path / "a", **asked)
+    first = evaluate(out=tmp_path / "a", **asked)  # two workers, which must not both compute one
     # The unprocessed row and every reference share one embedding each: 4 references and 4 estimates, not 16.
     assert first.meta["timings"]["cache"] == {"hits": 0, "misses": 8}
-    second = evaluate(out=tmp_path / "b", **asked)
+    second = evaluate(out=tmp_path / "b", **{**asked, "workers": 1})
     assert second.meta["timings"]["cache"] == {"hits": 8, "misses": 0}
     assert [s.value for s in first.scores()] == [s.value for s in second.scores()]
 
