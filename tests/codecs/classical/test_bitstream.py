@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from scipy.fft import next_fast_len
 import pytest
+from scipy.fft import next_fast_len
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs import list_codecs, load_codec
