@@ -20,7 +20,7 @@ LINKED = ("benchmarks", "configs", "kernels")
 
 # From the bottom up: a package (a room) imports from its own layer and from those below it.
 LAYERS = (
-    ("types", "errors", "registry", "environment", "config"),
+    ("types", "errors", "registry", "environment", "memory", "config"),
     ("audio", "text", "data", "weights", "kernels"),
     ("networks", "codecs", "features", "metrics", "store", "stats"),
     ("engine", "models"),

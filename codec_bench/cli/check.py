@@ -8,12 +8,14 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from codec_bench.cli.finding import Finding, State
+from codec_bench.cli.gpus import check_gpus
 from codec_bench.cli.output import console, table
 from codec_bench.environment import ONNXRUNTIMES, machine, package_version, versions
 from codec_bench.errors import UserError
@@ -21,9 +23,8 @@ from codec_bench.errors import UserError
 if TYPE_CHECKING:
     from codec_bench.types import Audio
 
-State = Literal["ok", "note", "wrong"]
 _EXTRAS = {
-    "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton",), "codecs": ("snac",),
+    "embedded": ("pocketsphinx", "Resemblyzer", "speechmos"), "gpu": ("triton", "nvidia-cublas-cu12"), "codecs": ("snac",),
     "asr": ("ctranslate2", "faster-whisper", "funasr"), "pitch": ("pyworld",),
     "text": ("OpenCC", "langdetect", "nltk", "num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
     "s3prl": ("s3prl",), "api": ("httpx", "websockets"), "hub": ("datasets",), "isolated": ("uv",),
@@ -31,19 +32,12 @@ _EXTRAS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was checked: its state, what was found, and what to do if it is wrong."""
-
-    what: str
-    state: State
-    found: str
-    do: str = ""
-
-
 def diagnose() -> list[Finding]:
     """Checks the installation."""
-    return [*_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_place()]
+    return [
+        *_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_place(),
+        *check_gpus(_speech, str(machine()["gpu"])),
+    ]  # fmt: skip
 
 
 def _packages() -> list[Finding]:

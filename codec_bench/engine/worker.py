@@ -1,6 +1,6 @@
 """A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends.
 
-It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE`, so that the caller's main module is not run again
+It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, so that the caller's main module is not run again
 and no folder of the caller is on the import path. No result goes over standard output, so that libraries may print.
 """
 
@@ -16,15 +16,15 @@ from typing import Any
 from codec_bench.engine.arena import Segments
 from codec_bench.engine.stage import STAGES, Fault, StageSpec, describe
 from codec_bench.errors import UserError
+from codec_bench.memory import give_back, out_of_memory, own_device
 
 
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an exception means that the batch was too large."""
-    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+def serve(pipe: Connection, device: str, processes: int = 1) -> None:
+    """Answers requests until the pipe closes.
 
-
-def serve(pipe: Connection, device: str) -> None:
-    """Answers requests until the pipe closes."""
+    Args:
+        pipe: from the main process. device: what the stages run on. processes: how many workers have this device.
+    """
     specs: dict[str, StageSpec] = {}
     stages: dict[str, Any] = {}
     broken: dict[str, UserError] = {}
@@ -34,6 +34,8 @@ def serve(pipe: Connection, device: str) -> None:
         if key in broken:  # so that unusable weights are not read again for every batch
             raise broken[key]
         if key not in stages:
+            if not stages:  # before the first network takes memory
+                own_device(device, processes)
             try:
                 stages[key] = STAGES[specs[key].kind](specs[key], device)
             except UserError as error:
@@ -87,16 +89,14 @@ def run_batch(
         steps = {"load": loaded, **steps}
     except Exception as error:  # the batch has failed; the main process sends its items again one by one
         outcome = "oom" if out_of_memory(error) else Fault(describe(error))
-        if outcome == "oom" and device != "cpu":
-            import torch
-
-            torch.cuda.empty_cache()
+    if outcome == "oom":
+        give_back(device)
     return outcome, perf_counter() - start, process_time() - start_cpu, steps
 
 
 def main() -> None:
     """Entry point of the process."""
-    serve(Connection(int(sys.argv[1])), sys.argv[2])
+    serve(Connection(int(sys.argv[1])), sys.argv[2], int(sys.argv[3]))
 
 
 if __name__ == "__main__":

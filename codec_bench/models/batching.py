@@ -10,7 +10,6 @@ Conventions
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +20,7 @@ from typing import Literal, Protocol
 
 from codec_bench.audio.budget import Budget
 from codec_bench.errors import UserError
+from codec_bench.memory import give_back, out_of_memory
 from codec_bench.models.info import ModelInfo
 from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import hear, join
@@ -189,15 +189,14 @@ class Batches:
             try:
                 answers = self._model.answer(requests)
             except (Exception, SystemExit) as error:  # a user's model can raise anything; only this batch fails
-                if not _out_of_memory(error):
+                if not out_of_memory(error):
                     return error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
             else:
                 if len(answers) != len(requests):
                     return f"the model gave {len(answers)} answers to {len(requests)} requests"
                 return list(answers)
             # Outside the handler, where the exception and the tensors in its frames are freed.
-            if "torch" in sys.modules and self._model.device != "cpu":
-                sys.modules["torch"].cuda.empty_cache()
+            give_back(self._model.device)
             return "oom"
 
     def _follow(self, items: list[Asked], outcome: Outcome, seconds: float) -> None:
@@ -235,7 +234,3 @@ def refusal(request: Request, info: ModelInfo) -> str | None:
         return f"the model '{info.name}' takes no audio"
     return None
 
-
-def _out_of_memory(error: BaseException) -> bool:
-    # CTranslate2 raises a RuntimeError with this text; torch has its own class.
-    return isinstance(error, MemoryError) or "out of memory" in str(error).lower()

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from codec_bench.networks.ragged import zero_beyond
+from codec_bench.networks.ragged import each, on_device, zero_beyond
 from codec_bench.networks.seanet import (
     Codebook,
     ReflectedConv,
@@ -59,6 +59,9 @@ class Shape:
 class UtteranceNorm(nn.GroupNorm):
     """Normalisation over all channels and each item's own time, with a gain and an offset per channel.
 
+    Sums are taken in float64, so that mean and spread do not depend on the order of adding: an item in a batch, an item
+    alone, the CPU and a GPU have the same ones. A codeword that is nearly a tie would else be chosen by the batch.
+
     Args:
         channels: number of channels.
     """
@@ -68,18 +71,21 @@ class UtteranceNorm(nn.GroupNorm):
 
     # torch's own signature has no lengths, but the norm of a batch needs those of its items.
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:  # type: ignore[override]
-        """The same shape as `x`. Values beyond an item's end are arbitrary."""
-        if min(lengths) == x.shape[-1]:
-            return super().forward(x)
-        if x.is_cpu:
-            out = torch.zeros_like(x)
-            for row, item, length in zip(out, x, lengths):
-                row[:, :length] = super().forward(item[None, :, :length])[0]
-            return out
-        count = (x.shape[1] * torch.tensor(lengths, device=x.device, dtype=x.dtype))[:, None, None]
-        centred = zero_beyond(x, lengths)
-        centred = zero_beyond(centred - centred.sum((1, 2), keepdim=True) / count, lengths)
-        spread = (centred.square().sum((1, 2), keepdim=True) / count + self.eps).rsqrt()
+        """The same shape as `x`, which it may change. Values beyond an item's end are arbitrary."""
+        if not x.is_cpu or min(lengths) == x.shape[-1]:
+            return self._normed(x, lengths)
+        out = torch.zeros_like(x)
+        for row, item, length in zip(out, x, lengths):
+            row[:, :length] = self._normed(item[None, :, :length], [length])[0]
+        return out
+
+    def _normed(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        count = x.shape[1] * on_device(lengths, x.device)[:, None, None]
+        x = zero_beyond(x, lengths)
+        mean = x.sum((1, 2), keepdim=True, dtype=torch.float64) / count
+        centred = zero_beyond(x - mean.to(x.dtype), lengths)
+        power = centred.square().sum((1, 2), keepdim=True, dtype=torch.float64) / count
+        spread = (power + self.eps).rsqrt().to(x.dtype)
         return torch.addcmul(self.bias[:, None], centred * spread, self.weight[:, None])
 
 

@@ -1,9 +1,59 @@
-"""Batches of items of unequal lengths: which have an end to mask, and writing zeros beyond it."""
+"""Batches of items of unequal lengths: which have an end to mask, and writing zeros beyond it.
+
+Lengths stand on the host, because shapes follow from them, and on the device, because masks follow from them. They are
+uploaded once for a batch (`uploaded`); what layers make of them is computed in both places (`each`), so that the number
+of uploads does not grow with the number of layers, and nothing waits for the device.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
+
+
+class Lengths(tuple[int, ...]):
+    """Lengths on the host, with the same numbers on a device.
+
+    Attributes
+        there: int64 `(items,)` on the device.
+    """
+
+    there: Any
+
+    def __new__(cls, lengths: Iterable[int], there: Any) -> Lengths:
+        """Pairs numbers with the tensor that holds them."""
+        made = super().__new__(cls, lengths)
+        made.there = there
+        return made
+
+
+def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
+    """The lengths with a copy on the device, made here if they have none yet; on a CPU as they are."""
+    import torch
+
+    if torch.device(device).type == "cpu" or isinstance(lengths, Lengths):
+        return lengths
+    return Lengths(lengths, torch.tensor(lengths).to(device))
+
+
+def each(lengths: Sequence[int], rule: Callable[[Any], Any]) -> Sequence[int]:
+    """What a layer makes of every length, such as `lambda n: -(-n // stride)`: the rule takes a number or a tensor."""
+    here = [rule(length) for length in lengths]
+    return Lengths(here, rule(lengths.there)) if isinstance(lengths, Lengths) else here
+
+
+def on_device(lengths: Sequence[int], device: Any) -> Any:
+    """The lengths as a tensor int64 `(items,)` on a device, without an upload where they are there already."""
+    import torch
+
+    return lengths.there if isinstance(lengths, Lengths) else torch.tensor(lengths).to(device)
+
+
+def inside(lengths: Sequence[int], time: int, device: Any) -> Any:
+    """True `(items, time)` on every item's own steps."""
+    import torch
+
+    return torch.arange(time, device=device) < on_device(lengths, device)[:, None]
 
 
 def zero_beyond(x: Any, lengths: Sequence[int]) -> Any:
@@ -17,14 +67,9 @@ def zero_beyond(x: Any, lengths: Sequence[int]) -> Any:
         for row, length in zip(x, lengths):
             row[..., length:] = 0
         return x
-    import torch
-
-    beyond = torch.arange(x.shape[-1])[None] >= torch.tensor(lengths)[:, None]
-    return x.masked_fill_(beyond[:, None].to(x.device), 0)
+    return x.masked_fill_(~inside(lengths, x.shape[-1], x.device)[:, None], 0)
 
 
 def ragged_lengths(lengths: Sequence[int], device: str) -> Any:
     """Each item's length as a tensor, or None where all are equal and nothing is to be masked."""
-    import torch
-
-    return None if len(set(lengths)) == 1 else torch.tensor(lengths).to(device)
+    return None if len(set(lengths)) == 1 else on_device(lengths, device)

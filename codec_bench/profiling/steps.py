@@ -160,7 +160,7 @@ class Measuring:
 
     def _coded(self, pieces: list[Any], clock: speed.BatchClock) -> tuple[list[Any], list[Any]]:
         """Codes and decoded audio of a batch. If memory does not suffice, the batch is split into halves."""
-        from codec_bench.engine.worker import out_of_memory
+        from codec_bench.memory import give_back, out_of_memory
 
         clock.begin()
         try:
@@ -172,12 +172,14 @@ class Measuring:
         except Exception as error:
             if not out_of_memory(error) or len(pieces) == 1:
                 raise
-            clock.batch_s = max(_LEAST_BATCH_S, clock.batch_s / 2)
-            half = len(pieces) // 2
-            first, second = self._coded(pieces[:half], clock), self._coded(pieces[half:], clock)
-            return first[0] + second[0], first[1] + second[1]
-        clock.add(sum(p.duration_s for p in pieces), len(pieces), middle - start, end - middle)
-        return list(codes), list(decoded)
+        else:
+            clock.add(sum(p.duration_s for p in pieces), len(pieces), middle - start, end - middle)
+            return list(codes), list(decoded)
+        give_back(self._device)
+        clock.batch_s = max(_LEAST_BATCH_S, clock.batch_s / 2)
+        half = len(pieces) // 2
+        first, second = self._coded(pieces[:half], clock), self._coded(pieces[half:], clock)
+        return first[0] + second[0], first[1] + second[1]
 
     def _complexity(self) -> dict[str, dict[str, Any]]:
         return {"complexity": complexity.measure(self._codec, self._material, self._request.settings)}

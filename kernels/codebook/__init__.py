@@ -9,10 +9,11 @@ counts have to be copied from it.
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
+
+from codec_bench.kernels.first_launch import triton_works
 
 if TYPE_CHECKING:
     import torch
@@ -44,7 +45,7 @@ def histogram(
     if _on_gpu(codes):
         from codec_bench.kernels.codebook import gpu
 
-        triton = codes.device.type == "cuda" and find_spec("triton") is not None
+        triton = triton_works(codes.device)
         count = gpu.histogram if triton else gpu.histogram_plain
         return Ran(count(codes, cardinality, lengths), "triton" if triton else "torch")
     from codec_bench.kernels.codebook import cpu

@@ -47,10 +47,11 @@ def histogram(codes: torch.Tensor, cardinality: int, lengths: np.ndarray | torch
         lengths = _lengths(codes, lengths)
         for first in range(0, items, at_once):
             part = codes[first : first + at_once]
-            _histogram[(triton.cdiv(frames, _FRAMES_AT_ONCE), len(part) * codebooks)](
-                part, lengths[first:], counts, codebooks, frames, cardinality, *part.stride(),
-                BLOCK=_FRAMES_AT_ONCE, num_warps=4,
-            )  # fmt: skip
+            with torch.cuda.device_of(codes):  # a kernel is launched on the current device
+                _histogram[(triton.cdiv(frames, _FRAMES_AT_ONCE), len(part) * codebooks)](
+                    part, lengths[first:], counts, codebooks, frames, cardinality, *part.stride(),
+                    BLOCK=_FRAMES_AT_ONCE, num_warps=4,
+                )  # fmt: skip
     return counts
 
 

@@ -8,8 +8,9 @@ zeros take one pass over the memory instead of two (ELU) or five (Snake).
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from codec_bench.kernels.first_launch import triton_works
 
 if TYPE_CHECKING:
     import torch
@@ -51,7 +52,7 @@ def activate(
         raise ValueError(f"{activation} takes {'one' if activation == 'snake' else 'no'} alpha per channel")
     if alpha is not None and alpha.numel() != x.shape[1]:
         raise ValueError(f"alpha has {alpha.numel()} elements; expected one for each of {x.shape[1]} channels")
-    if x.device.type == "cuda" and find_spec("triton") is not None:
+    if triton_works(x.device):
         from codec_bench.kernels.mask import gpu
 
         return Ran(gpu.activate(x, lengths, activation, alpha), "triton")

@@ -39,8 +39,9 @@ def activate(
     items, channels, frames = x.shape
     y = torch.empty(x.shape, device=x.device)
     if y.numel():
-        _activate[(items * channels, triton.cdiv(frames, _FRAMES_AT_ONCE))](
-            x, y, lengths, x if alpha is None else alpha.contiguous(), channels, frames, *x.stride(),
-            ACTIVATION=activation, BLOCK=_FRAMES_AT_ONCE, num_warps=4,
-        )  # fmt: skip
+        with torch.cuda.device_of(x):  # a kernel is launched on the current device
+            _activate[(items * channels, triton.cdiv(frames, _FRAMES_AT_ONCE))](
+                x, y, lengths, x if alpha is None else alpha.contiguous(), channels, frames, *x.stride(),
+                ACTIVATION=activation, BLOCK=_FRAMES_AT_ONCE, num_warps=4,
+            )  # fmt: skip
     return y

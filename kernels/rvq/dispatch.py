@@ -14,12 +14,13 @@ the first codebook that differs, the distances of the two codewords differ by le
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch.nn.functional import normalize
+
+from codec_bench.kernels.first_launch import triton_works
 
 Implementation = Literal["blas", "triton", "torch"]
 
@@ -151,7 +152,7 @@ def implementation(device: torch.device | str, quantiser: Quantiser) -> Implemen
         quantiser = quantiser.parts[0]
     if torch.device(device).type == "cpu":
         return "blas"
-    if torch.device(device).type != "cuda" or find_spec("triton") is None:
+    if not triton_works(device):
         return "torch"
     from codec_bench.kernels.rvq import gpu
 

@@ -11,6 +11,8 @@ Conventions
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
@@ -19,11 +21,24 @@ MAX_DIMS = 256  # a residual with more dimensions does not fit the registers
 MAX_CODEBOOKS = 32  # for a factorised quantiser; the projections for more do not fit the registers
 _PRECISION = "tf32x3"
 _PROCESSORS = 132  # of the largest current GPUs; with fewer tiles than this, smaller ones keep more of them busy
-# For each width of the residual: frames, entries, warps and stages of a tile with which no registers are spilt (8 bytes
-# are spilt at 256 dimensions). Tiles of 64 frames need the matrix products and the memory of compute capability 9.
+
+
+class Tile(NamedTuple):
+    """What one program works on: so many frames, so many entries at a time, with so many warps and stages of loading."""
+
+    frames: int
+    entries: int
+    warps: int
+    stages: int
+
+
+_NARROW = {128: (Tile(32, 64, 8, 2), Tile(16, 64, 4, 2)), 256: (Tile(16, 32, 8, 1),)}
+# By compute capability and width of the residual, the largest first. A tile of 64 frames keeps its residual in registers
+# only where the tensor cores read their operands from shared memory (9) or have memory of their own (10); elsewhere, and
+# at 256 dimensions on 10, the compiler would move it to the stack (docs/reference/kernels.md has the numbers).
 _TILES = {
-    128: ((64, 64, 8, 2), (32, 64, 8, 2), (16, 64, 4, 2)),
-    256: ((64, 32, 8, 1), (16, 32, 8, 1)),
+    9: {128: (Tile(64, 64, 8, 2), *_NARROW[128]), 256: (Tile(64, 32, 8, 1), *_NARROW[256])},
+    10: {128: (Tile(64, 32, 8, 1), *_NARROW[128]), 256: _NARROW[256]},
 }
 
 
@@ -130,13 +145,14 @@ def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.
     codes = torch.empty(items, len(embed), frames, dtype=torch.int64, device=latents.device)
     if codes.numel() == 0:
         return codes
-    block_t, block_k, warps, stages = _tile(items, frames, dims, latents.device)
-    _euclidean[(triton.cdiv(frames, block_t), items)](
-        latents, embed, offsets, codes, frames, dims, *latents.stride(), *codes.stride(),
-        CODEBOOKS=len(embed), ENTRIES=embed.shape[1],
-        BLOCK_T=block_t, BLOCK_K=block_k, BLOCK_D=max(16, triton.next_power_of_2(dims)), PRECISION=_PRECISION,
-        num_warps=warps, num_stages=stages,
-    )  # fmt: skip
+    tile = chosen_tile(items, frames, dims, _capability(latents.device))
+    with torch.cuda.device_of(latents):  # a kernel is launched on the current device
+        _euclidean[(triton.cdiv(frames, tile.frames), items)](
+            latents, embed, offsets, codes, frames, dims, *latents.stride(), *codes.stride(),
+            CODEBOOKS=len(embed), ENTRIES=embed.shape[1],
+            BLOCK_T=tile.frames, BLOCK_K=tile.entries, BLOCK_D=max(16, triton.next_power_of_2(dims)),
+            PRECISION=_PRECISION, num_warps=tile.warps, num_stages=tile.stages,
+        )  # fmt: skip
     return codes
 
 
@@ -149,15 +165,16 @@ def search_factorised(
     codes = torch.empty(items, codebooks, frames, dtype=torch.int64, device=projected.device)
     if codes.numel() == 0:
         return codes
-    block_q = triton.next_power_of_2(codebooks)
-    block = 32 if block_q <= 16 else 16  # the registers hold the projections of this many frames
-    _factorised[(triton.cdiv(frames, block), items)](
-        projected, directions, steps, codes, frames, steps.shape[2], dims,
-        *projected.stride(), *codes.stride(),
-        CODEBOOKS=codebooks, ENTRIES=entries,
-        BLOCK_T=block, BLOCK_K=128, BLOCK_Q=block_q, BLOCK_D=max(16, triton.next_power_of_2(dims)),
-        PRECISION=_PRECISION, num_warps=4,
-    )  # fmt: skip
+    tile = factorised_tile(codebooks)
+    with torch.cuda.device_of(projected):
+        _factorised[(triton.cdiv(frames, tile.frames), items)](
+            projected, directions, steps, codes, frames, steps.shape[2], dims,
+            *projected.stride(), *codes.stride(),
+            CODEBOOKS=codebooks, ENTRIES=entries,
+            BLOCK_T=tile.frames, BLOCK_K=tile.entries, BLOCK_Q=triton.next_power_of_2(codebooks),
+            BLOCK_D=max(16, triton.next_power_of_2(dims)),
+            PRECISION=_PRECISION, num_warps=tile.warps, num_stages=tile.stages,
+        )  # fmt: skip
     return codes
 
 
@@ -168,14 +185,37 @@ def lookup_euclidean(codes: torch.Tensor, embed: torch.Tensor) -> torch.Tensor:
     latents = torch.empty(items, dims, frames, device=codes.device)
     if latents.numel() == 0:
         return latents
-    _lookup[(triton.cdiv(frames, 32), items)](
-        codes, embed, latents, frames, dims, *codes.stride(), *latents.stride(),
-        CODEBOOKS=codebooks, ENTRIES=embed.shape[1], BLOCK_T=32, BLOCK_D=triton.next_power_of_2(dims), num_warps=4,
-    )  # fmt: skip
+    at_once = lookup_frames(dims)
+    with torch.cuda.device_of(codes):
+        _lookup[(triton.cdiv(frames, at_once), items)](
+            codes, embed, latents, frames, dims, *codes.stride(), *latents.stride(),
+            CODEBOOKS=codebooks, ENTRIES=embed.shape[1],
+            BLOCK_T=at_once, BLOCK_D=triton.next_power_of_2(dims), num_warps=4,
+        )  # fmt: skip
     return latents
 
 
-def _tile(items: int, frames: int, dims: int, device: torch.device) -> tuple[int, int, int, int]:
-    wide = device.type != "cuda" or torch.cuda.get_device_capability(device)[0] == 9
-    tiles = [tile for tile in _TILES[128 if dims <= 128 else 256] if wide or tile[0] < 64]
-    return next((tile for tile in tiles if items * triton.cdiv(frames, tile[0]) >= _PROCESSORS), tiles[-1])
+def tiles(dims: int, capability: int) -> tuple[Tile, ...]:
+    """The tiles for a residual of so many dimensions on a GPU of this compute capability (its first number)."""
+    return _TILES.get(capability, _NARROW)[128 if dims <= 128 else 256]
+
+
+def chosen_tile(items: int, frames: int, dims: int, capability: int) -> Tile:
+    """The largest tile of which there are enough to keep every multiprocessor busy, else the smallest."""
+    able = tiles(dims, capability)
+    return next((tile for tile in able if items * triton.cdiv(frames, tile.frames) >= _PROCESSORS), able[-1])
+
+
+def factorised_tile(codebooks: int) -> Tile:
+    """The tile of the factorised search: the registers hold the projections of all codebooks for its frames."""
+    return Tile(32 if triton.next_power_of_2(codebooks) <= 16 else 16, 128, 4, 3)
+
+
+def lookup_frames(dims: int) -> int:
+    """How many frames one program of the lookup works on."""
+    return 32 if dims <= 256 else 16
+
+
+def _capability(device: torch.device) -> int:
+    # The interpreter, on a CPU, runs the largest tiles.
+    return torch.cuda.get_device_capability(device)[0] if device.type == "cuda" else 9

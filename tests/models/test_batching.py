@@ -140,7 +140,7 @@ def test_one_request_that_is_too_large_for_memory_fails_alone():
     assert answers[1].reason == "out of memory with this request alone"
 
 
-def test_a_budget_grows_where_batches_fit_and_never_after_one_did_not():
+def test_a_budget_grows_where_batches_fit_and_rests_after_one_did_not():
     waiting = Waiting(10.0, growing=True)
     waiting.fitted(5.0)
     assert waiting.budget_s == 10.0  # it was not tried

@@ -223,6 +223,7 @@ def _random_net(*, reduced: bool) -> Any:
                 # Words this long take off a fifth of the residual: 31 of them never reach the noise of float32.
                 layer.codebook.embed_sum.copy_(0.5 * residual.std() * noise)
                 residual = residual - layer.decode(layer.encode(residual))
+                layer.codebook._embed = None  # what `encode` has kept would stay on this device, and with these words
         last = net.decoder.decoder_seanet.layers[-1].conv
         last.weight.mul_(0.3 / net.decoder(latents).audio_values.std())
     return net

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codec_bench.audio.budget import Budget
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.recognisers.cublas import load_cublas
 from codec_bench.features.recognisers.speech_windows import check_windows, joined, parts
 from codec_bench.features.recognisers.whisper_checkpoint import (
     ALIASES,
@@ -30,6 +32,7 @@ from codec_bench.features.recognisers.whisper_checkpoint import (
     parse_point,
     protocol_id,
 )
+from codec_bench.memory import give_back, out_of_memory
 
 if TYPE_CHECKING:
     import torch
@@ -37,10 +40,23 @@ if TYPE_CHECKING:
 RATE_HZ = 16_000
 FRAME_SAMPLES = 160
 WINDOW_FRAMES = 3_000
+WINDOW_S = 30.0
 MAX_LENGTH = 448
 """Whisper's context in tokens. CTranslate2 writes at most half as many new tokens, so an endless text ends after 224."""
 WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 64}
 """Windows that are encoded and decoded together. large-v3 in float32 needs 0.6 GB for the keys and values of each."""
+
+
+@dataclass(slots=True)
+class _Together(Budget):
+    """How many windows are computed together, as padded seconds; it is halved when the memory is full, and recovers."""
+
+    budget_s: float
+    growing: bool = False
+
+    @property
+    def windows(self) -> int:
+        return math.ceil(self.budget_s / WINDOW_S)
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +87,8 @@ class Whisper(Feature):
     `fault` says so.
 
     All windows of a batch of signals are encoded together, at most `WINDOWS_AT_ONCE` at a time and the longest first, so
-    that windows of similar length are decoded together. Each window is encoded once, for its language and its text.
+    that windows of similar length are decoded together. Each window is encoded once, for its language and its text. If
+    that does not fit into a GPU's memory, torch gives back what it keeps, and it is tried again; then with half as many.
 
     Paper: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; distil: S. Gandhi et
     al., "Distil-Whisper", 2023. Reference implementation: faster-whisper 1.2.1 `WhisperModel.transcribe(beam_size=1,
@@ -86,7 +103,8 @@ class Whisper(Feature):
         point: windows and compute type, joined by `+`.
 
     Raises:
-        MissingExtra: faster-whisper is not installed. UserError: there is no such model or point.
+        MissingExtra: faster-whisper is not installed, or, when it is loaded for a GPU, no cuBLAS 12.
+        UserError: there is no such model or point.
         WeightsError: there are no such weights.
     """
 
@@ -115,7 +133,7 @@ class Whisper(Feature):
         check_windows(self.windows)
         self._folder = converted(model, weights)
         self._kind = "cpu" if device == "cpu" else "cuda"
-        self._at_once = WINDOWS_AT_ONCE[self._kind]
+        self._together = _Together(WINDOWS_AT_ONCE[self._kind] * WINDOW_S)
         self._net: Any = None
         self._read: Tokens | None = None
 
@@ -123,13 +141,17 @@ class Whisper(Feature):
         """Loads the model.
 
         Raises:
-            UserError: the device cannot compute in the type that was asked for.
+            UserError: the device cannot compute in the type that was asked for, or not at all.
+            MissingExtra: it is for a GPU, and there is no cuBLAS 12.
             WeightsError: the checkpoint is broken, or that of another kind of model.
         """
         if self._net is not None:
             return
         import ctranslate2
 
+        if self._kind == "cuda":
+            load_cublas(f"the recogniser '{self.name}' on '{self.device}'")
+            give_back(self.device)
         index = int(self.device.partition(":")[2] or 0) if self._kind == "cuda" else 0
         able = ctranslate2.get_supported_compute_types(self._kind, index)
         if self.compute_type not in able:
@@ -149,7 +171,7 @@ class Whisper(Feature):
             )
         except Exception as error:  # a broken file raises RuntimeError, ValueError, MemoryError or a JSON error
             reason = " ".join(str(error).split())
-            if "out of memory" in reason:
+            if out_of_memory(error):
                 raise MemoryError(f"{self.name} does not fit into the memory of '{self.device}'") from error
             raise WeightsError(
                 f"the weights in '{self._folder}' cannot be loaded: {type(error).__name__}: {reason}",
@@ -157,6 +179,30 @@ class Whisper(Feature):
             ) from error
         self._check(net)
         self._net, self._read = net, tokens
+        if self._kind == "cuda":
+            self._try()
+
+    def _try(self) -> None:
+        """Encodes one silent window: a library that is missing or too old for the device is found before any item is."""
+        import ctranslate2
+
+        silence = np.zeros((1, self.facts.n_mels, WINDOW_FRAMES), np.float32)
+        try:
+            encoded = self._net.encode(ctranslate2.StorageView.from_array(silence), to_cpu=True)
+        except RuntimeError as error:
+            self._net = None
+            if out_of_memory(error):
+                raise MemoryError(f"{self.name} does not fit into the memory of '{self.device}'") from error
+            raise UserError(
+                f"{self.name} cannot compute on '{self.device}': {' '.join(str(error).split())}",
+                hint="codec-bench doctor checks the device and its libraries",
+            ) from error
+        if not np.isfinite(np.asarray(encoded)).all():
+            self._net = None
+            raise UserError(
+                f"{self.name} computes no numbers on '{self.device}'",
+                hint="the driver may be too old for CTranslate2: codec-bench doctor compares it with the CPU",
+            )
 
     @property
     def _tokens(self) -> Tokens:
@@ -222,19 +268,25 @@ class Whisper(Feature):
         """Decodes windows, and fills in the languages that are to be detected."""
         # The first windows of items without a language come first, because the item's other windows need the language.
         waiting = sorted(windows, key=lambda w: (not (w.first and codes[w.item] is None), -w.mel.shape[0]))
+        full = False  # whether the last ones did not fit, though torch had given its memory back
         while waiting:
-            groups = math.ceil(len(waiting) / self._at_once)
+            groups = math.ceil(len(waiting) / self._together.windows)
             some = waiting[: math.ceil(len(waiting) / groups)]  # groups of equal size, because small groups are slow
             try:
                 self._decode_together(some, codes)
             except (MemoryError, RuntimeError) as error:
-                if not _out_of_memory(error):
+                if not out_of_memory(error):
                     raise
-                if len(some) == 1:
+                if len(some) == 1 and (full or self._kind == "cpu"):
                     raise MemoryError("one window does not fit into memory") from error
-                self._at_once = len(some) // 2
+            else:
+                self._together.fitted(len(some) * WINDOW_S)
+                waiting, full = waiting[len(some) :], False
                 continue
-            waiting = waiting[len(some) :]
+            if full or self._kind == "cpu":
+                self._together.did_not_fit(len(some) * WINDOW_S)
+            give_back(self.device)
+            full = True
 
     def _decode_together(self, windows: list[_Window], codes: list[str | None]) -> None:
         encoded = self._encode(windows)
@@ -321,8 +373,3 @@ def _windows(item: int, mel: torch.Tensor, *, first: bool) -> list[_Window]:
     """Steps of 3000 frames through the spectrogram of a part; `first` if it is the item's first part."""
     starts = range(0, mel.shape[0], WINDOW_FRAMES)
     return [_Window(item, mel[start : start + WINDOW_FRAMES], first and start == 0) for start in starts]
-
-
-def _out_of_memory(error: BaseException) -> bool:
-    """Whether torch, CTranslate2 or the system had too little memory."""
-    return isinstance(error, MemoryError) or "out of memory" in str(error) or "bad_alloc" in str(error)

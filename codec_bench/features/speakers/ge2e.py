@@ -70,6 +70,13 @@ class Ge2e(Feature):
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One embedding per signal `(samples,)`, float32 at 16 kHz."""
+        from codec_bench.networks.precision import computing
+
+        # A GPU's recurrent layers would otherwise compute in TensorFloat-32, whose error is 1e-3.
+        with computing(self.device, "float32"):
+            return self._embeddings(signals)
+
+    def _embeddings(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         results: list[Result | Unavailable] = [Unavailable("the signal is silent") for _ in signals]
         places: list[int] = []
         mels: list[torch.Tensor] = []
@@ -104,13 +111,12 @@ class Ge2e(Feature):
 
         net = self._loaded()
         parts = []
-        with torch.inference_mode():
-            for first in range(0, len(mels), PARTIALS_AT_ONCE):
-                batch = torch.stack(mels[first : first + PARTIALS_AT_ONCE])
-                _, (hidden, _) = net["lstm"](batch)
-                raw = torch.relu(net["linear"](hidden[-1]))
-                parts.append((raw / torch.linalg.vector_norm(raw, dim=1, keepdim=True)).cpu().numpy())
-        return np.concatenate(parts) if parts else np.zeros((0, HIDDEN), np.float32)
+        for first in range(0, len(mels), PARTIALS_AT_ONCE):
+            batch = torch.stack(mels[first : first + PARTIALS_AT_ONCE])
+            _, (hidden, _) = net["lstm"](batch)
+            raw = torch.relu(net["linear"](hidden[-1]))
+            parts.append(raw / torch.linalg.vector_norm(raw, dim=1, keepdim=True))
+        return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, HIDDEN), np.float32)
 
     def _loaded(self) -> Any:
         if self._net is None:

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, get_args
 
 from codec_bench.errors import UserError
+from codec_bench.memory import give_back
 from codec_bench.models.base import BatchModel, ModelInfo
 from codec_bench.models.in_process.families import family_of
 from codec_bench.models.in_process.families.base import Family, Loading, Row, Template
@@ -136,10 +137,8 @@ class TransformersModel(BatchModel):
         """Frees the memory of the weights."""
         await super().close()
         was_loaded, self._family = self._family is not None, None
-        if was_loaded and self.device != "cpu":
-            import torch
-
-            torch.cuda.empty_cache()
+        if was_loaded:
+            give_back(self.device)
 
     def answer(self, batch: Sequence[Request]) -> list[Response]:
         """One response per request, in order."""

@@ -1,5 +1,5 @@
 """The program of an isolated worker. It is run as a file by the Python of the environment (3.8 or later). Of codec_bench it
-imports only `wire.py`, which is beside it.
+imports only `wire.py`, which is beside it, and `memory.py`.
 
     python -I -u child.py SOCKET IN OUT PARENT BEAT_S
 
@@ -43,6 +43,7 @@ def _file_module(name: str, path: Path) -> Any:
 
 
 wire = _file_module("codec_bench_wire", Path(__file__).resolve().with_name("wire.py"))
+memory = _file_module("codec_bench_memory", Path(__file__).resolve().parents[2] / "memory.py")
 
 
 def _prctl(option: int, value: int) -> None:
@@ -223,8 +224,7 @@ class Worker:
         # Outside the handler: the error keeps the frames of the call, and with them their memory, alive.
         if len(batch) == 1:
             return [{"error": reason}]
-        if "torch" in sys.modules:
-            sys.modules["torch"].cuda.empty_cache()
+        memory.give_back()
         half = len(batch) // 2
         return self._answers(batch[:half]) + self._answers(batch[half:])
 
@@ -235,7 +235,7 @@ class _Unusable(Exception):
 
 def _device_is_lost(error: BaseException) -> bool:
     """Whether the error means that every later call of this process will fail too."""
-    return "CUDA error" in str(error) and "out of memory" not in str(error)
+    return "CUDA error" in str(error) and not memory.out_of_memory(error)
 
 
 def _heard(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.util
 import subprocess
 import sys
@@ -12,11 +13,11 @@ import tiny_whisper
 
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.cache import pack, unpack
-from codec_bench.engine.worker import out_of_memory
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable
-from codec_bench.features.recognisers import whisper_checkpoint
-from codec_bench.features.recognisers.whisper import Whisper
+from codec_bench.features.recognisers import cublas, whisper, whisper_checkpoint
+from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together
+from codec_bench.memory import out_of_memory
 
 RATE = 16_000
 GREEDY = {
@@ -154,7 +155,7 @@ def test_equals_faster_whisper_on_speech(feature, oracle, spoken):
 
 @pytest.mark.parametrize("at_once", [1, 3, 64])
 def test_does_not_depend_on_the_batch(feature, clips, heard, expected, rng, monkeypatch, at_once):
-    monkeypatch.setattr(feature, "_at_once", at_once)
+    monkeypatch.setattr(feature, "_together", _Together(at_once * WINDOW_S))
     order = rng.permutation(len(clips))[:7]
     languages = spoken(clips)
     results = feature.compute([clips[k] for k in order], [languages[k] for k in order])
@@ -310,18 +311,123 @@ def test_too_little_memory_halves_the_windows_decoded_at_once(feature, clips, ex
         return encode(windows)
 
     encode = feature._encode
-    monkeypatch.setattr(feature, "_at_once", 16)
+    monkeypatch.setattr(feature, "_together", _Together(16 * WINDOW_S))
     monkeypatch.setattr(feature, "_encode", tight)
     for result, segments in zip(feature.compute(clips[:8], spoken(clips)[:8]), expected[:8], strict=True):
         check(result, segments)
     assert asked == [8, 4, 2, 2, 2, 2]
 
 
+def on_a_gpu(feature, monkeypatch, room, windows=16):
+    """The feature as if on a GPU with room for so many windows at once; how many it was asked for, or that memory was given back."""
+    said = []
+
+    def together(some, codes):
+        said.append(len(some))
+        if len(some) > room():
+            raise RuntimeError("cuBLAS failed with status CUBLAS_STATUS_ALLOC_FAILED")
+
+    monkeypatch.setattr(feature, "_kind", "cuda")
+    monkeypatch.setattr(feature, "_together", _Together(windows * WINDOW_S))
+    monkeypatch.setattr(feature, "_decode_together", together)
+    monkeypatch.setattr(whisper, "give_back", lambda device: said.append("gave back"))
+    return said
+
+
+def some_windows(count):
+    return [whisper._Window(0, np.zeros((10, 80), np.float32), True) for _ in range(count)]
+
+
+def test_on_a_gpu_torchs_memory_is_given_back_before_fewer_windows_are_decoded_at_once(feature, monkeypatch):
+    kept = iter([4, 16])
+    said = on_a_gpu(feature, monkeypatch, lambda: next(kept))
+    feature._decode(some_windows(8), ["en"])
+    assert said == [8, "gave back", 8]
+
+
+def test_fewer_windows_at_once_become_more_again(feature, monkeypatch):
+    said = on_a_gpu(feature, monkeypatch, lambda: 4)
+    feature._decode(some_windows(8), ["en"])
+    assert said == [8, "gave back", 8, "gave back", 4, 4]
+    said = on_a_gpu(feature, monkeypatch, lambda: 16 if len(said) > 3 else 4)
+    feature._decode(some_windows(200), ["en"])
+    sizes = [size for size in said if isinstance(size, int)]
+    assert sizes[2] <= 8 and max(sizes[4:]) > 8 and sum(sizes[2:]) == 200
+
+
+def test_one_window_that_does_not_fit_on_a_gpu_is_tried_again_once(feature, monkeypatch):
+    said = on_a_gpu(feature, monkeypatch, lambda: 0)
+    with pytest.raises(MemoryError, match="one window does not fit"):
+        feature._decode(some_windows(1), ["en"])
+    assert said == [1, "gave back", 1]
+
+
+class WithoutCublas:
+    """A model that loads and whose first product fails, as CTranslate2's does without cuBLAS 12."""
+
+    n_mels, is_multilingual = 80, True
+
+    def __init__(self, *_, **__):
+        pass
+
+    def encode(self, features, to_cpu=False):
+        raise RuntimeError("Library libcublas.so.12 is not found or cannot be loaded")
+
+
+@pytest.fixture
+def gpu_model(whispers, monkeypatch):
+    """A Whisper for a GPU, and in which order cuBLAS and CTranslate2's model were loaded."""
+    import ctranslate2
+
+    order = []
+    monkeypatch.setattr(whisper, "load_cublas", lambda what: order.append("cublas"))
+    monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *_: {"float32"})
+    monkeypatch.setattr(
+        ctranslate2.models, "Whisper", lambda *given, **how: order.append("model") or WithoutCublas(*given, **how)
+    )
+    return Whisper("cuda:0", str(whispers["whisper-tiny"]), model="whisper-tiny"), order
+
+
+def test_a_gpu_that_cannot_encode_is_one_sentence_when_the_model_loads(gpu_model):
+    model, order = gpu_model
+    with pytest.raises(UserError, match="whisper-tiny cannot compute on 'cuda:0': Library libcublas.so.12") as caught:
+        model.load()
+    assert order == ["cublas", "model"] and "doctor" in str(caught.value)
+
+
+def test_a_gpu_that_computes_no_numbers_is_one_sentence(gpu_model, monkeypatch):
+    monkeypatch.setattr(WithoutCublas, "encode", lambda *_, **__: np.full((1, 2, 3), np.nan))
+    with pytest.raises(UserError, match="computes no numbers on 'cuda:0'"):
+        gpu_model[0].load()
+
+
+def test_cublas_is_the_systems_or_the_packages_or_one_sentence(monkeypatch, tmp_path):
+    tried = []
+
+    def opened(place, mode):
+        tried.append(place)
+        if place != str(tmp_path / "lib" / "libcublas.so.12"):
+            raise OSError(place)
+
+    monkeypatch.setattr(cublas.sys, "platform", "linux")
+    monkeypatch.setattr(cublas.ctypes, "CDLL", opened)
+    monkeypatch.setattr(cublas.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match="nvidia-cublas-cu12") as caught:
+        cublas.load_cublas("the recogniser 'whisper-tiny' on 'cuda:0'")
+    assert "codec-bench[gpu]" in str(caught.value)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "libcublas.so.12").touch()
+    spec = importlib.machinery.ModuleSpec("nvidia.cublas", None, is_package=True)
+    spec.submodule_search_locations.append(str(tmp_path))
+    monkeypatch.setattr(cublas.importlib.util, "find_spec", lambda _: spec)
+    assert cublas.load_cublas("it") == tried[-1] and tried[0] == "libcublas.so.12"
+
+
 def test_a_window_that_does_not_fit_is_out_of_memory_for_the_engine(feature, speech, monkeypatch):
     def never(_):
         raise RuntimeError("CUDA failed with error out of memory")
 
-    monkeypatch.setattr(feature, "_at_once", 8)
+    monkeypatch.setattr(feature, "_together", _Together(8 * WINDOW_S))
     monkeypatch.setattr(feature, "_encode", never)
     with pytest.raises(MemoryError) as caught:
         feature.compute(speech[:3], ["en"] * 3)

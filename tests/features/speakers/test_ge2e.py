@@ -147,6 +147,29 @@ def test_does_not_depend_on_the_batch(feature, signals, rng, monkeypatch):
         np.testing.assert_allclose(together, alone[order], atol=1e-5 * scale)
 
 
+def test_everything_is_computed_in_full_float32(feature, signals, monkeypatch):
+    from contextlib import contextmanager
+
+    from codec_bench.networks import precision
+
+    inside, devices = [], []
+
+    @contextmanager
+    def computing(device, precise):
+        devices.append((device, precise))
+        inside.append(True)
+        with real(device, precise):
+            yield
+        inside.pop()
+
+    real, net = precision.computing, feature._loaded()
+    monkeypatch.setattr(precision, "computing", computing)
+    handle = net["lstm"].register_forward_hook(lambda *_: devices.append(bool(inside)))
+    feature.compute(signals[:2])
+    handle.remove()
+    assert devices == [("cpu", "float32"), True]
+
+
 @settings(max_examples=300, deadline=None)
 @given(samples=st.integers(1, 40 * RATE))
 def test_partials_lie_where_resemblyzer_cuts(resemblyzer, samples):

@@ -1,0 +1,49 @@
+"""cuBLAS 12 for CTranslate2, loaded before CTranslate2 needs it.
+
+CTranslate2's wheels are built for CUDA 12. They open `libcublas.so.12` by its name at the first product of matrices on a
+GPU, and torch may bring cuBLAS of another version only. A library of that name that the process has already loaded is
+the one that is found, so the one of the package nvidia-cublas-cu12 is loaded here from where pip has put it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from codec_bench.errors import MissingExtra
+
+LIBRARY = "libcublas.so.12"
+PACKAGE = "nvidia-cublas-cu12"
+
+
+def load_cublas(what: str) -> str:
+    """Loads cuBLAS 12 into this process: the system's if the loader finds one, else that of the package.
+
+    Args:
+        what: needs it, for the message.
+
+    Returns:
+        The name or the path that it was loaded from; empty on systems other than Linux, whose loaders work otherwise.
+
+    Raises:
+        MissingExtra: there is none.
+    """
+    if sys.platform != "linux":
+        return ""
+    for place in (LIBRARY, *map(str, _of_the_package())):
+        with suppress(OSError):
+            ctypes.CDLL(place, mode=ctypes.RTLD_GLOBAL)
+            return place
+    raise MissingExtra(f"{what}, which computes with {LIBRARY},", PACKAGE, "gpu")
+
+
+def _of_the_package() -> list[Path]:
+    try:
+        spec = importlib.util.find_spec("nvidia.cublas")
+    except ModuleNotFoundError:  # no package of NVIDIA is installed
+        return []
+    folders = list(spec.submodule_search_locations or []) if spec is not None else []
+    return [path for folder in folders if (path := Path(folder, "lib", LIBRARY)).is_file()]

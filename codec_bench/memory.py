@@ -1,0 +1,67 @@
+"""The memory of a device: whether an error says that it is full, and how several parts of one process share it.
+
+How torch, CTranslate2 and onnxruntime share a GPU
+    One process owns a GPU, or 1/n of it where n processes were started for it; that is the most that torch takes
+    (`own_device`). torch keeps the memory that it has freed for itself; CTranslate2 gives its own back after every call.
+    So when anything in the process finds the memory full, torch's kept memory is given back first (`give_back`), and the
+    work is tried again: a recogniser with as much as before, a batch with half as much. `give_back` is called after the
+    `except` block, because the error holds the frames of the call and with them their tensors.
+
+This file runs in every Python from 3.8 on and imports only the standard library: the workers of isolated models read it
+as a file.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+_FULL = re.compile(
+    "out of memory"  # CUDA's own text, in the errors of torch, CTranslate2 and onnxruntime
+    "|cudaErrorMemoryAllocation"
+    "|_ALLOC(ATION)?_FAILED"  # the status of cuBLAS, cuDNN, cuFFT and cuSOLVER
+    "|bad_alloc"
+    "|can't allocate memory"  # torch on a CPU
+    "|failed to allocated? memory",  # onnxruntime's arena, and CTranslate2 on a CPU
+    re.IGNORECASE,
+)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error, or one that it was raised from, says that memory did not suffice, so that less may fit.
+
+    It knows the errors of Python, torch, CUDA, cuBLAS, cuDNN, CTranslate2 and onnxruntime.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or type(cause).__name__ == "OutOfMemoryError" or _FULL.search(str(cause)):
+            return True
+        cause = cause.__cause__
+    return False
+
+
+def give_back(device: str = "cuda") -> None:
+    """Gives the memory that torch has freed on a GPU back to the device, where other libraries can take it.
+
+    Call it after the `except` block of the error: inside it, the tensors of the failed call are still alive.
+    """
+    if device != "cpu" and "torch" in sys.modules:
+        sys.modules["torch"].cuda.empty_cache()
+
+
+def own_device(device: str, processes: int = 1) -> None:
+    """Makes a GPU the current one of this process, and bounds torch's memory there.
+
+    Libraries that are not told a device, such as Triton, use the current one.
+
+    Args:
+        device: `cpu`, for which nothing happens, or `cuda:N`.
+        processes: how many processes were started for this device; each takes its share of the memory.
+    """
+    if device == "cpu":
+        return
+    import torch
+
+    torch.cuda.set_device(device)
+    if processes > 1:
+        torch.cuda.set_per_process_memory_fraction(1 / processes, device)

@@ -1,0 +1,48 @@
+"""Whether Triton works on a device, found by a first launch whose result is checked.
+
+    if triton_works(x.device): ...
+
+That Triton is installed says little: its first launch compiles C code, for which it needs a compiler and Python's
+headers, and its compiler must know the device. Every operation with a Triton kernel asks here, and takes its torch path
+where Triton does not work. The reason is said once for each device and process, as a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+def triton_works(device: torch.device | str) -> bool:
+    """Whether Triton kernels run on this device and give the right numbers."""
+    import torch
+
+    where = torch.device(device)
+    if where.type != "cuda":
+        return False
+    index = torch.cuda.current_device() if where.index is None else where.index
+    return triton_fault(f"cuda:{index}") is None
+
+
+@cache
+def triton_fault(device: str) -> str | None:
+    """Why Triton does not work on `cuda:N`, or None where it does. The first call in a process tries it."""
+    if find_spec("triton") is None:
+        return "the package 'triton' is not installed"
+    try:
+        from codec_bench.kernels.first_launch import gpu
+
+        right = gpu.adds_one(device)
+        fault = None if right else "its first launch gave wrong numbers"
+    except Exception as error:  # a compiler that is missing or fails raises anything
+        fault = f"its first launch failed: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    if fault is not None:
+        warnings.warn(
+            f"Triton does not work on '{device}', so torch computes in its place, more slowly: {fault}", stacklevel=2
+        )
+    return fault

@@ -1,0 +1,164 @@
+"""Which errors say that the memory is full, what is given back then, and how several processes share a GPU."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import types
+import weakref
+
+import pytest
+
+from codec_bench import memory
+from codec_bench.audio.budget import Budget
+from codec_bench.engine.worker import run_batch
+from codec_bench.memory import out_of_memory
+
+FULL = [
+    RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 139 GiB"),
+    RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be asynchronously reported"),
+    RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+    RuntimeError("cuDNN error: CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED"),
+    RuntimeError("cuFFT error: CUFFT_ALLOC_FAILED"),
+    RuntimeError("CUDA failed with error out of memory"),
+    RuntimeError("cuBLAS failed with status CUBLAS_STATUS_ALLOC_FAILED"),
+    RuntimeError("mkl_malloc: failed to allocate memory"),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate"),
+    RuntimeError(
+        "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Conv node. "
+        "bfc_arena.cc:376 AllocateRawInternal Failed to allocate memory for requested buffer of size 4585490528"
+    ),
+    RuntimeError("std::bad_alloc"),
+    MemoryError(),
+]
+OTHER = [
+    RuntimeError("Library libcublas.so.12 is not found or cannot be loaded"),
+    RuntimeError("CUDA error: an illegal memory access was encountered"),
+    RuntimeError("cuDNN error: CUDNN_STATUS_EXECUTION_FAILED"),
+    RuntimeError("out of resource: shared memory, Required: 196608, Hardware limit: 101376"),
+    ValueError("4 samples do not fit"),
+]
+
+
+@pytest.mark.parametrize("error", FULL, ids=str)
+def test_every_library_says_it_in_its_own_words(error):
+    assert out_of_memory(error)
+
+
+@pytest.mark.parametrize("error", OTHER, ids=str)
+def test_other_errors_are_not_taken_for_it(error):
+    assert not out_of_memory(error)
+
+
+def test_torchs_own_errors_are_known_and_so_is_what_an_error_was_raised_from():
+    import torch
+
+    assert out_of_memory(torch.OutOfMemoryError("anything"))
+    wrapped = ValueError("the codec failed")
+    wrapped.__cause__ = torch.OutOfMemoryError("anything")
+    assert out_of_memory(wrapped)
+
+
+@pytest.mark.parametrize("error", FULL[:4], ids=str)
+def test_a_worker_knows_them_and_frees_what_the_failed_call_held_before_it_gives_memory_back(error, monkeypatch):
+    class Tensor:
+        pass
+
+    held, given_back = [], []
+    monkeypatch.setitem(
+        sys.modules,
+        "torch",
+        types.SimpleNamespace(cuda=types.SimpleNamespace(empty_cache=lambda: given_back.append(held[0]() is None))),
+    )
+
+    class Stage:
+        def run(self, works, segments):
+            tensor = Tensor()
+            held.append(weakref.ref(tensor))
+            raise type(error)(*error.args)
+
+    outcome, *_ = run_batch(Stage, [1, 2], None, "cuda:0")
+    assert outcome == "oom" and given_back == [True]
+
+
+def test_a_halved_budget_recovers_and_tries_more_rarely_after_every_failure():
+    budget = Budget()
+    budget.budget_s, budget.growing = 100.0, True
+    failures, fitted = [], []
+    for batch in range(100):
+        if budget.budget_s > 120.0:
+            budget.did_not_fit(budget.budget_s)
+            failures.append(batch)
+        else:
+            budget.fitted(budget.budget_s)
+            fitted.append(budget.budget_s)
+    assert max(fitted[failures[0] :]) > 90
+    gaps = [after - before for before, after in zip(failures, failures[1:])]
+    assert len(gaps) >= 2 and all(after > 1.5 * before for before, after in zip(gaps, gaps[1:]))
+
+
+def test_a_budget_that_was_given_recovers_to_what_was_given_and_no_further():
+    budget = Budget()
+    budget.budget_s, budget.growing = 100.0, False
+    budget.fitted(100.0)
+    assert budget.budget_s == 100.0
+    budget.did_not_fit(100.0)
+    assert budget.budget_s == 50.0
+    for _ in range(30):
+        budget.fitted(budget.budget_s)
+    assert budget.budget_s == 100.0
+
+
+def test_a_process_makes_its_gpu_the_current_one_and_takes_its_share(monkeypatch):
+    import torch
+
+    said = []
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: said.append(device))
+    monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", lambda *given: said.append(given))
+    memory.own_device("cpu", 4)
+    memory.own_device("cuda:1")
+    memory.own_device("cuda:0", 2)
+    assert said == ["cuda:1", "cuda:0", (0.5, "cuda:0")]
+
+
+def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
+    from codec_bench.engine import worker
+    from codec_bench.engine.stage import StageSpec
+
+    told = []
+
+    class Pipe:
+        messages = iter([("specs", {"a": StageSpec("a", "feature", ("none",))}), ("facts", "a"), ("facts", "a")])
+
+        def recv(self):
+            message = next(self.messages, None)
+            if message is None:
+                raise EOFError
+            return message
+
+        def send(self, message):
+            told.append("facts")
+
+    monkeypatch.setattr(worker, "own_device", lambda *given: told.append(given))
+    monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: types.SimpleNamespace(facts={}))
+    worker.serve(Pipe(), "cuda:3", 2)
+    assert told == [("cuda:3", 2), "facts", "facts"]
+
+
+def test_workers_of_one_gpu_are_told_how_many_they_are(monkeypatch):
+    from codec_bench.engine.pool import Pool
+
+    commands, kept = [], []
+
+    def started(command, pass_fds, **_):
+        commands.append(command[-2:])
+        kept.append(os.dup(pass_fds[0]))  # the worker's end of the pipe stays open
+        return types.SimpleNamespace(poll=lambda: 0, wait=lambda: 0)
+
+    monkeypatch.setattr(subprocess, "Popen", started)
+    Pool(["cuda:0", "cuda:1", "cuda:1"], 1, subprocess.DEVNULL).close()
+    for handle in kept:
+        os.close(handle)
+    assert commands == [["cuda:0", "1"], ["cuda:1", "2"], ["cuda:1", "2"], ["cpu", "1"]]
