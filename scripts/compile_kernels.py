@@ -1,0 +1,159 @@
+"""Compiles every Triton kernel ahead of time for GPUs that are not here, and writes what it needs into docs/design/kernels.md.
+
+`python scripts/compile_kernels.py` writes the table; `--check` writes nothing and exits 1 when the page has another one.
+The tiles are those that the dispatchers choose on each target. What is compiled is what a launch with contiguous frames
+would compile: strides of one are constants, and pointers and numbers of dimensions are multiples of 16.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "docs" / "design" / "kernels.md"
+BEGIN, END = "<!-- kernels: begin -->\n", "<!-- kernels: end -->\n"
+TARGETS = {80: "A100", 90: "H100, H200", 100: "B200"}
+"""Compute capabilities without the point, and GPUs that have them."""
+SHARED_LIMIT = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+"""Bytes of shared memory that one block may have (CUDA C++ Programming Guide, technical specifications)."""
+STACK_LIMIT = 32
+"""Bytes of stack, to which registers are spilt, that a kernel may use."""
+_FLOATS = {"x", "y", "alpha", "latents", "embed", "offsets", "projected", "directions", "steps"}
+_INTEGERS = {"lengths", "codes", "counts"}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel as a dispatcher launches it on a target.
+
+    Args:
+        name: the operation. tile: what a program works on. target: a key of `TARGETS`.
+        kernel: the function. constants: its arguments that are known when it is compiled.
+        warps, stages: options of the launch.
+    """
+
+    name: str
+    tile: str
+    target: int
+    kernel: Any
+    constants: dict[str, Any]
+    warps: int = 4
+    stages: int = 3
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a compiled kernel needs: registers of a thread, bytes of stack of a thread, bytes of shared memory of a block."""
+
+    registers: int
+    stack: int
+    shared: int
+
+
+def launches() -> Iterator[Launch]:
+    """Every kernel with every tile that its dispatcher may choose, for every target."""
+    from codec_bench.kernels.codebook import gpu as codebook
+    from codec_bench.kernels.mask import gpu as mask
+    from codec_bench.kernels.rvq import gpu as rvq
+
+    for target in TARGETS:
+        block = mask._FRAMES_AT_ONCE
+        for activation in ("identity", "elu", "snake"):
+            constants = {"x_frame": 1, "ACTIVATION": activation, "BLOCK": block}
+            yield Launch(f"activation, {activation}", f"{block} frames", target, mask._activate, constants)
+        block = codebook._FRAMES_AT_ONCE
+        constants = {"codes_frame": 1, "BLOCK": block}
+        yield Launch("histogram", f"{block} frames", target, codebook._histogram, constants)
+        sizes = {"codes_frame": 1, "ENTRIES": 1024}
+        search = {**sizes, "PRECISION": rvq._PRECISION}
+        for dims in (128, 256):
+            for tile in rvq.tiles(dims, target // 10):
+                constants = {"latents_frame": 1, **search, "CODEBOOKS": 8}
+                constants |= {"BLOCK_T": tile.frames, "BLOCK_K": tile.entries, "BLOCK_D": dims}
+                shown = f"{tile.frames} frames, {tile.entries} entries"
+                yield Launch(
+                    f"search, {dims} dimensions", shown, target, rvq._euclidean, constants, tile.warps, tile.stages
+                )
+            at_once = rvq.lookup_frames(dims)
+            constants = {"latents_frame": 1, **sizes, "CODEBOOKS": 8, "BLOCK_T": at_once, "BLOCK_D": dims}
+            yield Launch(f"lookup, {dims} dimensions", f"{at_once} frames", target, rvq._lookup, constants)
+        for codebooks, width in ((9, 16), (32, 32)):
+            tile = rvq.factorised_tile(codebooks)
+            constants = {"projected_frame": 1, **search, "CODEBOOKS": codebooks, "BLOCK_Q": width, "BLOCK_D": 16}
+            constants |= {"BLOCK_T": tile.frames, "BLOCK_K": tile.entries}
+            shown = f"{tile.frames} frames, {tile.entries} entries"
+            yield Launch(
+                f"factorised search, {codebooks} codebooks", shown, target, rvq._factorised, constants,
+                tile.warps, tile.stages,
+            )  # fmt: skip
+
+
+def compiled(launch: Launch) -> Needs:
+    """Compiles a launch with the assembler of Triton's wheel and reads what it needs from the machine code."""
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    names = launch.kernel.arg_names
+    kinds = {**dict.fromkeys(_FLOATS, "*fp32"), **dict.fromkeys(_INTEGERS, "*i64")}
+    signature = {name: "constexpr" if name in launch.constants else kinds.get(name, "i32") for name in names}
+    aligned = {(at,): [["tt.divisibility", 16]] for at, name in enumerate(names) if name in kinds or name == "dims"}
+    source = ASTSource(launch.kernel, signature, launch.constants, aligned)
+    options = {"num_warps": launch.warps, "num_stages": launch.stages}
+    made = triton.compile(source, target=GPUTarget("cuda", launch.target, 32), options=options)
+    program = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(made.asm["cubin"])
+        file.flush()
+        command = [str(program), "--dump-resource-usage", file.name]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"REG:(\d+) STACK:(\d+)", said)
+    assert found, said
+    return Needs(int(found[1]), int(found[2]), made.metadata.shared)
+
+
+def table(found: Iterable[tuple[Launch, Needs]]) -> str:
+    """The table of the page, a row for each kernel and tile, with the three targets beside each other."""
+    import triton
+
+    names: dict[str, dict[str, dict[int, Needs]]] = {}
+    for launch, needs in found:
+        names.setdefault(launch.name, {}).setdefault(launch.tile, {})[launch.target] = needs
+    heads = "".join(f" sm_{target} ({name}) |" for target, name in TARGETS.items())
+    lines = [f"Compiled with Triton {triton.__version__}.\n", f"| kernel | tile |{heads}", "|---|---|" + "---|" * len(TARGETS)]
+    for name, tiles in names.items():
+        for tile, by_target in tiles.items():
+            cells = [
+                f"{known.registers} / {known.stack} / {known.shared / 1024:.1f}" if (known := by_target.get(target)) else "-"
+                for target in TARGETS
+            ]
+            lines.append(f"| {name} | {tile} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Writes the page, or checks it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if the page has another table")
+    asked = parser.parse_args()
+    before, rest = PAGE.read_text("utf-8").split(BEGIN)
+    _, behind = rest.split(END)
+    with tempfile.TemporaryDirectory() as cache:
+        os.environ["TRITON_CACHE_DIR"] = cache
+        page = before + BEGIN + table((launch, compiled(launch)) for launch in launches()) + END + behind
+    if asked.check:
+        return int(page != PAGE.read_text("utf-8"))
+    PAGE.write_text(page, "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Every Triton kernel compiles for GPUs that are not here, and needs no more of them than they have."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+triton = pytest.importorskip("triton", reason="Triton is not installed: pip install 'codec-bench[gpu]'")
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "compile_kernels.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("compile_kernels", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look it up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def found(script, tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(tmp_path_factory.mktemp("compiled")))
+        yield [(launch, script.compiled(launch)) for launch in script.launches()]
+
+
+def test_no_kernel_spills_or_takes_more_memory_than_a_block_may_have(script, found):
+    assert {launch.target for launch, _ in found} == {80, 90, 100}
+    wrong = [
+        f"{launch.name} with {launch.tile} for sm_{launch.target}: {needs}"
+        for launch, needs in found
+        if needs.stack > script.STACK_LIMIT or needs.shared > script.SHARED_LIMIT[launch.target]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_limit_on_the_stack_tells_a_tile_that_does_not_fit(script, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    (wide,) = (x for x in script.launches() if (x.name, x.target, x.tile[:2]) == ("search, 256 dimensions", 90, "64"))
+    needs = script.compiled(dataclasses.replace(wide, target=100))
+    assert needs.stack > script.STACK_LIMIT
+
+
+def test_the_documentation_has_this_table(script, found):
+    page = script.PAGE.read_text("utf-8")
+    if f"Triton {triton.__version__}." not in page:
+        pytest.skip("the table was made with another Triton")
+    assert script.BEGIN + script.table(found) + script.END in page
+
+
+def test_every_target_has_its_own_rule_for_tiles():
+    from codec_bench.kernels.rvq.gpu import chosen_tile
+
+    frames = [chosen_tile(64, 700, 128, capability).frames for capability in (7, 8, 9, 10, 12)]
+    assert frames == [32, 32, 64, 64, 32]
+    assert chosen_tile(1, 100, 128, 9).frames == 16  # one short item: small tiles keep more multiprocessors busy
+    assert [chosen_tile(64, 700, 256, capability).frames for capability in (8, 9, 10)] == [16, 64, 16]
