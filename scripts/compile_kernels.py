@@ -128,11 +128,17 @@ def table(found: Iterable[tuple[Launch, Needs]]) -> str:
     for launch, needs in found:
         names.setdefault(launch.name, {}).setdefault(launch.tile, {})[launch.target] = needs
     heads = "".join(f" sm_{target} ({name}) |" for target, name in TARGETS.items())
-    lines = [f"Compiled with Triton {triton.__version__}.\n", f"| kernel | tile |{heads}", "|---|---|" + "---|" * len(TARGETS)]
+    lines = [
+        f"Compiled with Triton {triton.__version__}.\n",
+        f"| kernel | tile |{heads}",
+        "|---|---|" + "---|" * len(TARGETS),
+    ]
     for name, tiles in names.items():
         for tile, by_target in tiles.items():
             cells = [
-                f"{known.registers} / {known.stack} / {known.shared / 1024:.1f}" if (known := by_target.get(target)) else "-"
+                f"{known.registers} / {known.stack} / {known.shared / 1024:.1f}"
+                if (known := by_target.get(target))
+                else "-"
                 for target in TARGETS
             ]
             lines.append(f"| {name} | {tile} | {' | '.join(cells)} |")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 import weakref
+from itertools import pairwise
 
 import pytest
 
@@ -25,7 +26,9 @@ FULL = [
     RuntimeError("CUDA failed with error out of memory"),
     RuntimeError("cuBLAS failed with status CUBLAS_STATUS_ALLOC_FAILED"),
     RuntimeError("mkl_malloc: failed to allocate memory"),
-    RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate"),
+    RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory: you tried to allocate"
+    ),
     RuntimeError(
         "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Conv node. "
         "bfc_arena.cc:376 AllocateRawInternal Failed to allocate memory for requested buffer of size 4585490528"
@@ -95,8 +98,8 @@ def test_a_halved_budget_recovers_and_tries_more_rarely_after_every_failure():
             budget.fitted(budget.budget_s)
             fitted.append(budget.budget_s)
     assert max(fitted[failures[0] :]) > 90
-    gaps = [after - before for before, after in zip(failures, failures[1:])]
-    assert len(gaps) >= 2 and all(after > 1.5 * before for before, after in zip(gaps, gaps[1:]))
+    gaps = [after - before for before, after in pairwise(failures)]
+    assert len(gaps) >= 2 and all(after > 1.5 * before for before, after in pairwise(gaps))
 
 
 def test_a_budget_that_was_given_recovers_to_what_was_given_and_no_further():

@@ -119,8 +119,15 @@ class Pool:
         environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(self._threads))}
         environment["TOKENIZERS_PARALLELISM"] = "false"
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "codec_bench.engine.worker", str(theirs.fileno()), device,
-             str(max(1, self._gpus.count(device)))],
+            [
+                sys.executable,
+                "-P",
+                "-m",
+                "codec_bench.engine.worker",
+                str(theirs.fileno()),
+                device,
+                str(max(1, self._gpus.count(device))),
+            ],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,

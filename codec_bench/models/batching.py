@@ -233,4 +233,3 @@ def refusal(request: Request, info: ModelInfo) -> str | None:
     if "audio" not in info.inputs and next(clips_of(request), None) is not None:
         return f"the model '{info.name}' takes no audio"
     return None
-

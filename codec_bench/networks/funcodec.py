@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from codec_bench.networks.ragged import each, on_device, zero_beyond
+from codec_bench.networks.ragged import on_device, zero_beyond
 from codec_bench.networks.seanet import (
     Codebook,
     ReflectedConv,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 
 import pytest
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("triton", reason="Triton is not installed: pip install 'codec-bench[gpu]'")
+import torch
 
 from codec_bench.kernels import first_launch
-from codec_bench.kernels.first_launch import gpu
 from codec_bench.kernels.rvq import dispatch
+
+gpu = pytest.importorskip(
+    "codec_bench.kernels.first_launch.gpu", reason="Triton is not installed: pip install 'codec-bench[gpu]'"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +46,12 @@ def test_where_the_first_launch_fails_torch_computes_and_says_why_once(monkeypat
 def test_every_device_is_tried_once(monkeypatch):
     tried = []
     monkeypatch.setattr(gpu, "adds_one", lambda device: tried.append(device) or True)
-    assert [chosen(device) for device in ("cuda:0", "cuda:1", "cuda:0", "cpu")] == ["triton", "triton", "triton", "blas"]
+    assert [chosen(device) for device in ("cuda:0", "cuda:1", "cuda:0", "cpu")] == [
+        "triton",
+        "triton",
+        "triton",
+        "blas",
+    ]
     assert tried == ["cuda:0", "cuda:1"]
 
 

@@ -390,7 +390,9 @@ def gpu_model(whispers, monkeypatch):
 
 def test_a_gpu_that_cannot_encode_is_one_sentence_when_the_model_loads(gpu_model):
     model, order = gpu_model
-    with pytest.raises(UserError, match="whisper-tiny cannot compute on 'cuda:0': Library libcublas.so.12") as caught:
+    with pytest.raises(
+        UserError, match=r"whisper-tiny cannot compute on 'cuda:0': Library libcublas\.so\.12"
+    ) as caught:
         model.load()
     assert order == ["cublas", "model"] and "doctor" in str(caught.value)
 
