@@ -85,7 +85,7 @@ def main() -> None:
         if as_tuple(ours()) != as_tuple(process(*theirs)):
             raise SystemExit(f"{case}: not jiwer's counts of the corpus")
         each = error_rates(reference=references, estimate=estimates, unit=unit, normaliser="none")
-        apart = sum(as_tuple(a) != as_tuple(process(r, e)) for a, r, e in zip(each, *theirs))
+        apart = sum(as_tuple(a) != as_tuple(process(r, e)) for a, r, e in zip(each, *theirs, strict=True))
         if apart:
             raise SystemExit(f"{case}: not jiwer's counts of {apart} utterances")
         items, offsets, symbols = _numbered([*references, *estimates], unit)

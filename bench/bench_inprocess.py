@@ -71,6 +71,18 @@ def together(model: TransformersModel, requests: list[Request]) -> list[Response
     return asyncio.run(run())
 
 
+def compare(first: list[Response], second: list[Response], exact: bool) -> str:
+    """How many answers of a batch are those alone; stops where one failed, or (if they must be exact) one differs."""
+    both = list(zip(first, second, strict=True))
+    if any(answer.status != "ok" for pair in both for answer in pair):
+        raise SystemExit("a request failed: nothing was timed")
+    same = sum((a.text, a.finish, a.usage) == (b.text, b.finish, b.usage) for a, b in both)
+    said = f"{same} of {len(both)} answers equal"
+    if exact and same < len(both):
+        raise SystemExit(f"{said}: nothing was timed")
+    return said
+
+
 def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -91,13 +103,8 @@ def main() -> None:
         )  # fmt: skip
         model.load()
         requests = questions(options.clips)
-        first, second = alone(model, requests), together(model, requests)
-        same = sum((a.text, a.finish, a.usage) == (b.text, b.finish, b.usage) for a, b in zip(first, second))
-        said = f"{same} of {len(requests)} answers equal"
-        if any(answer.status != "ok" for answer in (*first, *second)):
-            sys.exit("a request failed: nothing was timed")
-        if options.dtype == "float32" and same < len(requests):
-            sys.exit(f"{said}: nothing was timed")
+        second = together(model, requests)
+        said = compare(alone(model, requests), second, exact=options.dtype == "float32")
         times = interleaved(
             {"one by one": lambda: alone(model, requests), "batched": lambda: together(model, requests)},
             repeats=options.repeats,

@@ -25,7 +25,7 @@ from functools import partial
 from statistics import NormalDist
 
 import numpy as np
-from common import append_rows, interleaved, row
+from common import append_rows, interleaved, row, worst
 from scipy import stats
 
 from codec_bench.stats.intervals import interval_of, ratios, unit_sums
@@ -280,19 +280,31 @@ def _time_rows(repeats: int) -> list[dict[str, object]]:
             },
             repeats=repeats,
         )
-        # A check of the number itself: the t interval of survey sampling, from the sums alone.
-        value, reach = a[:, 0].sum() / words.sum(), _survey_reach(a, codes)
-        mine = interval_of(ratios, a, codes)
-        apart = max(abs(mine.low - (value - reach)), abs(mine.high - (value + reach))) / reach  # type: ignore[operator]
-        if not apart < 0.02:
-            raise SystemExit(
-                f"{items} items: the interval's ends lie {apart:.1%} of its half width from those of survey sampling"
-            )
+        apart = compare(a, b, codes)
         for variant, times in seconds.items():
             agreement = f"ends within {apart:.2%} of the half width" if variant == "interval" else ""
             rows.append(row(f"ratio, {clusters} units", variant, times, n=items, agreement=agreement))
             sys.stdout.write(f"{items:>9} items {clusters:>9} units {variant:>24} {np.median(times):>9.4f} s\n")
     return rows
+
+
+def compare(a: np.ndarray, b: np.ndarray, codes: np.ndarray | None) -> float:
+    """How far the ends of the interval of a ratio lie from those of survey sampling, in half widths.
+
+    Raises:
+        SystemExit: that is more than 0.02, or 0.05 for the difference of two ratios, or its p is none.
+    """
+    value, reach = a[:, 0].sum() / a[:, 1].sum(), _survey_reach(a, codes)
+    mine = interval_of(ratios, a, codes)
+    ends = [((value - reach) / reach, mine.low / reach), ((value + reach) / reach, mine.high / reach)]
+    case = Case.__new__(Case)
+    case.a, case.b, case.codes = a, b, codes
+    (low, high), _ = linearised(case)
+    both, width = paired_parts(ratios, a, b, codes, seed=0), (high - low) / 2
+    worst([(low / width, both.low / width), (high / width, both.high / width)], 0.05, f"{len(a)} items, the difference")
+    if both.p is None or not 0 < both.p <= 1:
+        raise SystemExit(f"{len(a)} items: the difference has a p of {both.p}")
+    return worst(ends, 0.02, f"{len(a)} items, the interval's ends in half widths beside survey sampling's")
 
 
 def _survey_reach(table: np.ndarray, codes: np.ndarray | None) -> float:

@@ -17,28 +17,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from bench_codecs import as_arrays
 from bench_encodec import items_of, ours
-from common import append_rows, interleaved, parsed, row
+from common import append_rows, codes_and_waves, interleaved, parsed, row
 
-from codec_bench import Audio, Codes
+from codec_bench import Audio
 from codec_bench.codecs import load_codec
 
 CODECS = ("wavtokenizer-large-speech-75token", "bigcodec", "snac-24khz", "speechtokenizer-4k")
-
-
-def agreement(got: tuple[list[Codes], list[Audio]], base: tuple[list[Codes], list[Audio]]) -> str:
-    """How far codes and waves are from those of one by one; stops where that is too far."""
-    flips = total = 0
-    worst = 0.0
-    for codes, wave, expected, reference in zip(*got, *base, strict=True):
-        pairs = [(a.values, b.values) for a, b in zip(codes.streams, expected.streams, strict=True)]
-        different = sum(int((a != b).sum()) for a, b in pairs)
-        flips, total = flips + different, total + sum(a.size for a, _ in pairs)
-        if not different:
-            worst = max(worst, float(np.abs(wave.samples - reference.samples).max()))
-    if flips > max(1, 1e-4 * total) or worst > 1e-4:
-        raise SystemExit(f"{flips} of {total} codes differ and waves by {worst:.2g}")
-    return f"{flips} of {total} codes differ; waves within {worst:.1e}"
 
 
 def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -46,12 +32,12 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     codec = load_codec(name, device=options.device, weights=options.weights)
     items = items_of(options.recordings, codec.info.sample_rates_hz[0], 1, options.seconds)
     seconds = sum(item.duration_s for item in items)
-    base = ours(codec, [[item] for item in items])
+    base = as_arrays(*ours(codec, [[item] for item in items]))
     calls: dict[str, Callable[[], object]] = {"one by one": partial(ours, codec, [[item] for item in items])}
     said = {"one by one": "the baseline"}
     for size in options.batches:
         groups = [items[k : k + size] for k in range(0, len(items), size)]
-        said[f"batches of {size}"] = agreement(ours(codec, groups), base)
+        said[f"batches of {size}"] = codes_and_waves(*as_arrays(*ours(codec, groups)), base)
         calls[f"batches of {size}"] = partial(ours, codec, groups)
     calls["floor"] = partial(ours, codec, _even(items, options.batches[-1]))
     said["floor"] = f"no padding, batches of {options.batches[-1]}"

@@ -84,6 +84,8 @@ def compare(rule: str, language: str, references: list[str], estimates: list[str
     """Errors of a corpus that nothing has seen before."""
     forget()
     pairs = get_rule(rule).compare(reference=references, estimate=estimates, language=[language] * len(references))
+    if len(pairs) != len(references):
+        raise SystemExit(f"{rule}, {language}: {len(pairs)} results of {len(references)} utterances")
     return sum(pair.counts.errors for pair in pairs)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 from common import append_rows, interleaved, row
@@ -18,12 +19,16 @@ CASES = {
 }
 
 
+def call(name: str, command: list[str]) -> None:
+    """Runs a command; stops where it does not do what is timed."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode or ("Usage" in done.stdout) != ("--help" in command):
+        raise SystemExit(f"{name}: ended with {done.returncode} and {done.stdout[-200:]!r}: {done.stderr[-500:]}")
+
+
 def main() -> None:
     """Times each in turn and checks that each exits with 0."""
-    calls = {
-        name: lambda command=command: subprocess.run(command, check=True, capture_output=True)
-        for name, command in CASES.items()
-    }
+    calls = {name: partial(call, name, command) for name, command in CASES.items()}
     seconds = interleaved(calls, repeats=15, warmup=2)
     rows = []
     for name, values in seconds.items():

@@ -40,6 +40,12 @@ def answer(state, batch):
 SECONDS, TIMED = 10, 500
 
 
+def compare(what: str, found: bytes, samples: np.ndarray) -> None:
+    """Stops where the sound that came back is not, bit for bit, the one that was sent."""
+    if found != samples.tobytes():
+        raise SystemExit(f"{what}: {len(found)} bytes came back, and not the {samples.nbytes} that were sent")
+
+
 def copies(samples: np.ndarray) -> np.ndarray:
     """Seconds that four copies of an array take, measured often."""
     places = [np.empty_like(samples) for _ in range(4)]
@@ -87,7 +93,7 @@ async def measure(code: Path, trips: int) -> list[dict[str, object]]:
         host = WorkerHost(WorkerSettings("echo", python, code))
         await host.start()
         (reply,) = await host.ask([packed])
-        assert bytes(reply["audio"]["samples"]) == samples.tobytes()
+        compare("host", bytes(reply["audio"]["samples"]), samples)
         alone = await timed(lambda host=host, packed=packed: host.ask([packed]), TIMED)
         await host.close()
 
@@ -95,7 +101,9 @@ async def measure(code: Path, trips: int) -> list[dict[str, object]]:
         await model.start()
         request = Request("a", fields={"audio": Clip(Audio(samples, rate))}, wants="audio")
         response = await model.ask(request)
-        assert response.status == "ok" and np.array_equal(response.audio.samples, samples), response.reason
+        if response.status != "ok":
+            raise SystemExit(f"model: {response.status}, {response.reason}")
+        compare("model", response.audio.samples.tobytes(), samples)
         whole = await timed(lambda model=model, request=request: model.ask(request), TIMED)
         await model.close()
 
@@ -121,8 +129,10 @@ async def measure(code: Path, trips: int) -> list[dict[str, object]]:
     start = time.perf_counter()
     for k in range(trips):
         (reply,) = await host.ask(batches[k % 3])
-        assert len(reply["audio"]["samples"]) == sounds[k % 3].nbytes
+        if len(reply["audio"]["samples"]) != sounds[k % 3].nbytes:
+            raise SystemExit(f"trip {k}: {len(reply['audio']['samples'])} bytes for {sounds[k % 3].nbytes}")
         if k % (trips // 100) == 0:
+            compare(f"trip {k}", bytes(reply["audio"]["samples"]), sounds[k % 3])
             for name, pid in pids.items():
                 seen[name].append(held(pid))
     took = time.perf_counter() - start
@@ -132,8 +142,8 @@ async def measure(code: Path, trips: int) -> list[dict[str, object]]:
         # Resident memory goes up and down with the allocator: the most of the first fifth against the most of the last.
         first, last = (max(rss for rss, _, _ in part) for part in (looks[1:21], looks[-20:]))
         (_, fds, files), (_, fds_after, files_after) = looks[1], looks[-1]
-        assert (fds, files) == (fds_after, files_after), (name, looks[1], looks[-1])
-        assert last < 1.1 * first + 1, (name, first, last)
+        if (fds, files) != (fds_after, files_after) or not last < 1.1 * first + 1:
+            raise SystemExit(f"{name} keeps what it got: {looks[1]} at first, {looks[-1]} at last")
         notes.append(
             f"{name} {first:.1f} -> {last:.1f} MiB, {fds} descriptors, {files} of memory files before and after"
         )

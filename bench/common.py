@@ -16,7 +16,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +87,38 @@ def worst(pairs: Iterable[tuple[object, object]], tolerance: float, what: str, r
     if not compared:
         raise SystemExit(f"{what}: nothing to compare")
     return most
+
+
+def codes_and_waves(
+    codes: Sequence[Sequence[np.ndarray]],
+    waves: Sequence[np.ndarray],
+    base: tuple[Sequence[Sequence[np.ndarray]], Sequence[np.ndarray]],
+    fewer_samples: int = 0,
+) -> str:
+    """How far a codec's codes and waves are from those of the same items one by one.
+
+    Args:
+        codes: for each item its streams. waves: for each item its samples, `(channels, samples)`.
+        base: codes and waves of one by one.
+        fewer_samples: by how much a wave may be shorter than the base's.
+
+    Raises:
+        SystemExit: more than one code in 10,000 (or, in short material, more than one) differs, or the waves of an item with equal codes
+            do by more than 1e-4, or are no numbers, or no item has equal codes.
+    """
+    flips = total = 0
+    pairs = []
+    for streams, wave, expected, reference in zip(codes, waves, *base, strict=True):
+        if [a.shape for a in streams] != [b.shape for b in expected]:
+            raise SystemExit(f"codes of shapes {[a.shape for a in streams]}, {[b.shape for b in expected]} one by one")
+        different = sum(int((a != b).sum()) for a, b in zip(streams, expected, strict=True))
+        flips, total = flips + different, total + sum(b.size for b in expected)
+        if not different:
+            kept = wave.shape[1] if 0 <= reference.shape[1] - wave.shape[1] <= fewer_samples else reference.shape[1]
+            pairs.append((reference[:, :kept], wave))
+    if flips > max(1, 1e-4 * total):
+        raise SystemExit(f"{flips} of {total} codes differ")
+    return f"{flips} of {total} codes differ; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
 
 
 def _git(*words: str) -> str | None:
