@@ -238,6 +238,8 @@ class Response:
         cut_s: seconds of input audio that the model was not given; 0 if it was given all of it.
         attempts: how often the model was asked. cached: whether the answer came from the cache.
         notes: remarks that are not failures.
+        served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the like),
+            `request` (the id of the request); empty if it said nothing, or if no service answered.
     """
 
     status: Status = "ok"
@@ -252,6 +254,7 @@ class Response:
     attempts: int = 1
     cached: bool = False
     notes: tuple[str, ...] = ()
+    served: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def failed(cls, reason: str, **more: Any) -> Response:

@@ -17,7 +17,7 @@ from typing import Any
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.phase import ask
 from codec_bench.benchmark.judge.metric import is_judge_metric
-from codec_bench.benchmark.run import PHASES, Phase, RunRequest, run_folder, safe
+from codec_bench.benchmark.run import PHASES, Phase, RunRequest, Terms, run_folder, safe
 from codec_bench.benchmark.scoring.phase import score
 from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.data import open_source
@@ -47,6 +47,7 @@ def run_benchmark(
     limit: int | None = None,
     rescore: bool = False,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    terms: Terms | None = None,
     running: Running | None = None,
     **how: Any,
 ) -> Outcome:
@@ -63,6 +64,7 @@ def run_benchmark(
         limit: how many questions to take; None for all.
         rescore: delete the scores in the record and make them again by the present rules.
         options: arguments by model, benchmark or feature, such as {"openai-chat": {"base_url": "..."}}.
+        terms: on which terms a service is asked: `Terms(max_cost_usd=5.0)`, for example.
         running: how to run it. Its fields may also be given as keyword arguments. `retry_failed` asks failed questions
             again.
 
@@ -79,7 +81,7 @@ def run_benchmark(
     given = {name: dict(values) for name, values in (options or {}).items()}
     request = RunRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running or Running(**how),
-        models=names(model), given=dict(given),
+        models=names(model), given=dict(given), terms=terms or Terms(),
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -306,4 +308,4 @@ def _check_fit(one: Benchmark, info: ModelInfo) -> None:
     one.prompt_for(info)
 
 
-__all__ = ["Outcome", "Phase", "run_benchmark", "run_codecs", "run_folder"]
+__all__ = ["Outcome", "Phase", "Terms", "run_benchmark", "run_codecs", "run_folder"]

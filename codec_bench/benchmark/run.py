@@ -23,6 +23,35 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._+@-]+")
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms a service is asked. None of them changes a question.
+
+    Args:
+        wait: whether to wait for a service that takes no requests for as long as it takes, also for a quota of the day.
+        reuse_answers: whether answers of other runs are taken where the service does not say enough to tell two
+            checkpoints under one name apart.
+        anyway: whether a model is asked that its service has shut down by the config.
+        max_cost_usd: US dollars after which nothing more is asked, by the prices of the model's config; None for no limit.
+        max_hours: hours after which nothing more is asked; None for no limit.
+
+    Raises:
+        UserError: a limit is not a number over 0.
+    """
+
+    wait: bool = False
+    reuse_answers: bool = False
+    anyway: bool = False
+    max_cost_usd: float | None = None
+    max_hours: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_cost_usd", "max_hours"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
+                raise UserError(f"{name} is {value!r}; expected a number over 0")
+
+
+@dataclass(frozen=True, slots=True)
 class RunRequest:
     """What the command asked for; it is the same for every benchmark and model.
 
@@ -35,6 +64,7 @@ class RunRequest:
         rescore: whether scores in the record are dropped and made again.
         options: arguments by model or feature.
         running: device, cache, progress and other settings of the run.
+        terms: on which terms a service is asked.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -48,6 +78,7 @@ class RunRequest:
     running: Running
     models: Sequence[str] = ()
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    terms: Terms = Terms()
 
 
 def run_folder(folder: Path, benchmark: str, model: str) -> Path:

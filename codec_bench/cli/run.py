@@ -35,6 +35,7 @@ def run(
     save_audio: Annotated[str | None, typer.Option("--save-audio", help="all, none, or the number of questions whose sound is kept.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.", callback=with_settings)] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day.")] = False,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
@@ -42,6 +43,7 @@ def run(
     from codec_bench.api.progress import progress_line
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
     from codec_bench.benchmark import suite as read_suite
+    from codec_bench.benchmark.run import Terms
     from codec_bench.cli.options import parse_settings
     from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running
@@ -71,7 +73,8 @@ def run(
             outcome = run_codecs(codec=codec, **common)
         else:
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
-            outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, **common)
+            terms = Terms(wait=wait)
+            outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, **common)
     if _print_outcome(outcome, as_json):
         raise typer.Exit(3)
 
@@ -151,6 +154,10 @@ def _told(answers: dict[str, Any]) -> str:
         f"{answers['asked']} answers, {answers['cached']} of them from the cache",
         f"{sum(answers['failed'].values())} failed" if answers["failed"] else "",
         f"the audio of {100 * answers['cut']['share']:.3g} % was cut" if answers["cut"]["n"] else "",
+        f"{answers['at_limit']['n']:,} ({100 * answers['at_limit']['share']:.3g} %) ended at a limit of length"
+        if answers["at_limit"]["n"]
+        else "",
+        *(f"'{name}' was not told to the model: {why}" for name, why in _untold(answers).items()),
         f"{answers['latency_s']['p50']:.3g} s each (p95 {answers['latency_s']['p95']:.3g} s)"
         if answers["latency_s"]
         else "",
@@ -158,6 +165,11 @@ def _told(answers: dict[str, Any]) -> str:
         f"{cost:.4g} USD" if cost else "",
     ]
     return "; ".join(part for part in parts if part)
+
+
+def _untold(answers: dict[str, Any]) -> dict[str, str]:
+    """Parameters that the model could not be told, with the reasons."""
+    return (answers.get("decoding") or {}).get("untold") or {}
 
 
 def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, ...]:

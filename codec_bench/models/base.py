@@ -10,7 +10,7 @@ Conventions
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from codec_bench.models.batching import Batches
@@ -28,15 +28,31 @@ class Model(ABC):
         info: the facts that the model declares.
         concurrency: how many requests to keep in flight.
         identity: everything that changes an answer (checkpoint and revision, endpoint, parameters), as JSON values.
+        reasons: whether the model writes its reasoning before an answer, so that it is given tokens for it.
+        untold: parameters of requests that the model could not be told, each with the reason; known once it has answered.
     """
 
     info: ModelInfo
     concurrency: int = 1
+    reasons: bool = False
+
+    @property
+    def untold(self) -> Mapping[str, str]:
+        """Parameters of requests that the model could not be told, each with the reason."""
+        return {}
 
     @property
     @abstractmethod
     def identity(self) -> Mapping[str, Any]:
         """Everything that changes an answer, as JSON values; never a key or a password."""
+
+    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:  # noqa: B027 - most never wait
+        """Says how the model waits for a service that takes no requests.
+
+        Args:
+            tell: called with a sentence whenever it waits.
+            patient: whether it waits for as long as it takes, also for a quota of the day.
+        """
 
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Prepares the model: loads weights, connects, or starts workers.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import Any
@@ -76,6 +76,21 @@ class Cascade(Model):
             "llm": dict(self.answers.identity),
             "template": self.template,
         }
+
+    @property
+    def reasons(self) -> bool:  # type: ignore[override]
+        """Whether the language model reasons before it answers."""
+        return self.answers.reasons
+
+    @property
+    def untold(self) -> Mapping[str, str]:
+        """What the language model could not be told."""
+        return self.answers.untold
+
+    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:
+        """As `Model.set_waiting`, for both models."""
+        self.hears.set_waiting(tell, patient=patient)
+        self.answers.set_waiting(tell, patient=patient)
 
     async def start(self) -> None:
         """Starts both models.

@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
-from codec_bench.store.answers import has_answers
+from codec_bench.store.answers import has_answers, says_who_answered
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
 
@@ -179,7 +179,9 @@ def answers_of(run: Run) -> dict[str, Any] | None:
     """Counts, costs and times of a run's answers, or None for a run that asked nothing.
 
     Returns:
-        `asked`, `failed` (by status), `cached`, `cut` (answers to questions whose audio was cut for the model: `n`,
+        `asked`, `failed` (by status), `cached`, `at_limit` (answers that ended at a limit: `n`, `share`), `decoding` (the
+        parameters that were `asked` for, and by name why one was `untold`; None in records of earlier versions), `served`
+        (how many answers each model gave, as the service called it), `cut` (answers to questions whose audio was cut for the model: `n`,
         `share`, `s`), `usage` (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were
         not cached; None if the price of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the
         answers that were not cached).
@@ -188,7 +190,9 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         return None
     status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))
     asked = sum(status.values())
-    cached, cut, cut_s = run.query("SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s) FROM answers")[0]
+    cached, cut, cut_s, at_limit = run.query(
+        "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length') FROM answers"
+    )[0]
     usage = run.query(
         "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key != 'cost_usd' GROUP BY j.key ORDER BY j.key"
     )
@@ -200,6 +204,9 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         "asked": asked,
         "failed": {name: count for name, count in sorted(status.items()) if name != "ok"},
         "cached": int(cached),
+        "at_limit": {"n": int(at_limit), "share": at_limit / asked if asked else 0.0},
+        "decoding": run.meta.get("decoding"),
+        "served": _served(run),
         "cut": {"n": int(cut), "share": cut / asked if asked else 0.0, "s": cut_s},
         "usage": dict(usage),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
@@ -207,6 +214,17 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         "latency_s": _spread(run, "latency_s"),
         "first_s": _spread(run, "first_s"),
     }
+
+
+def _served(run: Run) -> list[dict[str, Any]]:
+    """How many answers each model gave, by what the service called it and its state, in the order of their first answers."""
+    if not says_who_answered(run):
+        return []
+    rows = run.query(
+        "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
+        "WHERE served IS NOT NULL AND (m IS NOT NULL OR r IS NOT NULL) GROUP BY m, r ORDER BY MIN(number)"
+    )
+    return [{"model": model, "revision": revision, "n": n} for model, revision, n in rows]
 
 
 def _spread(run: Run, column: str) -> dict[str, float] | None:

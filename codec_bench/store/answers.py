@@ -25,6 +25,7 @@ _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio")
 _READINGS = ("number", "transcript", "parsed", "reason")
 _ANSWERS = (
     "number", "status", "reason", "text", "audio", "usage", "latency_s", "first_s", "finish", "cut_s", "attempts", "cached", "notes",
+    "served",
 )  # fmt: skip
 
 
@@ -78,6 +79,7 @@ class AnswerRecord:
     attempts: int = 1
     cached: bool = False
     notes: tuple[str, ...] = ()
+    served: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class AnswerWriter(RunWriter):
             answers.append(
                 (
                     q.number, a.status, storable(a.reason), storable(a.text), a.audio, _json(a.usage), a.latency_s, a.first_s,
-                    a.finish, a.cut_s, a.attempts, a.cached, _json(a.notes),
+                    a.finish, a.cut_s, a.attempts, a.cached, _json(a.notes), _json(a.served) if a.served else None,
                 )
             )  # fmt: skip
         with self._transaction() as rows:
@@ -218,24 +220,30 @@ def has_answers(run: Run) -> bool:
     return run.query("SELECT COUNT(*) FROM sqlite_master WHERE name = 'answers'")[0][0] > 0
 
 
+def says_who_answered(run: Run) -> bool:
+    """Whether the record has a column for what a service said of itself; records of earlier versions have none."""
+    return bool(run.query("SELECT COUNT(*) FROM pragma_table_info('answers') WHERE name = 'served'")[0][0])
+
+
 def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:
     """Questions and answers of a run in the benchmark's order: all of them, or those with the given numbers."""
+    served = "a.served" if says_who_answered(run) else "NULL"
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for row in run.query_lazily(
         "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
         "p.sample_rate_hz, p.channels, p.speaker, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
-        "a.cut_s, a.attempts, a.cached, a.notes, r.number, r.transcript, r.parsed, r.reason FROM answers a "
+        f"a.cut_s, a.attempts, a.cached, a.notes, {served}, r.number, r.transcript, r.parsed, r.reason FROM answers a "
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
         f"LEFT JOIN readings r ON r.number = a.number {chosen} ORDER BY a.number"
     ):
         cell = partial(run.json, where=f"the record of question {row[0]}")
         asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13])
-        status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes = row[13:25]
+        status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes, who = row[13:26]
         answer = AnswerRecord(
             status, reason, text, sound, cell(usage), latency_s, first_s, finish, cut_s, attempts, bool(cached),
-            tuple(cell(notes)),
+            tuple(cell(notes)), cell(who) if who is not None else {},
         )  # fmt: skip
-        reading = Reading(*row[26:29]) if row[25] is not None else None
+        reading = Reading(*row[27:30]) if row[26] is not None else None
         yield Exchange(asked, answer, reading, _sound(run, asked), run.folder / answer.audio if answer.audio else None)
 
 

@@ -42,7 +42,7 @@ REQUIRED = {
 }
 JSON_CELLS = {
     "meta": ("value",), "systems": ("facts",), "metrics": ("facts",), "items": ("notes",), "scores": ("detail",), "extras": ("columns",),
-    "questions": ("fields", "expected", "subsets"), "answers": ("usage", "notes"),
+    "questions": ("fields", "expected", "subsets"), "answers": ("usage", "notes", "served"),
 }  # fmt: skip
 """The columns that hold JSON, by table."""
 _MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")

@@ -78,6 +78,7 @@ class Asking:
         self._speakers: dict[int, str] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
         self._last_write = perf_counter()
+        self._proven = False
         self.counts = Counts()
 
     async def run(self, questions: Iterable[Question], answered: dict[int, str]) -> dict[str, Any]:
@@ -100,6 +101,11 @@ class Asking:
                     async for request, response in answers:
                         number, question = self._waiting.pop(request.id)
                         self._take(number, question, request, response)
+        except UserError:
+            # Nothing was answered, so that what was refused was refused for a reason that the questions have no part in.
+            if not self._proven:
+                self._ready = []
+            raise
         finally:
             self._write(force=True)
             self._writer.write_speakers(self._speakers)
@@ -140,7 +146,9 @@ class Asking:
             status=status, reason=reason, text=response.text, audio=audio, usage=dict(response.usage),
             latency_s=response.latency_s, first_s=response.first_s, finish=response.finish, cut_s=response.cut_s,
             attempts=response.attempts, cached=response.cached, notes=response.notes,
+            served=response.served,
         )  # fmt: skip
+        self._proven = self._proven or status == "ok"
         self._ready.append((self._question(number, question, request), answer))
         self.counts.add(answer, response.audio.duration_s if response.audio is not None else 0.0)
         self._write(force=False)
@@ -174,7 +182,11 @@ class Asking:
         return name, None
 
     def _write(self, force: bool) -> None:
-        due = force or len(self._ready) >= WRITE_ANSWERS or perf_counter() - self._last_write >= WRITE_S
+        due = (
+            force
+            or len(self._ready) >= WRITE_ANSWERS
+            or (self._proven and perf_counter() - self._last_write >= WRITE_S)
+        )
         if self._ready and due:
             self._writer.write_answers(self._ready)
             self._ready = []

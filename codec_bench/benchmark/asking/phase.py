@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.asking import Asking
 from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
-from codec_bench.engine.running import kept_numbers
+from codec_bench.engine.running import Progress, kept_numbers
 from codec_bench.environment import machine, versions
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.models import load_model, own_name
@@ -83,12 +84,13 @@ async def _ask_one(
     cache: ResponseCache | None,
 ) -> None:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
-    prompt = one.prompt_for(model.info)
+    begun = _fingerprint_of(folder)
+    prompt, decoding = _decoded(one, model, request, begun)
     scheme = _scheme(one, prompt.process, request)
-    rules = scored(one, scheme, request) if scheme is not None else _rules_of(folder)
+    rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
     asked = {
         **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
-        "revision": questions.revision,
+        "revision": questions.revision, **decoding,
     }  # fmt: skip
     with writing(folder, asked, rules, rescore=request.rescore) as writer:
         if request.running.retry_failed:
@@ -96,10 +98,9 @@ async def _ask_one(
         answered = writer.answered()
         before, total = len(answered), questions.total or 0
         _describe(writer, one, model, prompt.process, scheme, request, questions)
-        tell = lambda done, failed, audio_s: request.running.progress(  # noqa: E731
-            f"{one.name}: asking", before + done, total, failed, audio_s
-        )
-        tell(0, 0, 0.0)
+        told = _Told(request.running.progress, f"{one.name}: asking", before, total)
+        model.set_waiting(told.waits, patient=request.terms.wait)
+        told(0, 0, 0.0)
         asking = Asking(
             model,
             start,
@@ -109,12 +110,36 @@ async def _ask_one(
                 request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
             ),
             lambda m, requests: ask_all(m, requests, cache=cache),
-            tell,
+            told,
         )
         timings = await asking.run(questions, answered)
         if timings["asked"] or not before:
             writer.set_meta(answering=timings)
+        if "decoding" in decoding and timings["asked"]:
+            writer.set_meta(decoding={"asked": decoding["decoding"], "untold": dict(model.untold)})
         writer.set_meta(state="answered")
+
+
+class _Told:
+    """Tells the progress of asking, and that the model waits for its service.
+
+    Args:
+        progress: as `Running.progress`. stage: what is happening.
+        before: questions that the record held answers to already. total: questions in all.
+    """
+
+    def __init__(self, progress: Progress, stage: str, before: int, total: int) -> None:
+        self._progress, self._stage, self._before, self._total = progress, stage, before, total
+        self._last = (0, 0, 0.0)
+
+    def __call__(self, done: int, failed: int, audio_s: float) -> None:
+        self._last = (done, failed, audio_s)
+        self._progress(self._stage, self._before + done, self._total, failed, audio_s)
+
+    def waits(self, sentence: str) -> None:
+        """Shows a sentence beside the stage until the next answers are written."""
+        done, failed, audio_s = self._last
+        self._progress(f"{self._stage}; {sentence}", self._before + done, self._total, failed, audio_s)
 
 
 def _scheme(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme | None:
@@ -127,13 +152,42 @@ def _scheme(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) ->
         return None
 
 
-def _rules_of(folder: Path) -> Mapping[str, Any]:
-    """The rules of scoring that the record was begun with; empty if there is no record yet."""
+def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
+    """What the record was begun with; empty if there is no record yet."""
     if not (folder / DATABASE).is_file():
         return {}
     with closing(Run(folder)) as run:
-        rules: Mapping[str, Any] = run.meta["fingerprint"].get("scored", {})
-        return rules
+        begun: Mapping[str, Any] = run.meta.get("fingerprint") or {}
+        return begun
+
+
+def _decoded(
+    one: Benchmark, model: Model, request: RunRequest, begun: Mapping[str, Any]
+) -> tuple[Prompt, dict[str, Any]]:
+    """The prompt with the parameters that every question is asked with, and the same parameters for the fingerprint.
+
+    Records that were begun before definitions said how answers are decoded go on as they began.
+    """
+    prompt = one.prompt_for(model.info)
+    before = begun.get("asked", {})
+    if begun and "decoding" not in before:
+        told = before.get("parameters", {})
+        return replace(prompt, parameters=told), {"parameters": told}
+    decoding = {**one.decoding(model.info), **_own_parameters(model, request)}
+    if not model.reasons:
+        decoding.pop("reasoning_tokens", None)
+    return replace(prompt, parameters=decoding), {"decoding": decoding}
+
+
+def _own_parameters(model: Model, request: RunRequest) -> dict[str, Any]:
+    """The parameters that the caller set for this model; they replace those of the benchmark."""
+    own: dict[str, Any] = {}
+    for name, options in request.options.items():
+        if own_name(name) == model.info.name:
+            whole = options.get("parameters")
+            own |= whole if isinstance(whole, Mapping) else {}
+            own |= {key.partition(".")[2]: value for key, value in options.items() if key.startswith("parameters.")}
+    return own
 
 
 def _describe(

@@ -103,8 +103,21 @@ class Benchmark:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Parameters of the generation that the definition sets."""
-        return self.spec.parameters.model_dump(exclude_none=True)
+        """Parameters of the generation that the definition states itself."""
+        return self.spec.parameters.model_dump(exclude_none=True, exclude_unset=True)
+
+    def decoding(self, info: ModelInfo) -> dict[str, Any]:
+        """How the answers of a model are decoded: what the definition states, and the defaults for what it leaves open.
+
+        A transcript is as long as what was said, so of the defaults only the temperature is for models that read fields. A
+        spoken answer is drawn and as long as the model makes it: without randomness many models speak in loops.
+        """
+        if self.wants == "audio":
+            return self.parameters
+        all_told = self.spec.parameters.model_dump(exclude_none=True)
+        if info.reads == "messages":
+            return all_told
+        return {name: value for name, value in all_told.items() if name == "temperature" or name in self.parameters}
 
     @property
     def data(self) -> Data:
@@ -156,7 +169,7 @@ class Benchmark:
             raise UserError(
                 f"the benchmark '{self.name}' is for codecs and asks nothing", hint="run it with --codec, or with eval"
             )
-        return choose(self.spec.prompt, self.spec.prompts, info, wants=self.wants, parameters=self.parameters)
+        return choose(self.spec.prompt, self.spec.prompts, info, wants=self.wants, parameters=self.decoding(info))
 
     def questions(
         self, *, limit: int | None = None, seed: int | None = None, mirror: str | os.PathLike[str] | None = None

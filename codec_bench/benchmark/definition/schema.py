@@ -150,6 +150,11 @@ class Speaker(Strict):
         return self
 
 
+def _decoded(value: Any) -> Any:
+    """The word `own` stands for parameters that are all left to the model."""
+    return dict.fromkeys(Parameters.model_fields) if value == "own" else value
+
+
 def _speaker(value: Any) -> Any:
     return {"column": value} if isinstance(value, str) else value
 
@@ -231,10 +236,25 @@ class PublishedTable(Strict):
 
 
 class Parameters(Strict):
-    """Parameters of the generation, sent with every question."""
+    """How answers are decoded, unless a paper or toolkit says otherwise: greedily, with at most 256 new tokens.
 
-    max_tokens: Annotated[int | None, Field(ge=1)] = None
-    temperature: Annotated[float | None, Field(ge=0)] = None
+    What is null is left to the model. `Benchmark.decoding` says which of the defaults hold for spoken answers and for models
+    that read fields.
+
+    Args:
+        max_tokens: the most new tokens of the answer's text.
+        reasoning_tokens: tokens that a model which reasons may write before its answer, on top of `max_tokens`.
+        temperature: 0 takes the most probable token each time.
+        repetition_penalty: 1 is no penalty. Servers of open models take another one from the checkpoint unless told.
+        top_p: the share of the probability that tokens are drawn from.
+        stop: texts that end an answer.
+        seed: where random numbers begin.
+    """
+
+    max_tokens: Annotated[int | None, Field(ge=1)] = 256
+    reasoning_tokens: Annotated[int | None, Field(ge=0)] = 4096
+    temperature: Annotated[float | None, Field(ge=0)] = 0.0
+    repetition_penalty: Annotated[float | None, Field(gt=0)] = 1.0
     top_p: Annotated[float | None, Field(gt=0, le=1)] = None
     stop: Names | None = None
     seed: int | None = None
@@ -261,7 +281,7 @@ class BenchmarkSpec(Strict):
         metrics: names of metrics, or names with a post-processing of their own.
         primary: the metric that represents the benchmark in tables.
         subsets: a column for each kind of subset, by the name of the subsets.
-        parameters: parameters of the generation.
+        parameters: how answers are decoded; `own` leaves everything to the model.
         published: numbers that others published.
     """
 
@@ -285,7 +305,7 @@ class BenchmarkSpec(Strict):
     )
     primary: str
     subsets: dict[str, str] = {}
-    parameters: Parameters = Parameters()
+    parameters: Annotated[Parameters, BeforeValidator(_decoded)] = Parameters()
     published: list[PublishedTable] = []
 
     @model_validator(mode="after")

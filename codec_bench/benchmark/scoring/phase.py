@@ -83,6 +83,10 @@ async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunReq
     cache = ResponseCache.of_user() if request.running.cache else None
     tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731
     try:
+        judge.set_waiting(
+            lambda sentence: request.running.progress(f"{name}: judging; {sentence}", 0, 0, 0, 0.0),
+            patient=request.terms.wait,
+        )
         await started_model(judge)
         await judge_all(run, writer, scheme.judged, judge, lambda m, r: ask_all(m, r, cache=cache), tell, request.seed)
     finally:

@@ -3,7 +3,7 @@
 Conventions
     A request is sent again after a status of 408, 409, 425, 429 or 5xx, after a connection that broke, and after a reply
     that cannot be read. A status of 400, 413, 415 or 422 means that the service refuses this request. Every other 4xx
-    means that it refuses the caller.
+    means that it refuses the caller. How long to wait is read from headers, else from the body (`delays`).
     The text of a reply is not trusted. What a reason quotes of it is one line of limited length, without markup and keys.
 """
 
@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from email.utils import parsedate_to_datetime
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from codec_bench.errors import MissingExtra
+from codec_bench.models.endpoints.delays import is_daily, most_at_once, parse_duration, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
 from codec_bench.models.endpoints.persistence import (
@@ -37,11 +37,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CONNECT_S = 15.0
+LOOK_S = 5.0
 # The longest reply that is read. An hour of speech as base64 of 16-bit samples at 24 kHz is 230 MB.
 MAX_BYTES = 256 << 20
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated"}
+_QUOTA = {
+    "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated", "Arrearage",
+    "quota_exceeded", "insufficient_user_quota",
+}  # fmt: skip
+_REQUEST_IDS = ("x-request-id", "request-id", "x-dashscope-request-id", "apim-request-id")
 
 
 class Client(Persistence):
@@ -131,7 +134,28 @@ class Client(Persistence):
             import httpx
 
             url = self._urls[path] = httpx.URL(self.base_url + path)
-        return await self.insist(lambda: self._attempt(method, url, read, body))
+        request_id: list[str] = []
+
+        async def noting(response: httpx.Response, began: float) -> T:
+            named = (response.headers.get(name) for name in _REQUEST_IDS)
+            request_id[:] = [clean(found, self._secrets) for found in named if found][:1]
+            return await read(response, began)
+
+        reply = await self.insist(lambda: self._attempt(method, url, noting, body))
+        return replace(reply, request=request_id[0] if request_id else None)
+
+    async def look(self, url: str) -> Any:
+        """What the service says at a URL, as JSON; None if it says nothing there. Tried once, for a few seconds."""
+        import httpx
+
+        lane = self._lane()
+        try:
+            async with asyncio.timeout(LOOK_S), lane.stream("GET", url) as response:
+                return await read_json(response) if response.status_code == 200 else None
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Again, GivenUp):
+            return None
+        finally:
+            self._free.append(lane)
 
     def clean(self, text: str) -> str:
         """Text of the service, shortened to one line, without markup and without the key."""
@@ -180,13 +204,18 @@ class Client(Persistence):
         said, codes = error_of(text)
         said = self.clean(said)
         reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
-        if status in (400, 413, 415, 422) and not any("api_key" in code.lower() for code in codes):
-            return GivenUp(reason, refused=True)
         if codes & _QUOTA:
-            return Denied(reason, "the account has no credit left or is not active")
+            return Denied(reason, "the account has no credit left or is not active", final=True)
+        if any("api_key" in code.lower() for code in codes):
+            return Denied(reason, self._advice(401, None), final=True)
+        if status in (400, 413, 415, 422):
+            return GivenUp(reason, refused=True, said=text)
         if is_temporary(status):
-            return Again(reason, wait_s=wait_of(response.headers), crowded=is_crowded(status))
-        return Denied(reason, self._advice(status, response.headers.get("location")))
+            crowded = is_crowded(status)
+            return Again(
+                reason, wait_s=wait_of(response.headers, text), crowded=crowded, daily=crowded and is_daily(text)
+            )
+        return Denied(reason, self._advice(status, response.headers.get("location")), final=status in (401, 402))
 
     def _advice(self, status: int, location: str | None) -> str:
         if location is not None:
@@ -198,36 +227,14 @@ class Client(Persistence):
         return f"check the key in the environment variable {self._key.env}, and that it may use this model"
 
     def _heed_limits(self, headers: Mapping[str, str]) -> None:
+        most = most_at_once(headers)
+        if most is not None:
+            self.gate.lower_ceiling(most)
         for kind in ("requests", "tokens"):
             if headers.get(f"x-ratelimit-remaining-{kind}", "").strip() == "0":
                 reset = parse_duration(headers.get(f"x-ratelimit-reset-{kind}", ""))
                 if reset:
                     self.gate.close_for(min(reset, self.patience.throttled_s))
-
-
-def parse_duration(text: str) -> float | None:
-    """Seconds of `1s`, `6m0s`, `20ms` or a bare number; None if the text is none of these."""
-    text = text.strip()
-    try:
-        return max(0.0, float(text))
-    except ValueError:
-        parts = _DURATION.findall(text)
-        return sum(float(n) * _SECONDS[unit] for n, unit in parts) if parts else None
-
-
-def wait_of(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `Retry-After` (seconds or a date, RFC 9110 10.2.3); None without either."""
-    milliseconds = parse_duration(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return milliseconds / 1000.0
-    said = headers.get("retry-after", "")
-    seconds = parse_duration(said)
-    if seconds is not None or not said:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def error_of(text: str) -> tuple[str, set[str]]:
@@ -293,9 +300,7 @@ async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
 __all__ = [
     "Client",
     "error_of",
-    "parse_duration",
     "parts_of",
     "read_bytes",
     "read_json",
-    "wait_of",
 ]

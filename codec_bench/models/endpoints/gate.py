@@ -87,6 +87,11 @@ class Gate:
             self._cuts += 1
         self._wake()
 
+    def lower_ceiling(self, most: int) -> None:
+        """Never lets more than `most` requests through at once, because the service said that it takes no more."""
+        self.ceiling = max(1, min(self.ceiling, most))
+        self.limit = min(self.limit, float(self.ceiling))
+
     def close_for(self, seconds: float) -> None:
         """Lets no request through for some seconds, because the service said when it takes requests again."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)

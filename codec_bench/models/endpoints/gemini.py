@@ -12,7 +12,7 @@ from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.client import read_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import GivenUp
-from codec_bench.models.endpoints.remote import JSON, JsonModel, understood
+from codec_bench.models.endpoints.remote import JSON, JsonModel, named, understood
 from codec_bench.models.sound import audio_of, from_base64, wav_base64
 from codec_bench.types import Audio, Request, Response, Sound
 
@@ -41,6 +41,9 @@ class Gemini(JsonModel):
     """
 
     changes_answers: ClassVar[tuple[str, ...]] = ("safety",)
+    words: ClassVar[Mapping[str, str | None]] = {
+        "reasoning_tokens": "thinkingConfig.thinkingBudget", "repetition_penalty": None,
+    }  # fmt: skip
 
     def __init__(self, info: ModelInfo, *, safety: str | None = "BLOCK_NONE", **connection: Any) -> None:
         own = {"base_url": BASE_URL, "key_env": "GEMINI_API_KEY", "key_header": "x-goog-api-key", "rename": NAMES}
@@ -51,7 +54,9 @@ class Gemini(JsonModel):
         """One answer."""
         path = f"/models/{self.model}:generateContent"
         reply = await self.client.send("POST", path, read_json, content=body, headers=JSON)
-        about = {"latency_s": reply.latency_s, "attempts": reply.attempts}
+        version, answer = named(reply.value, "modelVersion"), named(reply.value, "responseId")
+        served = {**({"request": answer} if answer else {}), **reply.served(model=version)}
+        about = {"latency_s": reply.latency_s, "attempts": reply.attempts, "served": served}
         return understood(lambda value: self._response(value, about), reply.value)
 
     def content(self, request: Request) -> dict[str, Any]:

@@ -107,10 +107,16 @@ class JsonEndpoint(JsonModel):
         self.audio_format, self.audio_rate_hz = audio_format, audio_rate_hz
         self._template = _compiled(body, info.name)
 
+    def called(self, name: str) -> str | None:
+        """The service's name of a parameter; None if the template of the body does not use the parameters."""
+        return super().called(name) if "parameters" in str(self.body) else None
+
     async def answer(self, request: Request, body: bytes) -> Response:
         """One answer."""
         reply = await self.client.send(self.method, self.path, self._read, content=body, headers=JSON)
-        about: dict[str, Any] = {"latency_s": reply.latency_s, "attempts": reply.attempts}
+        about: dict[str, Any] = {
+            "latency_s": reply.latency_s, "attempts": reply.attempts, "served": reply.served(),
+        }  # fmt: skip
         try:
             response = understood(self._response, reply.value)
         except UserError as error:

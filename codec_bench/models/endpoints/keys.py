@@ -132,6 +132,14 @@ def check_url(url: str, schemes: tuple[str, ...] = ("http", "https")) -> str:
     return url.rstrip("/")
 
 
+def host_of(url: str) -> str:
+    """The host of a URL in lower case, or "" if it has none."""
+    try:
+        return (urlsplit(url).hostname or "").lower()
+    except ValueError:
+        return ""
+
+
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that a user gives, as texts.
 

@@ -18,7 +18,7 @@ from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.client import parts_of, read_bytes, read_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again, GivenUp
-from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice, understood
+from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice, named, put, understood
 from codec_bench.models.sound import audio_of, data_uri, wav_base64
 from codec_bench.types import Request, Response
 
@@ -83,6 +83,7 @@ class OpenAiTranscription(HttpModel):
             latency_s=reply.latency_s,
             attempts=reply.attempts,
             notes=() if text else (EMPTY,),
+            served=reply.served(model=named(reply.value, "model")),
         )
 
 
@@ -153,7 +154,9 @@ class OpenAiSpeech(JsonModel):
         """The spoken text."""
         reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
         data, first_s = reply.value
-        about: dict[str, Any] = {"latency_s": reply.latency_s, "first_s": first_s, "attempts": reply.attempts}
+        about: dict[str, Any] = {
+            "latency_s": reply.latency_s, "first_s": first_s, "attempts": reply.attempts, "served": reply.served(),
+        }  # fmt: skip
         try:
             audio = await asyncio.to_thread(audio_of, data, self.audio_format, self.audio_rate_hz)
         except UserError as error:
@@ -195,21 +198,4 @@ class OpenAiSpeech(JsonModel):
         return b"".join(parts), first_s
 
 
-def put(body: dict[str, Any], path: str, value: Any) -> None:
-    """Sets a value at a path such as `references.0.text`. Mappings and lists that are missing on the way are made."""
-    here: Any = body
-    keys = path.split(".")
-    for key, following in zip(keys, [*keys[1:], None]):
-        fresh: Any = value if following is None else [] if following.isdigit() else {}
-        if isinstance(here, list):
-            here.extend({} for _ in range(int(key) + 1 - len(here)))
-            if following is None:
-                here[int(key)] = value
-            here = here[int(key)]
-        elif following is None:
-            here[key] = value
-        else:
-            here = here.setdefault(key, fresh)
-
-
-__all__ = ["OPENAI_FIELDS", "OpenAiSpeech", "OpenAiTranscription", "put"]
+__all__ = ["OPENAI_FIELDS", "OpenAiSpeech", "OpenAiTranscription"]

@@ -19,7 +19,7 @@ from codec_bench.models.endpoints.client import error_of, read_json
 from codec_bench.models.endpoints.events import read_events
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again, GivenUp
-from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice, understood
+from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice, named, understood
 from codec_bench.models.sound import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
@@ -39,6 +39,7 @@ class Written:
         refusal: the text with which the model declined. reasoning: characters of reasoning that are not in the answer.
         finish: why the answer ended. usage: counts of tokens.
         first_s: seconds from the request to the first piece.
+        model, revision: the model that answered, and the state of it, as the service names them.
     """
 
     text: list[str] = field(default_factory=list)
@@ -49,6 +50,8 @@ class Written:
     finish: str | None = None
     usage: dict[str, float] = field(default_factory=dict)
     first_s: float | None = None
+    model: str | None = None
+    revision: str | None = None
 
     def add(self, body: Mapping[str, Any], began: float) -> None:
         """Adds a complete reply, or one event of a stream.
@@ -62,6 +65,8 @@ class Written:
         """
         if body.get("error"):
             raise _trouble(body)
+        self.model = named(body, "model") or self.model
+        self.revision = named(body, "system_fingerprint") or self.revision
         if body.get("usage"):
             self.usage = openai_usage(body["usage"])
         # Text and sound of one answer may come as two choices.
@@ -137,11 +142,14 @@ class OpenAiChat(JsonModel):
         self.modalities, self.voice, self.reasoning_end = modalities, voice, reasoning_end
         self.audio_format, self.audio_rate_hz = audio_format, audio_rate_hz
         self.audio_coding = audio_coding or audio_format
+        self.reasons = self.reasons or reasoning_end is not None
 
     async def answer(self, request: Request, body: bytes) -> Response:
         """One answer."""
         reply = await self.client.send("POST", self.path, self._read, content=body, headers=JSON)
-        return self._response(reply.value, latency_s=reply.latency_s, attempts=reply.attempts)
+        written = reply.value
+        served = reply.served(model=written.model, revision=written.revision)
+        return self._response(written, latency_s=reply.latency_s, attempts=reply.attempts, served=served)
 
     def content(self, request: Request) -> dict[str, Any]:
         """The body."""
@@ -220,7 +228,8 @@ def _trouble(body: Mapping[str, Any]) -> Exception:
     """The exception for an error that came with a success status, as a complete reply or within a stream."""
     said, codes = error_of(json.dumps(body))
     reason = f"the service reported an error in its answer: {clean(said)}"
-    return GivenUp(reason, refused=True) if codes & {"400", "413", "422", "BadRequestError"} else Again(reason)
+    refused = codes & {"400", "413", "422", "BadRequestError"}
+    return GivenUp(reason, refused=True, said=json.dumps(body)) if refused else Again(reason)
 
 
 __all__ = ["PCM_HZ", "OpenAiChat", "Written"]

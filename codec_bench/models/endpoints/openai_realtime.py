@@ -18,11 +18,12 @@ from codec_bench.errors import MissingExtra
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.client import MAX_BYTES, error_of
+from codec_bench.models.endpoints.delays import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
-from codec_bench.models.endpoints.remote import RemoteModel, check_choice, understood
+from codec_bench.models.endpoints.remote import RemoteModel, check_choice, named, understood
 from codec_bench.models.sound import audio_of, from_pieces, pcm16_base64
 from codec_bench.types import Message, Request, Response
 
@@ -43,6 +44,10 @@ class OpenAiRealtime(RemoteModel):
     """
 
     changes_answers: ClassVar[tuple[str, ...]] = ("layout", "voice")
+    # A session has a limit and nothing else of how answers are decoded.
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(
+        ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
+    )
 
     def __init__(
         self,
@@ -98,6 +103,7 @@ class OpenAiRealtime(RemoteModel):
             "usage": written.usage,
             "finish": written.finish,
             "first_s": written.first_s,
+            "served": reply.served(model=written.model, revision=written.revision),
             "latency_s": reply.latency_s,
             "attempts": reply.attempts,
         }
@@ -177,9 +183,14 @@ class OpenAiRealtime(RemoteModel):
         said = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)
         reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
         if is_temporary(status):
-            return Again(reason, crowded=is_crowded(status))
+            crowded = is_crowded(status)
+            return Again(reason, wait_s=wait_of({}, said), crowded=crowded, daily=crowded and is_daily(said))
         hint = f"is the key in the environment variable {self.key.env} right, and the model's name?"
-        return Denied(reason, hint if self.key.env else "does it need a key (key_env=NAME), and is base_url right?")
+        return Denied(
+            reason,
+            hint if self.key.env else "does it need a key (key_env=NAME), and is base_url right?",
+            final=status in (401, 402),
+        )
 
     def _is_last(self, message: str | bytes, written: Written, began: float) -> bool:
         """Adds an event to the answer; returns whether the answer is complete."""
@@ -193,6 +204,8 @@ class OpenAiRealtime(RemoteModel):
         kind = event["type"]
         if kind == "error":
             raise _trouble(event["error"])
+        if kind in ("session.created", "session.updated"):
+            written.model = named(event.get("session"), "model") or written.model
         if kind == "response.done":
             self._finish(event["response"], written)
             return True
@@ -224,12 +237,14 @@ def _trouble(error: Mapping[str, Any]) -> Exception:
     kind = f"{error.get('type', '')} {error.get('code', '')}"
     reason = f"the service reported an error: {clean(str(error.get('message') or kind))}"
     if "rate_limit" in kind:
-        return Again(reason, crowded=True)
+        return Again(reason, wait_s=wait_of({}, reason), crowded=True, daily=is_daily(reason))
     if "insufficient_quota" in kind:
-        return Denied(reason, "the account has no credit left or is not active")
-    if "invalid_api_key" in kind or "authentication" in kind or "model_not_found" in kind:
-        return Denied(reason, "are the key and the name of the model right?")
-    return GivenUp(reason, refused=True) if "invalid_request" in kind else Again(reason)
+        return Denied(reason, "the account has no credit left or is not active", final=True)
+    if "invalid_api_key" in kind or "authentication" in kind:
+        return Denied(reason, "is the key right?", final=True)
+    if "model_not_found" in kind:
+        return Denied(reason, "is the name of the model right?")
+    return GivenUp(reason, refused=True, said=json.dumps(error)) if "invalid_request" in kind else Again(reason)
 
 
 __all__ = ["RATE_HZ", "OpenAiRealtime"]

@@ -4,14 +4,16 @@ Conventions
     The wait before the next attempt grows exponentially with full jitter (a random share of it), so that requests that
     failed together are not sent again together. A wait that the service itself asks for (Retry-After) replaces it.
     A request that is answered with "too many requests" is repeated until `throttled_s` have passed, whatever `attempts` is.
-    A wrong key, URL or model name is found by the first request and ends the run, because every other request would fail
-    too. After the first answer, such an error fails only its own request.
+    What would fail every other request too ends the run: a key that is wrong or has expired, a wrong URL or name of the
+    model, a quota that is used up for the day, a service that asks for a longer wait than `stops_s` or answers nothing for
+    as long, and the same refusal of the first eight requests. What was answered is kept, and the run can be continued.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from time import monotonic
@@ -25,6 +27,10 @@ T = TypeVar("T")
 TIMEOUTS = 2
 # After this many requests in a row without an answer, the service is taken to be down and each request is tried once.
 GONE = 8
+# So many equal refusals, with no answer between them, are no property of the questions.
+ALIKE = 8
+_CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
+KEPT = "what was answered is kept, and the same command goes on with the rest"
 
 
 class Again(Exception):
@@ -34,7 +40,7 @@ class Again(Exception):
         reason: one sentence.
         wait_s: how long the service asks to wait, in seconds; None if it does not say.
         crowded: whether the service takes no more requests now. slow: whether the attempt reached the time limit.
-        lost: whether the service could not be reached.
+        lost: whether the service could not be reached. daily: whether a quota is used up for the day.
     """
 
     def __init__(
@@ -45,25 +51,35 @@ class Again(Exception):
         crowded: bool = False,
         slow: bool = False,
         lost: bool = False,
+        daily: bool = False,
     ) -> None:
         super().__init__(reason)
         self.reason, self.wait_s, self.crowded, self.slow, self.lost = reason, wait_s, crowded, slow, lost
+        self.daily = daily
 
 
 class GivenUp(Exception):
-    """There will be no answer to a request: the service refuses it (`refused`), or every attempt failed."""
+    """There will be no answer to a request: the service refuses it (`refused`), or every attempt failed.
 
-    def __init__(self, reason: str, *, refused: bool = False, text: str | None = None, attempts: int = 1) -> None:
+    `said` is what the service sent with its refusal, unread.
+    """
+
+    def __init__(
+        self, reason: str, *, refused: bool = False, text: str | None = None, attempts: int = 1, said: str = ""
+    ) -> None:
         super().__init__(reason)
-        self.reason, self.refused, self.text, self.attempts = reason, refused, text, attempts
+        self.reason, self.refused, self.text, self.attempts, self.said = reason, refused, text, attempts, said
 
 
 class Denied(Exception):
-    """The service denies access: the key, the URL or the name of the model is wrong."""
+    """The service denies access: the key, the URL or the name of the model is wrong.
 
-    def __init__(self, reason: str, hint: str) -> None:
+    `final` says that it would deny every other request too: the key is not valid, or the account has no credit.
+    """
+
+    def __init__(self, reason: str, hint: str, *, final: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.hint = reason, hint
+        self.reason, self.hint, self.final = reason, hint, final
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +91,8 @@ class Patience:
         timeout_s: time limit of one attempt, from sending it to the complete answer.
         throttled_s: time limit of one request that the service answers with "too many requests", waiting included.
         first_s, longest_s: the first and the longest wait between attempts, before jitter; in seconds.
+        stops_s: the run ends if the service asks for a longer wait, or if it has answered nothing for as long because it
+            takes no requests. None waits for as long as it takes, also for a quota of the day.
     """
 
     attempts: int = 5
@@ -82,15 +100,21 @@ class Patience:
     throttled_s: float = 900.0
     first_s: float = 0.5
     longest_s: float = 30.0
+    stops_s: float | None = 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """A value, the seconds of the attempt that gave it, and the number of attempts."""
+    """A value, the seconds of the attempt that gave it, the number of attempts, and the service's id of the request."""
 
     value: T
     latency_s: float
     attempts: int
+    request: str | None = None
+
+    def served(self, **more: str | None) -> dict[str, str]:
+        """What the service said of itself: `more` and the id of the request, as far as they are known."""
+        return {name: value for name, value in {**more, "request": self.request}.items() if value}
 
 
 def is_temporary(status: int) -> bool:
@@ -110,6 +134,9 @@ class Persistence:
         concurrency: the most attempts at once.
         patience: when to give up.
         clock, sleep, rng: the clock, the wait and the random numbers; tests pass their own.
+
+    Attributes:
+        tell: called with a sentence when the service takes no requests.
     """
 
     def __init__(
@@ -126,6 +153,9 @@ class Persistence:
         self.answered = 0
         self._clock, self._sleep, self._rng = clock, sleep, rng or random.Random()
         self._given_up = 0
+        self._alike, self._alike_count = "", 0
+        self._good_at: float | None = None
+        self.tell: Callable[[str], None] = lambda sentence: None
 
     async def insist(self, attempt: Callable[[], Awaitable[T]]) -> Reply[T]:
         """Awaits `attempt()` until it returns.
@@ -136,9 +166,10 @@ class Persistence:
 
         Raises:
             GivenUp: there is no answer; the reason is that of the last attempt.
-            UserError: the first request of all was denied, or the service could not be reached.
+            UserError: every other request would fail too.
         """
         began, attempts, timeouts = self._clock(), 0, 0
+        self._good_at = began if self._good_at is None else self._good_at
         while True:
             attempts += 1
             try:
@@ -149,17 +180,50 @@ class Persistence:
                 spent = attempts >= tries or timeouts >= TIMEOUTS
                 wait = again.wait_s if again.wait_s is not None else self._jitter(attempts)
                 if again.crowded:
-                    spent = self._clock() - began + wait > self.patience.throttled_s
+                    spent = self._throttled(again, wait, began)
                 if spent:
                     raise self._end(again, attempts) from None
             except GivenUp as given_up:
                 given_up.attempts = attempts
+                if given_up.refused and not self.answered:
+                    self._count(given_up.reason, "is a setting of the model wrong?")
                 raise
             except Denied as denied:
-                if not self.answered:
-                    raise UserError(denied.reason, hint=denied.hint) from None
+                if denied.final or not self.answered:
+                    raise UserError(denied.reason, hint=denied.hint + (f"; {KEPT}" if self.answered else "")) from None
+                self._count(denied.reason, f"{denied.hint}; {KEPT}")
                 raise GivenUp(denied.reason, attempts=attempts) from None
             await self._sleep(wait)
+
+    def _throttled(self, again: Again, wait: float, began: float) -> bool:
+        """Tells that the service takes no requests now; returns whether to give up this request.
+
+        Raises:
+            UserError: it takes none for so long that the run should end.
+        """
+        now, limit_s = self._clock(), self.patience.stops_s
+        if limit_s is not None:
+            silent_s = now + wait - (self._good_at or 0.0)
+            if again.daily or wait > limit_s or silent_s > limit_s:
+                why = f"the quota of the day is used up: {again.reason}" if again.daily else again.reason
+                asks = f", and asks to wait {wait:.0f} s" if again.wait_s is not None and wait > limit_s else ""
+                raise UserError(f"{why}{asks}", hint=f"{KEPT}; --wait waits for as long as it takes")
+        places = int(self.gate.limit)
+        slots = f"{places} slot{'s' if places != 1 else ''}"
+        self.tell(f"rate limited, next try in {max(1, round(wait))} s, {slots}")
+        return limit_s is not None and now - began + wait > self.patience.throttled_s
+
+    def _count(self, reason: str, hint: str) -> None:
+        """Counts a refusal.
+
+        Raises:
+            UserError: it is the eighth in the same words, with no answer between them.
+        """
+        words = _CHANGING.sub("#", reason)
+        self._alike_count = self._alike_count + 1 if words == self._alike else 1
+        self._alike = words
+        if self._alike_count >= ALIKE:
+            raise UserError(f"{ALIKE} questions in a row were refused in the same words: {reason}", hint=hint)
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], number: int) -> Reply[T]:
         ticket = await self.gate.enter()
@@ -170,7 +234,8 @@ class Persistence:
                 value = await attempt()
             outcome = "good"
             self.answered += 1
-            self._given_up = 0
+            self._given_up = self._alike_count = 0
+            self._good_at = self._clock()
             return Reply(value, self._clock() - began, number)
         except TimeoutError:
             outcome = "slow"

@@ -1,4 +1,9 @@
-"""What all models that a service runs share: options, limits on audio, prices, and a response for every error."""
+"""What all models that a service runs share: options, limits on audio, prices, and a response for every error.
+
+Conventions
+    The first request is sent alone. What the service says to it shows whether the settings are right: a parameter that it
+    does not take is left out from then on and noted (`untold`), and a wrong setting ends the run before anything is recorded.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import json
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
@@ -16,8 +22,9 @@ from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.client import Client
-from codec_bench.models.endpoints.keys import Key, clean, masked
+from codec_bench.models.endpoints.keys import Key, clean, host_of, masked
 from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
+from codec_bench.models.endpoints.refusals import lesson_of, mistake_of
 from codec_bench.models.sound import Base64
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
@@ -26,6 +33,8 @@ T = TypeVar("T")
 _MOST = 1_000_000
 _UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
 """What taking a reply apart raises if it is not laid out as expected."""
+VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io")
+"""Services that serve models of their own and not the ones that somebody put there."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -41,7 +50,8 @@ class RemoteModel(Model):
         headers: sent with every request; a header with a key is refused.
         parameters: generation parameters under the service's names. Those of a request replace them.
         rename: the service's names of a request's parameters, such as `{max_tokens: max_completion_tokens}`; null leaves a
-            parameter out.
+            parameter out. A dotted name goes into mappings (`thinkingConfig.thinkingBudget`).
+        reasons: whether the model reasons before it answers, so that its answers may be longer by `reasoning_tokens`.
         rate_hz: sample rate of the audio that is sent.
         concurrency: the most requests at the service at once; how many the service accepts is found by trying. As many
             more are read and encoded in advance.
@@ -55,6 +65,9 @@ class RemoteModel(Model):
     client: Persistence
     changes_answers: ClassVar[tuple[str, ...]] = ()
     """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share."""
+    words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
+    """What services of this kind call a parameter, if `rename` does not say it; None if they have no such parameter."""
+    audio_as: str | None = None
 
     def __init__(
         self,
@@ -72,6 +85,7 @@ class RemoteModel(Model):
         timeout_s: float = 300.0,
         attempts: int = 5,
         prices: Mapping[str, float] | None = None,
+        reasons: bool = False,
     ) -> None:
         if base_url is None:
             raise UserError(
@@ -85,7 +99,11 @@ class RemoteModel(Model):
         self.info, self.concurrency, self.rate_hz = info, 2 * int(concurrency), int(rate_hz)
         self.ceiling = int(concurrency)
         self.model, self.parameters, self.rename = model, dict(parameters or {}), dict(rename or {})
-        self.prices = Prices.parse(prices)
+        self.prices, self.reasons = Prices.parse(prices), bool(reasons)
+        self._says_that_it_reasons = self.reasons
+        self._learned: dict[str, str | None] = {}
+        self._untold: dict[str, str] = {}
+        self._alone, self._settled = asyncio.Lock(), False
         self.patience = Patience(attempts=int(attempts), timeout_s=float(timeout_s))
         self.key, self.headers, self.base_url = Key(key_env, key_header), dict(headers or {}), str(base_url)
         self.connect()
@@ -112,14 +130,35 @@ class RemoteModel(Model):
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
             **{name: getattr(self, name) for name in self.changes_answers},
+            **({"reasons": True} if self._says_that_it_reasons else {}),
         }
 
+    @property
+    def untold(self) -> Mapping[str, str]:
+        """Parameters of requests that the service could not be told, each with the reason."""
+        return self._untold
+
+    def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:
+        """As `Model.set_waiting`."""
+        self.client.tell = tell
+        if patient:
+            self.client.patience = replace(self.client.patience, stops_s=None)
+
     async def ask(self, request: Request) -> Response:
-        """One answer.
+        """One answer. The first request is sent alone; others wait for its end.
 
         Raises:
-            UserError: the first request of all shows that the key, the URL or the name of the model is wrong.
+            UserError: every other request would fail too, because a setting or the key is wrong or a quota is used up.
         """
+        if not self._settled:
+            async with self._alone:
+                if not self._settled:
+                    response = await self._ask(request)
+                    self._settled = response.attempts > 0
+                    return response
+        return await self._ask(request)
+
+    async def _ask(self, request: Request) -> Response:
         refusal = self.check(request)
         if refusal is not None:
             return Response.refused(refusal, attempts=0)
@@ -169,8 +208,27 @@ class RemoteModel(Model):
 
     def named_parameters(self, request: Request) -> dict[str, Any]:
         """The generation parameters under the service's names: those of the model, replaced by those of the request."""
-        given = [(self.rename.get(k, k), v) for k, v in request.parameters.items() if v is not None]
-        return {**self.parameters, **{name: value for name, value in given if name is not None}}
+        given = {name: value for name, value in request.parameters.items() if value is not None}
+        if not self.reasons:
+            given.pop("reasoning_tokens", None)
+        elif "max_tokens" in given:
+            given["max_tokens"] += given.get("reasoning_tokens", 0)
+        out = dict(self.parameters)
+        for name, value in given.items():
+            called = self.called(name)
+            if called is not None:
+                put(out, called, value)
+            elif name not in self._untold and name not in ("reasoning_tokens", "repetition_penalty"):
+                self._untold[name] = "the way to this model has no such parameter"
+        return out
+
+    def called(self, name: str) -> str | None:
+        """The service's name of a parameter; None if it is not told."""
+        for names in (self._learned, self.rename, self.words):
+            if name in names:
+                return names[name]
+        # Vendors of closed models set no penalty of their own and refuse to hear of one.
+        return None if name == "repetition_penalty" and host_of(self.base_url) in VENDORS else name
 
     def _prepared(self, request: Request) -> tuple[Heard | Response, Any]:
         try:
@@ -181,7 +239,7 @@ class RemoteModel(Model):
 
     async def _attempted(self, request: Request, body: Any) -> Response:
         try:
-            response = await self.answer(request, body)
+            response = await self._instructed(request, body)
         except GivenUp as end:
             make = Response.refused if end.refused else Response.failed
             return make(end.reason, text=end.text, attempts=end.attempts)
@@ -195,6 +253,49 @@ class RemoteModel(Model):
             return replace(response, status="failed", reason=reason, text=response.text or None, notes=())
         return response
 
+    async def _instructed(self, request: Request, body: Any) -> Response:
+        """One answer. Before the first of all, parameters that the service does not take are found and left out.
+
+        Raises:
+            UserError: the service refuses what the model's settings say.
+        """
+        for _ in range(len(request.parameters) + 1):
+            try:
+                return await self.answer(request, body)
+            except GivenUp as end:
+                if not end.refused or self.client.answered:
+                    raise
+                if not self._learn(end, request):
+                    hint = mistake_of(
+                        end.said,
+                        name=self.info.name,
+                        model=self.model,
+                        audio_as=self.audio_as,
+                        others=self.set_by_options(),
+                    )
+                    if hint is not None:
+                        raise UserError(end.reason, hint=hint) from None
+                    raise
+            body = await asyncio.to_thread(self.encode, request)
+        return await self.answer(request, body)
+
+    def set_by_options(self) -> list[str]:
+        """The names in a body that the model's options set."""
+        return [*self.parameters, *(name for name in ("modalities", "voice") if name in self.changes_answers)]
+
+    def _learn(self, end: GivenUp, request: Request) -> bool:
+        """Learns from a refusal which parameter the service does not take; returns whether it was one."""
+        called = {name: self.called(name) for name in request.parameters}
+        sent = {there: name for name, there in called.items() if there is not None}
+        lesson = lesson_of(end.said, sent)
+        if lesson is None:
+            return False
+        name = sent[lesson.parameter]
+        self._learned[name] = lesson.instead
+        if lesson.instead is None:
+            self._untold[name] = end.reason
+        return True
+
     def _masked(self, response: Response) -> Response:
         """The response without the key, which a service may repeat in its answer."""
         hide = partial(masked, secrets=self.key.secrets())
@@ -202,9 +303,10 @@ class RemoteModel(Model):
             name: hide(said) for name in ("text", "reason", "finish") if (said := getattr(response, name))
         }
         notes = tuple(map(hide, response.notes))
+        served = {name: hide(clean(said)) for name, said in response.served.items()}
         if shown.get("text", response.text) != response.text:
             notes = (*notes, "the service repeated its key in the answer; it was masked")
-        return replace(response, **shown, notes=notes)
+        return replace(response, **shown, notes=notes, served=served)
 
     def _priced(self, response: Response) -> Response:
         cost = self.prices.cost(response.usage)
@@ -268,6 +370,29 @@ def check_choice(info: ModelInfo, option: str, value: Any, known: Sequence[str])
     """
     if value not in known:
         raise UserError(f"the model '{info.name}' has {option}={value!r}", hint=f"expected {' or '.join(known)}")
+
+
+def named(body: Any, name: str) -> str | None:
+    """A text in a reply, such as the name of the model that answered; None if there is none."""
+    value = body.get(name) if isinstance(body, Mapping) else None
+    return value if isinstance(value, str) and value else None
+
+
+def put(body: dict[str, Any], path: str, value: Any) -> None:
+    """Sets a value at a path such as `references.0.text`. Mappings and lists that are missing on the way are made."""
+    here: Any = body
+    keys = path.split(".")
+    for key, following in zip(keys, [*keys[1:], None]):
+        fresh: Any = value if following is None else [] if following.isdigit() else {}
+        if isinstance(here, list):
+            here.extend({} for _ in range(int(key) + 1 - len(here)))
+            if following is None:
+                here[int(key)] = value
+            here = here[int(key)]
+        elif following is None:
+            here[key] = value
+        else:
+            here[key] = here = copy(here.get(key, fresh))
 
 
 def json_bytes(body: Any) -> bytes:

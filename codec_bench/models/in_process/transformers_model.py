@@ -77,6 +77,7 @@ class TransformersModel(BatchModel):
             "trust": bool(trust_remote_code),
         }  # fmt: skip
         self._defaults = Settings.parse(parameters or {})
+        self.reasons = reasoning_end is not None
         self._place: Found | None = None
         self._family: Family | None = None
 
@@ -147,7 +148,7 @@ class TransformersModel(BatchModel):
         groups: defaultdict[Hashable, list[tuple[int, Row, Settings]]] = defaultdict(list)
         for place, request in enumerate(batch):
             try:
-                settings = Settings.parse(request.parameters, self._defaults)
+                settings = Settings.parse(self._limited(request.parameters), self._defaults)
                 row = family.prepare(request)
             except UserError as error:
                 answers[place] = Response.refused(str(error))
@@ -161,6 +162,14 @@ class TransformersModel(BatchModel):
             for (place, _, _), response in zip(members, responses, strict=True):
                 answers[place] = response
         return [answers[place] for place in range(len(batch))]
+
+    def _limited(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters with one limit: a model that reasons writes its reasoning and its answer in one go."""
+        given = dict(parameters)
+        budget = given.pop("reasoning_tokens", None) or 0
+        if given.get("max_tokens") is not None and self.reasons:
+            given["max_tokens"] += budget
+        return given
 
     def _found(self) -> Found:
         if self._place is None:

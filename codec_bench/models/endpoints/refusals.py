@@ -1,0 +1,130 @@
+"""What the refusal of a request says about the settings of the model: parameters, the name of the model, the form of audio.
+
+Sources, read on 2026-11-22: the error codes of https://platform.openai.com/docs/guides/error-codes and of
+https://learn.microsoft.com/azure/ai-foundry/openai; the wording of litellm 1.80 (`UnsupportedParamsError`), vLLM and SGLang
+(`Unrecognized`, pydantic's `extra_forbidden`), Gemini (`Unknown name "..."`) and DashScope
+(https://help.aliyun.com/zh/model-studio/error-code).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from codec_bench.models.endpoints.json_text import parse_json
+
+_LONGEST = 20_000
+_OBJECTS = re.compile(
+    r"(?i)unsupport|not support|n.t support|unrecogni[sz]ed|unknown (?:name|parameter|field|argument)|not allowed|not permitted|"
+    r"extra[_ ]forbidden|extra inputs|must be|out of range|only (?:the default|\w+=)|does not accept|invalid value|too large|"
+    r"not compatible|deprecated|cannot be (?:set|used)"
+)
+_INSTEAD = re.compile(r"(?i)\buse ['\"`]?([a-z_][a-z0-9_]*)['\"`]? instead")
+# The prompt and the answer together are too long: a property of the question, although a parameter is named.
+_TOO_LONG = re.compile(r"(?i)context[_ ]length|context window|maximum (?:context|input|prompt)|input (?:is )?too long")
+_NO_MODEL = re.compile(
+    r"(?i)model[_ ]?not[_ ]?found|modelnotfound|invalid[_ ]model|unknown model|no (?:such )?model\b|"
+    r"model\b[^.\n]{0,120}?(?:does not exist|not exist|not found|is not (?:available|valid|a valid))|no healthy deployments|"
+    r"there are no healthy|is not found for api version"
+)
+_NO_AUDIO = re.compile(
+    r"(?i)input_audio|audio_url|audio (?:input|content|modality)s?\b[^.\n]{0,60}not support|"
+    r"not support[^.\n]{0,60}\baudio|not a multimodal model|unknown (?:content )?part type|no endpoints found that support"
+)
+_NO_ACCOUNT = re.compile(r"(?i)arrearage|in arrears|overdue[- ]payment|billing (?:is )?not (?:active|enabled)")
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A parameter that a service does not take.
+
+    Args:
+        parameter: its name as it was sent. instead: the name under which the service takes it, or None.
+    """
+
+    parameter: str
+    instead: str | None = None
+
+
+def lesson_of(said: str, sent: Iterable[str]) -> Lesson | None:
+    """Which parameter a service refuses to be told; None if its refusal has another cause.
+
+    Args:
+        said: the body of the refusal.
+        sent: the names of the parameters that were sent.
+    """
+    said = said[:_LONGEST]
+    if not _OBJECTS.search(said) or _TOO_LONG.search(said):
+        return None
+    named = _named(said)
+    # The longest name first: `max_tokens` is in no word boundary of `max_completion_tokens`, but dotted names hold others.
+    for name in sorted(sent, key=len, reverse=True):
+        last = name.rpartition(".")[2]
+        spellings = {last, _snake(last), _snake(last).replace("_", " ")}
+        if spellings & named or any(re.search(rf"(?i)(?<!\w){re.escape(one)}(?!\w)", said) for one in spellings):
+            instead = _INSTEAD.search(said)
+            other = instead[1] if instead and instead[1] != last else None
+            return Lesson(name, other)
+    return None
+
+
+def mistake_of(
+    said: str, *, name: str, model: str, audio_as: str | None = None, others: Iterable[str] = ()
+) -> str | None:
+    """The setting that mends what a service refuses, as a hint; None if the refusal may be of this question alone.
+
+    Args:
+        said: the body of the refusal.
+        name: the name of the model on the command line. model: its name at the service.
+        audio_as: the form in which audio is sent, for models that have several.
+        others: names in the body beside the question, such as `modalities`.
+    """
+    said = said[:_LONGEST]
+    if _NO_ACCOUNT.search(said):
+        return "the account is in arrears or not active"
+    if _NO_MODEL.search(said):
+        return f"is the name '{model}' right? --set {name}.model=NAME"
+    if _NO_AUDIO.search(said):
+        if audio_as is None:
+            return "does this model take audio?"
+        other = "audio_url" if audio_as != "audio_url" else "input_audio"
+        return f"does this model take audio? If it does, it may want it in another form: --set {name}.audio_as={other}"
+    if _OBJECTS.search(said) and not _TOO_LONG.search(said):
+        for other in others:
+            if re.search(rf"(?<![\w]){re.escape(other)}(?![\w])", said):
+                return (
+                    f"the service does not take '{other}' as it is set; --set {name}.{other}=VALUE (null leaves it out)"
+                )
+    return None
+
+
+def _named(said: str) -> set[str]:
+    """The parameters that an error names in a field of its own (`param`, or pydantic's `loc`)."""
+    try:
+        body = parse_json(said)
+    except ValueError:
+        return set()
+    found: set[str] = set()
+    level = [body]
+    while level:
+        inner: list[object] = []
+        for part in level:
+            if isinstance(part, dict):
+                if isinstance(part.get("param"), str):
+                    found.add(part["param"].rpartition(".")[2])
+                if isinstance(part.get("loc"), list):
+                    found |= {str(step) for step in part["loc"]}
+                inner += part.values()
+            elif isinstance(part, list):
+                inner += part
+        level = inner
+    return found
+
+
+def _snake(name: str) -> str:
+    """`maxOutputTokens` as `max_output_tokens`, as Gemini's errors name it."""
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
+
+
+__all__ = ["Lesson", "lesson_of", "mistake_of"]

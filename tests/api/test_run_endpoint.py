@@ -1,0 +1,220 @@
+"""Benchmarks against models behind a local endpoint, from the command's arguments to the record."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.benchmark.run import run_folder
+from codec_bench.errors import UserError
+from codec_bench.stats.breakdown import answers_of
+from codec_bench.store.record import DATABASE, open_run
+
+DEFINITION = {
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+}  # fmt: skip
+
+
+class Served:
+    """What a local chat endpoint serves: `answer(question, body)` gives (status, body); `model` is its own name for it."""
+
+    def __init__(self):
+        self.model, self.root, self.finish, self.seen, self.prefix = "checkpoint-1", "/ckpt/1", "stop", [], ""
+        self.refuse = lambda body: None
+        self.paths: dict[str, object] = {}
+
+    def reply(self, body):
+        refused = self.refuse(body)
+        if refused is not None:
+            return refused
+        text = self.prefix + body["messages"][-1]["content"].rpartition("|")[2].strip()
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": self.finish}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5}
+        return 200, {"model": self.model, "system_fingerprint": "fp_1", "choices": [choice], "usage": usage}
+
+    def get(self, path):
+        if path == "/v1/models":
+            return {
+                "object": "list",
+                "data": [{"id": "m", "root": self.root, "created": len(self.seen), "max_model_len": 4096}],
+            }
+        return self.paths.get(path)
+
+
+@pytest.fixture
+def server():
+    """A chat endpoint on this machine: (what it serves, its base_url)."""
+    served = Served()
+
+    class Chat(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            served.seen.append(body)
+            self.send(*served.reply(body))
+
+        def do_GET(self):
+            found = served.get(self.path)
+            self.send(200 if found is not None else 404, found or {})
+
+        def send(self, status, body):
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("x-request-id", f"req-{len(served.seen)}")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    with running(ThreadingHTTPServer(("127.0.0.1", 0), Chat)) as http:
+        yield served, f"http://127.0.0.1:{http.server_address[1]}/v1"
+
+
+@contextmanager
+def running(http):
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield http
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch, server):
+    """Runs a benchmark of the test's own against the endpoint; returns the run's folder."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    _, url = server
+
+    def run(questions=6, out="out", model="openai-chat", definition=(), options=None, **settings):
+        folder = tmp_path / "mine"
+        folder.mkdir(exist_ok=True)
+        (folder / "README.md").write_text("# mine\n")
+        (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
+        rows = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n)} for n in range(questions)]
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        given = {model: {"base_url": url, "model": "m", **(options or {})}}
+        outcome = run_benchmark(
+            benchmark=str(folder), model=model, out=tmp_path / out, options=given, page=False, workers=1, **settings
+        )
+        for done in outcome.runs.values():
+            done.close()
+        return run_folder(Path(tmp_path / out), "mine", "openai-chat")
+
+    return run
+
+
+def told(folder):
+    with closing(open_run(folder)) as run:
+        return answers_of(run)
+
+
+def test_answers_are_decoded_as_the_definition_says(ask, server):
+    served, _ = server
+    served.finish = "length"
+    answers = told(ask())
+    assert all(
+        body | {"max_tokens": 256, "temperature": 0.0, "repetition_penalty": 1.0} == body for body in served.seen
+    )
+    assert answers["at_limit"] == {"n": 6, "share": 1.0} and answers["decoding"]["untold"] == {}
+    assert answers["decoding"]["asked"] == {"max_tokens": 256, "temperature": 0.0, "repetition_penalty": 1.0}
+    assert not any("reasoning_tokens" in body for body in served.seen), "this model does not reason"
+
+
+@pytest.mark.parametrize("given", [{"parameters": {"max_tokens": 12}}, {"parameters.max_tokens": 12}])
+def test_what_the_caller_sets_replaces_what_the_definition_says(ask, server, given):
+    served, _ = server
+    ask(options=given)
+    assert {body["max_tokens"] for body in served.seen} == {12} and {body["temperature"] for body in served.seen} == {
+        0.0
+    }
+
+
+def test_a_definition_may_leave_everything_to_the_model(ask, server):
+    served, _ = server
+    ask(definition={"parameters": "own"})
+    assert not {"max_tokens", "temperature", "repetition_penalty"} & set().union(*served.seen)
+
+
+def test_what_a_service_refuses_to_be_told_is_noted(ask, server):
+    served, _ = server
+    refusal = {"error": {"message": "temperature must be 1", "param": "temperature", "code": "unsupported_value"}}
+    served.refuse = lambda body: (400, refusal) if "temperature" in body else None
+    answers = told(ask())
+    assert "temperature must be 1" in answers["decoding"]["untold"]["temperature"] and answers["failed"] == {}
+
+
+def test_a_wrong_setting_stops_the_run_and_records_nothing(ask, server, tmp_path):
+    served, _ = server
+    served.refuse = lambda body: (
+        400,
+        {"error": {"message": "The model `m` does not exist", "code": "model_not_found"}},
+    )
+    with pytest.raises(UserError, match="does not exist") as stopped:
+        ask(questions=20)
+    assert "openai-chat.model=NAME" in stopped.value.hint and len(served.seen) == 1
+    served.refuse = lambda body: (400, {"error": {"message": f"no: {len(served.seen)}"}})
+    with pytest.raises(UserError, match="8 questions in a row"):
+        ask(questions=20)
+    served.refuse = lambda body: None
+    assert told(ask(questions=20))["failed"] == {}, "no refusal was recorded"
+
+
+def test_a_key_that_expires_stops_the_run_and_keeps_it(ask, server):
+    served, _ = server
+    served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(served.seen) > 3 else None
+    with pytest.raises(UserError, match="expired") as stopped:
+        ask(options={"concurrency": 1})
+    assert "goes on with the rest" in stopped.value.hint
+    served.refuse, before = (lambda body: None), len(served.seen)
+    assert told(ask(options={"concurrency": 1}))["asked"] == 6
+    assert len(served.seen) - before == 3, "what was answered is not asked again"
+
+
+def test_waiting_is_told_as_progress(ask, server):
+    served, _ = server
+    stages = []
+    served.refuse = lambda body: (429, {"error": {"message": "try again in 3ms"}}) if len(served.seen) == 2 else None
+    ask(progress=lambda stage, *counts: stages.append(stage))
+    assert "mine: asking; rate limited, next try in 1 s, 1 slot" in stages
+
+
+def test_a_run_from_before_decoding_was_said_goes_on_as_it_began(ask, server, tmp_path):
+    served, _ = server
+    import sqlite3
+
+    from codec_bench.store.tables import row_checksum
+
+    served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(served.seen) > 2 else None
+    with pytest.raises(UserError):
+        ask(options={"concurrency": 1})
+    folder = run_folder(tmp_path / "out", "mine", "openai-chat")
+    with closing(sqlite3.connect(folder / DATABASE)) as db:
+        before = json.loads(db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()[0])
+        del before["asked"]["decoding"]
+        cell = json.dumps(before)
+        db.execute(
+            "UPDATE meta SET value = ?, checksum = ? WHERE key = 'fingerprint'",
+            (cell, row_checksum(("fingerprint", cell))),
+        )
+        db.commit()
+    (folder / "run.seal").unlink()
+    served.refuse, count = (lambda body: None), len(served.seen)
+    answers = told(ask(options={"concurrency": 1}))
+    assert answers["asked"] == 6 and answers["decoding"] is None
+    assert not {"max_tokens", "temperature"} & set().union(*served.seen[count:]), "it was asked without, and goes on so"

@@ -1,0 +1,173 @@
+"""Bodies of refusals as services send them (read on 2026-11-22), and what is learned from the first of them."""
+
+import asyncio
+import json
+
+import pytest
+
+from codec_bench.errors import UserError
+from codec_bench.models import load_model
+from codec_bench.models.endpoints.refusals import Lesson, lesson_of, mistake_of
+
+SENT = ["max_tokens", "temperature", "repetition_penalty", "thinkingConfig.thinkingBudget", "maxOutputTokens"]
+OPENAI_TOKENS = {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+                           "type": "invalid_request_error", "param": "max_tokens", "code": "unsupported_parameter"}}  # fmt: skip
+OPENAI_HEAT = {"error": {"message": "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+                         "type": "invalid_request_error", "param": "temperature", "code": "unsupported_value"}}  # fmt: skip
+LITELLM = {
+    "error": {
+        "message": "litellm.UnsupportedParamsError: gpt-5 models don't support temperature=0. Only temperature=1 is supported."
+    }
+}
+PYDANTIC = {
+    "detail": [
+        {"type": "extra_forbidden", "loc": ["body", "repetition_penalty"], "msg": "Extra inputs are not permitted"}
+    ]
+}
+SERVE = {"detail": "Unexpected fields in the request: {'repetition_penalty'} are not supported"}
+GEMINI = {
+    "error": {
+        "code": 400,
+        "message": "Thinking budget is not supported for this model; thinking_budget must be absent.",
+        "status": "INVALID_ARGUMENT",
+    }
+}
+CONTEXT = {
+    "error": {
+        "message": "This model's maximum context length is 4096 tokens. However, you requested 5000 (max_tokens=256 is too large). Please reduce the length."
+    }
+}
+MODEL = {
+    "error": {"message": "The model `gpt-9` does not exist or you do not have access to it.", "code": "model_not_found"}
+}
+AUDIO = {"error": {"message": "Unknown content part type: input_audio"}}
+ARREARS = {"code": "Arrearage", "message": "Access denied, please make sure your account is in good standing."}
+
+
+@pytest.mark.parametrize(
+    ("said", "lesson"),
+    [
+        (OPENAI_TOKENS, Lesson("max_tokens", "max_completion_tokens")),
+        (OPENAI_HEAT, Lesson("temperature")),
+        (LITELLM, Lesson("temperature")),
+        (PYDANTIC, Lesson("repetition_penalty")),
+        (SERVE, Lesson("repetition_penalty")),
+        (GEMINI, Lesson("thinkingConfig.thinkingBudget")),
+        (CONTEXT, None),
+        (MODEL, None),
+        (AUDIO, None),
+        ({"error": {"message": "this audio is not supported: it is silent"}}, None),
+    ],
+)
+def test_which_parameter_a_service_does_not_take(said, lesson):
+    assert lesson_of(json.dumps(said), SENT) == lesson
+
+
+@pytest.mark.parametrize(
+    ("said", "mends"),
+    [
+        (MODEL, "--set mine.model=NAME"),
+        (AUDIO, "--set mine.audio_as=audio_url"),
+        (ARREARS, "in arrears"),
+        ({"error": {"message": "Unrecognized request argument supplied: modalities"}}, "--set mine.modalities=VALUE"),
+        (CONTEXT, None),
+        ({"error": {"message": "content management policy"}}, None),
+        ("[" * 200_000, None),
+        (None, None),
+    ],
+)
+def test_which_setting_mends_it(said, mends):
+    hint = mistake_of(
+        json.dumps(said) if not isinstance(said, str) else said, name="mine", model="gpt-9", audio_as="input_audio", others=["modalities"]
+    )  # fmt: skip
+    assert hint is None if mends is None else mends in hint
+
+
+def asked(kit, service_says, requests, **options):
+    """(answers or the error that ended the run, service, model) of requests that are asked at the same time."""
+
+    async def main():
+        async with kit.serving(service_says) as service:
+            model = load_model("openai-chat", {"base_url": service.url, "model": "m1", **options})
+            kit.unhurried(model)
+            async with kit.started(model):
+                done = await asyncio.gather(*map(model.ask, requests), return_exceptions=True)
+                return done, service, model
+
+    return asyncio.run(main())
+
+
+def strict(kit, *refused):
+    """A service that takes none of some parameters: `(name, body of the refusal)`."""
+
+    async def handle(seen, writer):
+        for name, body in refused:
+            if name in seen.json:
+                return kit.reply(body, 400)
+        return kit.reply(kit.chat(f"{seen.json.get('max_completion_tokens')}"))
+
+    return handle
+
+
+GREEDY = {"max_tokens": 256, "temperature": 0.0, "repetition_penalty": 1.0}
+
+
+def test_the_first_request_teaches_what_the_others_are_not_told(kit):
+    handle = strict(kit, ("temperature", OPENAI_HEAT), ("max_tokens", OPENAI_TOKENS), ("repetition_penalty", PYDANTIC))
+    requests = [kit.question(id=f"q{n}", parameters=GREEDY) for n in range(5)]
+    done, service, model = asked(kit, handle, requests)
+    assert [answer.text for answer in done] == ["256"] * 5, "the limit is told by the name that the service wants"
+    assert len(service.seen) == 3 + 5, "three lessons, and then each question once"
+    assert set(model.untold) == {"temperature", "repetition_penalty"}
+    assert "Only the default (1) value is supported" in model.untold["temperature"]
+
+
+def test_reasoning_has_tokens_of_its_own(kit):
+    parameters = {**GREEDY, "reasoning_tokens": 1000}
+    for options, told in (
+        ({}, {"max_tokens": 256}),
+        ({"reasons": True}, {"max_tokens": 1256}),
+        ({"reasoning_end": "</think>"}, {"max_tokens": 1256}),
+        (
+            {"reasons": True, "rename": {"reasoning_tokens": "thinking_budget"}},
+            {"max_tokens": 1256, "thinking_budget": 1000},
+        ),
+    ):
+        _, service, model = asked(kit, strict(kit), [kit.question(parameters=parameters)], **options)
+        body = service.seen[0].json
+        assert body | told == body and model.untold == {}
+        assert {"reasoning_tokens", "thinking_budget"} & set(body) == {"thinking_budget"} & set(told)
+
+
+@pytest.mark.parametrize(
+    ("body", "mends"),
+    [(MODEL, "openai-chat.model"), (AUDIO, "openai-chat.audio_as=audio_url"), (ARREARS, "no credit left")],
+)
+def test_a_wrong_setting_is_said_once_and_ends_everything(kit, body, mends):
+    async def handle(seen, writer):
+        return kit.reply(body, 400)
+
+    done, _, _ = asked(kit, handle, [kit.question(id=f"q{n}", parameters=GREEDY) for n in range(3)])
+    assert isinstance(done[0], UserError) and mends in done[0].hint
+
+
+def test_eight_equal_refusals_end_everything(kit):
+    async def handle(seen, writer):
+        said.append(seen)
+        return kit.reply({"error": {"message": f"I do not like this (request {len(said)})"}}, 400)
+
+    said = []
+    done, _, _ = asked(kit, handle, [kit.question(id=f"q{n}") for n in range(8)])
+    (end,) = [one for one in done if isinstance(one, UserError)]
+    assert "8 questions in a row were refused" in end.message
+    assert [one.status for one in done if one is not end] == ["refused"] * 7
+
+
+def test_a_refusal_of_one_question_is_of_that_question(kit):
+    async def handle(seen, writer):
+        bad = "q1" in seen.json["messages"][0]["content"]
+        return kit.reply(CONTEXT, 400) if bad else kit.reply(kit.chat("fine"))
+
+    requests = [kit.question(f"q{n}", id=f"q{n}", parameters=GREEDY) for n in (1, 2, 3)]
+    done, _, model = asked(kit, handle, requests)
+    assert [one.status for one in done] == ["refused", "ok", "ok"] and model.untold == {}
