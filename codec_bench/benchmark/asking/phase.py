@@ -153,12 +153,15 @@ def _scheme(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) ->
 
 
 def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
-    """What the record was begun with; empty if there is no record yet."""
+    """What the record was begun with; empty if there is none yet, or none that can be read, which its writer then tells."""
     if not (folder / DATABASE).is_file():
         return {}
-    with closing(Run(folder)) as run:
-        begun: Mapping[str, Any] = run.meta.get("fingerprint") or {}
-        return begun
+    try:
+        with closing(Run(folder)) as run:
+            begun: Mapping[str, Any] = run.meta.get("fingerprint") or {}
+            return begun
+    except UserError:
+        return {}
 
 
 def _decoded(
