@@ -156,7 +156,7 @@ def test_the_wheel_holds_data_and_licence(built):
     assert sum(name.startswith("codec_bench/data/embedded/") and name.endswith(".flac") for name in names) >= 24
     assert any(re.fullmatch(r"codec_bench/configs/\w+/.*\.yaml", name) for name in names)
     assert any(re.fullmatch(r"codec_bench/kernels/\w+/cpu\.py", name) for name in names)
-    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert {name.rpartition("/")[2] for name in names if "/licenses/" in name} == {"LICENSE", "NOTICE"}
     assert built["through"].stat().st_size < 10_000_000
 
 
@@ -169,7 +169,7 @@ def test_a_wheel_through_the_sdist_is_the_wheel(built):
 
 def test_the_sdist_holds_what_a_build_needs(built):
     names = set(packed(built["sdist"]))
-    assert {"pyproject.toml", "README.md", "LICENSE"} <= names
+    assert {"pyproject.toml", "README.md", "LICENSE", "NOTICE"} <= names
     assert expected_modules() <= names
     assert not any(name.split("/")[0] in LINKED for name in names), "linked rooms stand in the package only"
 

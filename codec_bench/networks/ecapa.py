@@ -4,7 +4,8 @@ Five of its operations would read beyond the end of an item. They are masked her
 convolutions, the mean of squeeze-and-excitation, the softmax over time and the pooled statistics.
 
 Paper: B. Desplanques, J. Thienpondt, K. Demuynck, "ECAPA-TDNN", Interspeech 2020. Reference implementation: the small
-variant of microsoft/UniSpeech's downstreams/speaker_verification, whose parameter names these are.
+variant of microsoft/UniSpeech's downstreams/speaker_verification (CC-BY-SA-3.0), whose parameter names these are; none
+of its code is used.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ items one by one. Names of tensors are those of the published checkpoint. This m
 functions.
 
 Paper: T. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022. Reference
-implementation: SpeechMOS 1.2.0 `utmos22_strong`.
+implementation: SpeechMOS 1.2.0 `utmos22_strong` (MIT).
 """
 
 from __future__ import annotations

@@ -1,0 +1,46 @@
+"""NOTICE names every file that follows somebody else's program, with files that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTICE = (ROOT / "NOTICE").read_text("utf-8")
+NAMED = {path.rstrip(".") for path in re.findall(r"(?:codec_bench|kernels|scripts)/[\w/.]+", NOTICE)}
+
+
+def test_files_that_are_named_exist():
+    assert [path for path in sorted(NAMED) if not (ROOT / path).exists()] == []
+
+
+def test_every_file_that_names_a_reference_is_in_the_notice():
+    said = re.compile(r"^\s*(?:.*[.:] )?References?(?: implementations?)?(?::|$)", re.MULTILINE)
+    folders = ("networks", "features", "codecs/neural")
+    files = [path for folder in folders for path in sorted((ROOT / "codec_bench" / folder).rglob("*.py"))]
+    files += sorted((ROOT / "kernels").glob("*/ref.py"))
+    following = [path for path in files if said.search(path.read_text("utf-8"))]
+    assert len(following) > 15, "the pattern finds the docstrings"
+    names = {path: path.relative_to(ROOT).as_posix() for path in following}
+    assert [name for path, name in names.items() if not {name, path.parent.relative_to(ROOT).as_posix()} & NAMED] == []
+
+
+def test_every_network_is_in_the_notice_or_is_this_projects_own():
+    own = {"__init__.py", "precision.py", "ragged.py", "weight_norm.py"}
+    files = {path.name for path in (ROOT / "codec_bench" / "networks").glob("*.py")} - own
+    assert {name for name in files if f"codec_bench/networks/{name}" not in NAMED} == set()
+
+
+def test_every_repository_that_the_package_names_is_in_the_notice():
+    texts = [path.read_text("utf-8") for path in (ROOT / "codec_bench").rglob("*.py")]
+    repositories = {found.rstrip(".") for text in texts for found in re.findall(r"github\.com/[\w-]+/[\w.-]+", text)}
+    assert repositories, "the pattern finds them"
+    assert {name for name in repositories if name not in NOTICE} == set()
+
+
+def test_every_entry_says_its_licence():
+    licence = re.compile(r"\b(?:MIT|Apache-2\.0|A?L?GPL|BSD|ISC|CC-BY|Creative Commons|no licence is stated)\b")
+    entries = re.split(r"\n\n\n\d\. .*\n\n", NOTICE)[1:]
+    headings = [head for part in entries for head in re.findall(r"(?:^\S.*\n)+(?= {4})", part, re.MULTILINE)]
+    assert len(headings) > 25
+    assert [head for head in headings if not licence.search(head)] == []
