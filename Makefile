@@ -43,6 +43,11 @@ KILLS ?= 300
 kills: $(VENV)/.test
 	$(BIN)/python tests/fuzz/kills.py --kills $(KILLS)
 
+# Errors planted in ten modules, and how many of them the tests find; SEED chooses modules and errors.
+SEED ?= 1
+mutate: $(VENV)/.test
+	$(BIN)/python tests/mutation/mutation.py --seed $(SEED)
+
 check: $(VENV)/.test
 	$(BIN)/ruff check $(CHECKED)
 	$(BIN)/ruff format --check $(CHECKED)

@@ -35,6 +35,8 @@ def test_a_score_is_its_part_of_the_feature(name, suffix, protocol):
     assert metric.reference_features == () and not metric.signals
     other = FEATURE | {"sig": 1.5, "bak": 1.25, "ovrl": 1.0, "p808": 1.75, "windows": 1}
     items = [Inputs(str(n), 16_000, estimate_features={f"dnsmos{suffix}": f}) for n, f in enumerate((FEATURE, other))]
+    # The networks were trained at 16 kHz on opinions between 1 and 5.
+    assert (metric.rate_hz, metric.range) == (16_000, (1.0, 5.0))
     key = name.removeprefix("dnsmos_")
     for score, feature in zip(metric.compute(items), (FEATURE, other), strict=True):
         assert (score.status, score.protocol) == ("ok", protocol)

@@ -12,7 +12,7 @@ from codec_bench.text.chinese_numbers import DIGITS, UNITS, cardinal, normalised
 
 VALUES = {word: value for value, word in enumerate(DIGITS)} | {"两": 2}
 SMALL = {"十": 10, "百": 100, "千": 1000}
-LARGE = {"万": 10**4, "亿": 10**8, "兆": 10**12}
+LARGE = {word: 10 ** (4 * (place + 1)) for place, word in enumerate("万亿兆京垓秭穰沟涧正载")}
 
 
 def meaning(words):
@@ -30,9 +30,14 @@ def meaning(words):
     return total + section + digit
 
 
-@given(st.integers(0, 10**16 - 1))
+@given(st.integers(0, 10**16 - 1) | st.integers(0, 10**48 - 1))
 def test_a_cardinal_means_its_number(number):
     assert meaning(cardinal(str(number))) == number
+
+
+@pytest.mark.parametrize("word", LARGE)
+def test_every_power_has_its_word(word):
+    assert cardinal(str(LARGE[word])) == f"一{word}"
 
 
 @given(st.integers(0, 9999), st.text("0123456789", min_size=1, max_size=6))
