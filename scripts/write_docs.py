@@ -27,6 +27,7 @@ import codec_bench
 from codec_bench.cli.app import app
 from codec_bench.codecs import catalogue
 from codec_bench.config import read_config
+from codec_bench.models import list_models
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
@@ -392,11 +393,22 @@ def models_page() -> str:
         )
         for row in own("models")
     ]
+    ends = [
+        (
+            code(row.name), plain(row.served.at), str(row.served.until or "not announced"),
+            code(row.served.successor) if row.served.successor else "", plain(row.served.source), str(row.served.looked_up),
+        )
+        for row in list_models() if row.served is not None
+    ]  # fmt: skip
     return (
         "# Models\n\n"
         "The names that `--model` and `--judge` take, as `codec-bench list models` lists them. A model of your own is a\n"
         "class in a file (`./mine.py:MyModel`) or a YAML file (`./mine.yaml`, see [isolated](../isolated.md)).\n\n"
         + table(("name", "what it is", "reached by", "takes", "gives", "licence of the weights"), rows)
+        + "\n## How long services serve them\n\nWhat the vendors announced, and when it was looked up. `run` refuses a model"
+        " that is shut down, at the address of its\nvendor and unless told `--anyway`; its recorded answers can always be"
+        " scored. `validate NAME` notes a shutdown from 60\ndays before. Models that anybody can serve have no such day.\n\n"
+        + table(("name", "service", "until", "successor", "source", "looked up"), ends)
     )
 
 

@@ -26,7 +26,7 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.models import load_model, model_names, own_name
+from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.registry import Spec, code_hash, is_own_code, names
 from codec_bench.report.results import write_results
@@ -164,6 +164,11 @@ def _of_model(
         return {}, [(one.name, name, error) for one in wanted]
     runs: dict[tuple[str, str], Run] = {}
     mine, why = _fitting(wanted, info, request.phase)
+    if request.phase != "scores" and not request.terms.anyway:
+        try:
+            check_served(name, request.options.get(name))
+        except UserError as error:
+            return {}, [(one.name, info.name, error) for one in wanted]
     broken = asyncio.run(ask(mine, name, folder, request)) if request.phase != "scores" and mine else {}
     left_out = [(benchmark, info.name, error) for benchmark, error in {**why, **broken}.items()]
     for one in mine:

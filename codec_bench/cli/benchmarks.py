@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from datetime import date
 from typing import Any
 
 from codec_bench.errors import UserError
@@ -43,7 +44,8 @@ def _models() -> list[dict[str, Any]]:
         facts = {} if row.info is None else {
             "takes": list(row.info.inputs), "gives": list(row.info.outputs), "weights": row.info.licence or "",
         }  # fmt: skip
-        rows.append({"name": row.name, "reached by": row.kind or "", **facts, "what": row.summary})
+        state = row.served.words(date.today()) if row.served is not None else ""
+        rows.append({"name": row.name, "reached by": row.kind or "", **facts, "served": state, "what": row.summary})
     return rows
 
 

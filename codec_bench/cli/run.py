@@ -36,6 +36,7 @@ def run(
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.", callback=with_settings)] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
@@ -73,7 +74,7 @@ def run(
             outcome = run_codecs(codec=codec, **common)
         else:
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
-            terms = Terms(wait=wait)
+            terms = Terms(wait=wait, anyway=anyway)
             outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, **common)
     if _print_outcome(outcome, as_json):
         raise typer.Exit(3)

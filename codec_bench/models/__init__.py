@@ -5,14 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
+from codec_bench.models.served import Served
 from codec_bench.registry import Registry, is_own_code, load_attribute
 
 KINDS = {
@@ -61,12 +64,14 @@ class ModelConfig(Facts):
         summary: one line for `codec-bench list models`: what the model is and how it is reached.
         kind: how the model is reached; a key of `KINDS`.
         options: keyword arguments of the kind's class.
+        served: until when a vendor serves it; None for a model that anybody can serve.
     """
 
     version: Literal[1]
     summary: str = Field(min_length=1)
     kind: str
     options: dict[str, Any] = {}
+    served: Served | None = None
 
     @field_validator("kind")
     @classmethod
@@ -84,6 +89,7 @@ class ModelRow:
     kind: str | None
     info: ModelInfo | None
     summary: str
+    served: Served | None = None
 
 
 def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: str = "auto") -> Model:
@@ -133,8 +139,45 @@ def list_models() -> list[ModelRow]:
     rows = []
     for name in config_names("model"):
         config = read_config("model", name, ModelConfig)
-        rows.append(ModelRow(name, config.kind, config.info(name), config.summary))
+        rows.append(ModelRow(name, config.kind, config.info(name), config.summary, config.served))
     return rows + [ModelRow(name, None, None, path) for name, path in sorted(REGISTRY.table().items())]
+
+
+def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: date | None = None) -> None:
+    """Checks that the service still serves a model. A model at an address of one's own always passes.
+
+    Args:
+        name, options: as for `load_model`. today: None for the day on which it is called.
+
+    Raises:
+        UserError: the config records that the service has shut the model down.
+    """
+    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+        return
+    config, given = _config(name), dict(options or {})
+    for part in ("recogniser", "llm") if config.kind == "cascade" else ():
+        inner = str(given.get(part) or config.options.get(part) or "")
+        if is_own_file(inner) or inner in config_names("model"):
+            check_served(inner, given.get(f"{part}_options") or config.options.get(f"{part}_options"), today=today)
+    served, day = config.served, today or date.today()
+    address = given.get("base_url") or config.options.get("base_url")
+    if served is None or not served.is_gone(day) or given.get("model") not in (None, config.options.get("model")):
+        return
+    if address is not None and urlsplit(str(address)).hostname != served.at:
+        return
+    instead = f"--model {served.successor}; " if served.successor else ""
+    raise UserError(
+        f"{served.at} has {served.words(day)}: the model '{own_name(name)}' ({served.source})",
+        hint=f"{instead}answers that are recorded can still be scored; --anyway asks all the same",
+    )
+
+
+def served_words(name: str, *, today: date | None = None) -> str:
+    """What is to be known of how long a service serves a model; empty if there is nothing."""
+    config = _config(name)
+    day = today or date.today()
+    going = config.served is not None and (config.served.is_gone(day) or config.served.is_going(day))
+    return config.served.words(day) if config.served is not None and going else ""
 
 
 def is_own_file(name: str) -> bool:
@@ -256,10 +299,12 @@ __all__ = [
     "ModelConfig",
     "ModelInfo",
     "ModelRow",
+    "check_served",
     "is_own_file",
     "list_models",
     "load_model",
     "model_info",
     "model_names",
     "own_name",
+    "served_words",
 ]

@@ -62,6 +62,20 @@ def from_base64(text: Any) -> bytes:
         raise AudioError(f"the answer's audio is not base64: {error}") from None
 
 
+def from_hex(text: Any) -> bytes:
+    """Decodes hexadecimal digits.
+
+    Raises:
+        AudioError: the text is not hexadecimal.
+    """
+    if not isinstance(text, str):
+        raise AudioError(f"the answer's audio is {type(text).__name__}; expected hexadecimal digits")
+    try:
+        return bytes.fromhex(text)
+    except ValueError as error:
+        raise AudioError(f"the answer's audio is not hexadecimal: {error}") from None
+
+
 def from_pieces(parts: Sequence[Any]) -> bytes:
     """Decodes base64 that came in pieces. Either each piece was coded separately, or one text was cut anywhere.
 

@@ -128,7 +128,7 @@ WRONG = {
     "suite": (("--suite", "voicebenc"), {}, ("'voicebenc'", "did you mean voicebench")),
     "audio": ((), {"name": "llama-questions"}, ("'llama-questions' needs answers in audio", "'openai-chat' gives text")),
     "judge": ((), {"name": "voice-bench-alpacaeval"}, ("needs a judge, and none was named", "--judge NAME")),
-    "key": (("--model", "gpt-4o-audio"), {}, ("OPENAI_API_KEY", "is not set")),
+    "key": (("--model", "gpt-audio-1.5"), {}, ("OPENAI_API_KEY", "is not set")),
     "codec": ((), {"name": "codec-librispeech-test-clean"}, ("is a benchmark of codecs", "--codec NAME")),
     "phase": (("--phase", "later"), {}, ("the phase is 'later'", "both, answers, scores")),
     "scores": (("--phase", "scores"), {}, ("holds no answers to score", "run the phase 'answers' first")),

@@ -17,7 +17,7 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.running import working_engine
 from codec_bench.errors import UserError
-from codec_bench.models import load_model
+from codec_bench.models import check_served, load_model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.record import DATABASE, Run
@@ -79,6 +79,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
 async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, name: str) -> None:
     """Asks the judge for every verdict that the record does not hold yet."""
     assert request.judge is not None  # checked before anything is asked
+    if not request.terms.anyway:
+        check_served(request.judge, request.options.get(request.judge))
     judge = load_model(request.judge, request.options.get(request.judge), device=request.running.device)
     cache = ResponseCache.of_user() if request.running.cache else None
     tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731

@@ -282,6 +282,27 @@ async def read_bytes(response: httpx.Response) -> bytes:
     return b"".join([part async for part in parts_of(response)])
 
 
+def is_text(response: httpx.Response) -> bool:
+    """Whether a reply says that it is text or JSON."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    return bool(kind.startswith("text/") or kind.endswith("json"))
+
+
+async def read_sound(response: httpx.Response) -> bytes:
+    """The complete body of a reply that is a sound.
+
+    Raises:
+        Again: it is a page, such as that of a proxy. GivenUp: it is another text, or too long.
+    """
+    data = await read_bytes(response)
+    # Some services name the wrong type; a sound has bytes that are no text.
+    if is_text(response) and data[:4] not in (b"RIFF", b"OggS", b"fLaC", b"ID3\x03", b"ID3\x04"):
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        trouble = Again if kind == "text/html" else GivenUp
+        raise trouble(f"expected audio, got {clean(kind)}: {clean(data.decode('utf-8', 'replace'))}")
+    return data
+
+
 async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
     """The body as JSON. Can be the `read` of `Client.send`.
 
@@ -300,7 +321,9 @@ async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
 __all__ = [
     "Client",
     "error_of",
+    "is_text",
     "parts_of",
     "read_bytes",
     "read_json",
+    "read_sound",
 ]

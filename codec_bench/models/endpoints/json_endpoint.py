@@ -21,12 +21,12 @@ import numpy as np
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
-from codec_bench.models.endpoints.client import read_bytes, read_json
+from codec_bench.models.endpoints.client import read_bytes, read_json, read_sound
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again
 from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice, understood
-from codec_bench.models.sound import audio_of, clips_of, from_base64, joined, wav_base64
+from codec_bench.models.sound import audio_of, clips_of, from_base64, from_hex, joined, wav_base64
 from codec_bench.types import Audio, Request, Response
 
 if TYPE_CHECKING:
@@ -48,10 +48,11 @@ class JsonEndpoint(JsonModel):
             0 and an empty text is an error.
         rate_path: where the reply states the sample rate of samples without a header, or None.
         reply: `json`, or `pieces` for a stream of JSON objects separated by line ends or zero bytes (server-sent events
-            too).
+            too), or `sound` for a reply that is the sound itself.
         pieces_text: `append` if the texts of the pieces are to be joined, `last` if each piece repeats the text before it.
         text_after: a marker; the answer is the text after its last occurrence.
-        audio_format, audio_rate_hz: format of sound in base64: `wav`, `mp3`, ..., or `pcm` with its sample rate.
+        audio_format, audio_rate_hz: format of the sound: `wav`, `mp3`, ..., or `pcm` with its sample rate.
+        audio_coding: how sound is written in JSON, `base64` or `hex`.
         method: HTTP method of the request. path: appended to `base_url`.
         model: name of the model for the record, if the URL does not name it.
         connection: as `RemoteModel`.
@@ -74,6 +75,8 @@ class JsonEndpoint(JsonModel):
         "audio_rate_hz",
     )
 
+    added: ClassVar[Mapping[str, Any]] = {**JsonModel.added, "audio_coding": "base64"}
+
     def __init__(
         self,
         info: ModelInfo,
@@ -83,20 +86,22 @@ class JsonEndpoint(JsonModel):
         audio_path: str | None = None,
         error_path: str | None = None,
         rate_path: str | None = None,
-        reply: Literal["json", "pieces"] = "json",
+        reply: Literal["json", "pieces", "sound"] = "json",
         pieces_text: Literal["append", "last"] = "append",
         text_after: str | None = None,
         audio_format: str = "wav",
         audio_rate_hz: int = 16_000,
+        audio_coding: Literal["base64", "hex"] = "base64",
         method: str = "POST",
         path: str = "",
         model: str = "",
         **connection: Any,
     ) -> None:
         super().__init__(info, model=model, **connection)
-        check_choice(info, "reply", reply, ("json", "pieces"))
+        check_choice(info, "reply", reply, ("json", "pieces", "sound"))
+        check_choice(info, "audio_coding", audio_coding, ("base64", "hex"))
         check_choice(info, "pieces_text", pieces_text, ("append", "last"))
-        if text_path is None and audio_path is None:
+        if text_path is None and audio_path is None and reply != "sound":
             raise UserError(
                 f"the model '{info.name}' has neither text_path nor audio_path",
                 hint="give the path of the answer in the reply, such as text_path=result.0.text",
@@ -104,7 +109,7 @@ class JsonEndpoint(JsonModel):
         self.body, self.method, self.path = body, method.upper(), path
         self.text_path, self.audio_path, self.error_path, self.rate_path = text_path, audio_path, error_path, rate_path
         self.reply, self.pieces_text, self.text_after = reply, pieces_text, text_after
-        self.audio_format, self.audio_rate_hz = audio_format, audio_rate_hz
+        self.audio_format, self.audio_rate_hz, self.audio_coding = audio_format, audio_rate_hz, audio_coding
         self._template = _compiled(body, info.name)
 
     def called(self, name: str) -> str | None:
@@ -147,6 +152,8 @@ class JsonEndpoint(JsonModel):
         return self._template({**values, "messages": turns, "parameters": self.named_parameters(request)})
 
     async def _read(self, response: httpx.Response, _began: float) -> list[Any]:
+        if self.reply == "sound":
+            return [await read_sound(response)]
         pieces = [await read_json(response)] if self.reply == "json" else _pieces(await read_bytes(response))
         for piece in pieces:
             said = at(piece, self.error_path) if self.error_path else None
@@ -155,6 +162,8 @@ class JsonEndpoint(JsonModel):
         return pieces
 
     def _response(self, pieces: list[Any]) -> Response:
+        if self.reply == "sound":
+            return Response(audio=audio_of(pieces[0], self.audio_format, self.audio_rate_hz))
         texts = [] if self.text_path is None else [t for t in (at(p, self.text_path) for p in pieces) if t is not None]
         if not all(isinstance(text, str) for text in texts):
             raise TypeError(f"'{self.text_path}' is not text")
@@ -175,7 +184,8 @@ class JsonEndpoint(JsonModel):
             if isinstance(sound, list) and sound:
                 parts.append(Audio(np.asarray(sound, dtype=np.float32).reshape(-1), rate))
             elif sound:
-                parts.append(audio_of(from_base64(sound), self.audio_format, rate))
+                data = from_base64(sound) if self.audio_coding == "base64" else from_hex(sound)
+                parts.append(audio_of(data, self.audio_format, rate))
         return joined(parts) if parts else None
 
 

@@ -15,9 +15,7 @@ from codec_bench.audio.clip import Clip, wav_bytes
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
-from codec_bench.models.endpoints.client import parts_of, read_bytes, read_json
-from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.client import is_text, parts_of, read_json, read_sound
 from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice, named, put, understood
 from codec_bench.models.sound import audio_of, data_uri, wav_base64
 from codec_bench.types import Request, Response
@@ -37,10 +35,12 @@ class OpenAiTranscription(HttpModel):
         info: the facts of the model, which reads fields and gives text.
         languages: the service's name of a language code, if it has its own names; null leaves the language out.
         path: appended to `base_url`.
+        names: the service's names of the fields of the form, such as `{model: model_id}`; null leaves a field out.
         connection: as `RemoteModel`; `parameters` become fields of the form.
     """
 
     changes_answers: ClassVar[tuple[str, ...]] = ("path", "languages")
+    added: ClassVar[Mapping[str, Any]] = {**HttpModel.added, "names": {}}
 
     def __init__(
         self,
@@ -48,10 +48,11 @@ class OpenAiTranscription(HttpModel):
         *,
         languages: Mapping[str, str | None] | None = None,
         path: str = "/audio/transcriptions",
+        names: Mapping[str, str | None] | None = None,
         **connection: Any,
     ) -> None:
         super().__init__(info, **connection)
-        self.languages, self.path = dict(languages or {}), path
+        self.languages, self.path, self.names = dict(languages or {}), path, dict(names or {})
 
     def check(self, request: Request) -> str | None:
         """Why the recogniser does not take a request; None if it does."""
@@ -73,7 +74,7 @@ class OpenAiTranscription(HttpModel):
             "POST",
             self.path,
             read_json,
-            data={name: str(value) for name, value in form.items()},
+            data={called: str(v) for name, v in form.items() if (called := self.names.get(name, name)) is not None},
             files={"file": ("audio.wav", body, "audio/wav")},
         )
         text = understood(_transcript, reply.value)
@@ -182,14 +183,9 @@ class OpenAiSpeech(JsonModel):
         return body
 
     async def _read(self, response: httpx.Response, began: float) -> tuple[bytes, float | None]:
-        kind = response.headers.get("content-type", "").partition(";")[0].strip()
-        if kind.startswith("text/") or kind.endswith("json"):
-            said = clean((await read_bytes(response)).decode("utf-8", "replace"))
-            trouble = Again if kind == "text/html" else GivenUp
-            raise trouble(f"expected audio, got {clean(kind)}: {said}")
         # A reply with a content length was complete before it was sent, so that the time to its first byte means nothing.
-        if "content-length" in response.headers:
-            return await read_bytes(response), None
+        if "content-length" in response.headers or is_text(response):
+            return await read_sound(response), None
         first_s: float | None = None
         parts = []
         async for part in parts_of(response):

@@ -67,6 +67,8 @@ class RemoteModel(Model):
     """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share."""
     words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
     """What services of this kind call a parameter, if `rename` does not say it; None if they have no such parameter."""
+    added: ClassVar[Mapping[str, Any]] = {"says_that_it_reasons": False}
+    """Options that came after the first runs were recorded, with their defaults; `identity` holds those that differ."""
     audio_as: str | None = None
 
     def __init__(
@@ -100,7 +102,7 @@ class RemoteModel(Model):
         self.ceiling = int(concurrency)
         self.model, self.parameters, self.rename = model, dict(parameters or {}), dict(rename or {})
         self.prices, self.reasons = Prices.parse(prices), bool(reasons)
-        self._says_that_it_reasons = self.reasons
+        self.says_that_it_reasons = self.reasons
         self._learned: dict[str, str | None] = {}
         self._untold: dict[str, str] = {}
         self._alone, self._settled = asyncio.Lock(), False
@@ -130,7 +132,7 @@ class RemoteModel(Model):
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
             **{name: getattr(self, name) for name in self.changes_answers},
-            **({"reasons": True} if self._says_that_it_reasons else {}),
+            **{name: value for name, usual in self.added.items() if (value := getattr(self, name)) != usual},
         }
 
     @property

@@ -1,0 +1,58 @@
+"""Until when services serve their models: what the configs record, with its source and the day on which it was looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+WARNS = timedelta(days=60)
+
+
+class Served(BaseModel):
+    """Where and how long a service serves a model.
+
+    Args:
+        at: the host of the service. At any other address the model may be served for ever.
+        since: the first day; None if unknown. until: the day on which it is shut down; None if none has been announced.
+        successor: the config of the model that its service recommends instead, or None.
+        routed_to: the service's name of the model that answers in its place after `until`, if one does without a word.
+        source: where this was said. looked_up: the day on which it was read.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    at: str = Field(min_length=1)
+    since: date | None = Field(None, alias="from")
+    until: date | None = None
+    successor: str | None = None
+    routed_to: str | None = None
+    source: str = Field(min_length=1)
+    looked_up: date
+
+    def is_gone(self, today: date) -> bool:
+        """Whether the service has shut the model down."""
+        return self.until is not None and today >= self.until
+
+    def is_going(self, today: date) -> bool:
+        """Whether the service shuts the model down within 60 days."""
+        return self.until is not None and today < self.until <= today + WARNS
+
+    def words(self, today: date) -> str:
+        """What is to be known of it in a few words; empty if there is nothing."""
+        if self.until is None:
+            return ""
+        what = f"shut down on {self.until}" if self.is_gone(today) else f"shuts down on {self.until}"
+        instead = f"; its successor is {self.successor}" if self.successor else ""
+        routed = f"; {self.routed_to} answers in its place" if self.routed_to and self.is_gone(today) else ""
+        return what + routed + instead
+
+    def facts(self) -> dict[str, Any]:
+        """The facts as JSON values, without those that are unknown."""
+        known: Mapping[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return dict(known)
+
+
+__all__ = ["WARNS", "Served"]

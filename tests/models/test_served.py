@@ -1,0 +1,57 @@
+"""Which models their services have shut down, by the configs, and what follows."""
+
+from datetime import date
+
+import pytest
+
+from codec_bench.errors import UserError
+from codec_bench.models import _config, check_served, list_models, served_words
+from codec_bench.models.served import Served
+
+ROWS = [row for row in list_models() if row.served is not None]
+BEFORE, AFTER = date(2026, 11, 30), date(2026, 12, 1)
+"""Around the day on which gemini-2.5-pro is shut down."""
+
+
+def test_a_model_is_refused_from_the_day_of_its_shutdown():
+    check_served("gemini-2.5-pro", today=BEFORE)
+    with pytest.raises(UserError, match=r"2026-12-01; gemini-3\.8-flash answers in its place") as told:
+        check_served("gemini-2.5-pro", today=AFTER)
+    assert "--model gemini-3.8-flash" in told.value.hint and "--anyway" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"base_url": "http://localhost:8000/v1beta"}, {"model": "gemini-2.5-pro-of-my-own"}, {"base_url": "x:["}],
+)
+def test_another_address_or_name_may_serve_it_for_ever(options):
+    check_served("gemini-2.5-pro", options, today=AFTER)
+
+
+def test_a_part_of_a_cascade_may_be_gone():
+    with pytest.raises(UserError, match="the model 'gpt-4'"):
+        check_served("whisper-large-v2+gpt-4", today=AFTER)
+    check_served("whisper-large-v2+gpt-4", today=date(2026, 10, 22))
+
+
+@pytest.mark.parametrize(("day", "warned"), [(date(2026, 10, 1), False), (date(2026, 10, 2), True), (AFTER, True)])
+def test_a_shutdown_is_announced_sixty_days_before(day, warned):
+    assert ("2026-12-01" in served_words("gemini-2.5-pro", today=day)) == warned
+    assert served_words("openai-chat", today=day) == ""
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_every_recorded_shutdown_says_where_when_and_what_instead(row):
+    served = row.served
+    assert served.source.startswith("https://") and served.looked_up >= date(2026, 11, 22)
+    names = {other.name: other for other in list_models()}
+    if served.successor is not None:
+        successor = names[served.successor].served
+        assert successor.until is None or successor.until > served.until
+    assert Served.model_validate(served.facts()) == served
+
+
+def test_every_model_of_a_vendor_says_how_long_it_is_served():
+    keyed = [row.name for row in list_models() if row.kind is not None and "key_env" in _config(row.name).options]
+    of_vendors = {*keyed, *(row.name for row in list_models() if row.kind in ("gemini", "openai-realtime"))}
+    assert of_vendors - {row.name for row in ROWS} == {"azure-speech"}, "a deployment of one's own"
