@@ -117,7 +117,7 @@ class Arena:
 
     def allocate(self, shape: tuple[int, ...]) -> Region:
         """A new region; its content is undefined."""
-        nbytes = _rounded(4 * math.prod(shape))
+        nbytes = rounded(4 * math.prod(shape))
         if nbytes == 0:
             return Region("", 0, shape)
         with self._lock:
@@ -131,11 +131,16 @@ class Arena:
             assert offset is not None  # a new segment has room for what it was made for
             return Region(segment.name, offset, shape)
 
-    def put(self, samples: np.ndarray) -> Region:
-        """Copies an array into a new region."""
-        region = self.allocate(samples.shape)
-        self.view(region)[...] = samples
-        return region
+    def allocate_bytes(self, nbytes: int) -> Region:
+        """A new region of at least so many bytes."""
+        return self.allocate((-(-nbytes // 4),))
+
+    def shrink(self, region: Region, used: int) -> None:
+        """Frees a region but for its first `used` bytes, which regions inside it now hold and are freed one by one."""
+        kept, whole = rounded(used), rounded(region.nbytes)
+        if kept < whole:
+            with self._lock:
+                self._segments[region.segment].give(region.offset + kept, whole - kept)
 
     def view(self, region: Region) -> np.ndarray:
         """The array of a region."""
@@ -147,7 +152,7 @@ class Arena:
         if not region.nbytes:
             return
         with self._lock:
-            self._segments[region.segment].give(region.offset, _rounded(region.nbytes))
+            self._segments[region.segment].give(region.offset, rounded(region.nbytes))
 
     def trim(self) -> list[str]:
         """Closes oversized segments that are empty, so that the memory for one long file is not held until the run ends.
@@ -177,5 +182,6 @@ class Arena:
             self._segments.clear()
 
 
-def _rounded(nbytes: int) -> int:
+def rounded(nbytes: int) -> int:
+    """Bytes that a region takes up in its segment."""
     return -(-nbytes // _ALIGN) * _ALIGN

@@ -61,6 +61,7 @@ class Stage(Budget):
         hung: how many items were given up because they exceeded their time limit.
         refusal: why no further item is sent to it, or None.
         here: what runs its batches in this process, because no worker process can; None for the workers.
+        first: whether its items go before those of other stages.
         name: of the stage in messages and timings; that of its row if it is a codec.
     """
 
@@ -78,6 +79,7 @@ class Stage(Budget):
     hung: int = 0
     refusal: str | None = None
     here: CodecStage | None = None
+    first: bool = False
     name: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -148,10 +150,21 @@ class Dispatcher:
         self._order = 0
         self._idle_deaths = 0
 
-    def add(self, spec: StageSpec, where: str, budget_s: float, pads: bool, here: CodecStage | None = None) -> None:
-        """Adds a stage; `here` runs it in this process."""
-        budget_s = self._batch_s or budget_s
-        self.stages[spec.key] = Stage(spec, where, budget_s, pads, growing=self._batch_s is None, here=here)
+    def add(
+        self,
+        spec: StageSpec,
+        where: str,
+        budget_s: float,
+        pads: bool,
+        here: CodecStage | None = None,
+        *,
+        first: bool = False,
+    ) -> None:
+        """Adds a stage; `here` runs it in this process, and a stage that is `first` goes before others."""
+        fixed_s = None if first else self._batch_s
+        self.stages[spec.key] = Stage(
+            spec, where, fixed_s or budget_s, pads, growing=fixed_s is None, here=here, first=first
+        )
 
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None]) -> None:
         """Adds one item to those that wait for a stage."""
@@ -172,7 +185,8 @@ class Dispatcher:
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
                 if not full and worker.batches:
                     break  # this worker is busy, and waiting lets the next batch fill up
-                stage = min(full or fitting, key=lambda s: s.waiting[0].order)
+                first = [s for s in fitting if s.first]
+                stage = min(first or full or fitting, key=lambda s: s.waiting[0].order)
                 batch = self._batch(stage, worker.device)
                 self._pool.submit(worker, batch, [w.payload for w in batch.works])
 
@@ -196,7 +210,7 @@ class Dispatcher:
         return Batch(stage.spec.key, works, sum(w.length_s for w in works), device, self._limit_s(works))
 
     def _room_s(self, stage: Stage, device: str) -> float:
-        if self._batch_s is not None or device != "cpu":
+        if device != "cpu" or (self._batch_s is not None and not stage.first):
             return stage.budget_s
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
 

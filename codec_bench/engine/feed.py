@@ -1,31 +1,23 @@
-"""Reads samples ahead of the workers: decoded once, resampled once per rate, and put into shared memory."""
+"""Has samples read ahead of the other stages (`reading.py`), as far as there is room for them in memory."""
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import perf_counter, thread_time
 from typing import Any
 
-import numpy as np
-
-from codec_bench.audio.hash import content_hash
-from codec_bench.audio.resample import to_signal
 from codec_bench.data import problem_of
 from codec_bench.engine.arena import Arena, Region
-from codec_bench.engine.plan import Plan
-from codec_bench.engine.stage import describe, keep_audio, signal_notes
+from codec_bench.engine.batch import Dispatcher
+from codec_bench.engine.reading import READ_AT_ONCE, READING, Heard, ReadResult, ReadWork, Wanted
+from codec_bench.engine.stage import Fault
 from codec_bench.engine.systems import System
-from codec_bench.errors import UserError
-from codec_bench.types import Audio, Sample
+from codec_bench.types import Sample
 
-LOADING = 8  # samples that are read at the same time, or wait to be
+LEAST_ROOM = 4 << 20
+MOST_ROOM = 256 << 20
+"""The smallest and the largest room, in bytes, that a sample is given before it is known how much it needs."""
 
 
 @dataclass(slots=True, eq=False)
@@ -39,7 +31,7 @@ class Signal:
         holders: how many still need it; its memory is freed when none does.
     """
 
-    rates: dict[int, Region]
+    rates: Mapping[int, Region]
     sample_rate_hz: int
     num_samples: int
     content_hash: str
@@ -53,15 +45,22 @@ class Signal:
         """Length in seconds."""
         return self.num_samples / self.sample_rate_hz
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of shared memory that it holds."""
+        return sum(region.nbytes for region in self._regions)
+
+    @property
+    def _regions(self) -> list[Region]:
+        return [*self.rates.values(), *([self.audio] if self.audio is not None else [])]
+
     def release(self, arena: Arena) -> None:
         """Removes one holder. When none is left, the memory is freed."""
         self.holders -= 1
         if self.holders:
             return
-        for region in self.rates.values():
+        for region in self._regions:
             arena.free(region)
-        if self.audio is not None:
-            arena.free(self.audio)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,6 @@ class Loaded:
         number: its place in the data. reference, reason: its reference signal, or why there is none.
         channels: of the reference.
         estimates: by system, the signal of each estimate that is read from a file, or the reason why there is none.
-        busy_s, cpu_s: what reading it took.
     """
 
     number: int
@@ -81,138 +79,117 @@ class Loaded:
     channels: int
     reason: str | None
     estimates: Mapping[str, Signal | str]
-    busy_s: float
-    cpu_s: float
-
-
-def load(number: int, sample: Sample, systems: Sequence[System], plan: Plan, arena: Arena, keep: Path | None) -> Loaded:
-    """Reads one sample. If a file cannot be read, the result holds the reason; no exception is raised.
-
-    Args:
-        systems: those that need the sample. Of those whose estimates are files, the estimates are read too.
-        keep: the run folder if the audio is to be kept there, otherwise None.
-    """
-    start, start_cpu = perf_counter(), thread_time()
-    reference, channels = None, 1
-    reason = problem_of(sample)
-    from_files = [system for system in systems if system.kind == "files"]
-    if reason is None and sample.audio is not None:
-        target = keep / "audio" / "reference" / f"{number:07d}.flac" if keep else None
-        rates = lambda hz: plan.rates("reference", hz)  # noqa: E731
-        reference, channels, reason = _signal(sample.audio, rates, arena, plan.needs_codec_audio, target)
-    elif reason is None and len(from_files) < len(systems):
-        reason = "the data names no reference audio for this sample"
-    estimates: dict[str, Signal | str] = {}
-    known_hz = reference.sample_rate_hz if reference is not None else None
-    for system in from_files if reason is None else ():
-        target = keep / "audio" / system.folder / f"{number:07d}.flac" if keep else None
-        estimates[system.name] = _estimate(system.sample(number, sample), known_hz, plan, arena, target)
-    return Loaded(
-        number, sample, reference, channels, reason, estimates, perf_counter() - start, thread_time() - start_cpu
-    )
-
-
-def _estimate(sample: Sample, known_hz: int | None, plan: Plan, arena: Arena, keep: Path | None) -> Signal | str:
-    """The estimate that a sample names, or the reason why there is none; `known_hz` is the rate of its reference."""
-    if sample.estimate is None:
-        return problem_of(sample) or "there is no generated audio for this sample"
-    signal, _, reason = _signal(sample.estimate, lambda hz: plan.rates("estimate", known_hz or hz), arena, False, keep)
-    return signal if signal is not None else str(reason)
-
-
-def _signal(
-    path: str, rates: Callable[[int], Iterable[int]], arena: Arena, with_audio: bool, keep: Path | None
-) -> tuple[Signal | None, int, str | None]:
-    try:
-        audio = Audio.read(path)
-        signal = make_signal(audio, rates(audio.sample_rate_hz), arena, with_audio)
-        if keep is not None:
-            keep_audio(str(keep), audio)
-    except UserError as error:
-        return None, 1, error.message
-    except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
-        return None, 1, f"'{path}' cannot be read: {describe(error)}"
-    return signal, audio.channels, None
-
-
-def make_signal(audio: Audio, rates: Iterable[int], arena: Arena, with_audio: bool) -> Signal:
-    """Puts a piece of audio into shared memory: resampled to each of `rates` and, if `with_audio`, also as it is."""
-    regions = {rate: arena.put(to_signal(audio, rate)) for rate in rates}
-    return Signal(
-        rates=regions,
-        sample_rate_hz=audio.sample_rate_hz,
-        num_samples=audio.num_samples,
-        content_hash=content_hash(audio.samples, audio.sample_rate_hz),
-        audio=arena.put(np.ascontiguousarray(audio.samples)) if with_audio else None,
-        notes=signal_notes(audio),
-    )
 
 
 class Feed:
-    """Threads that read samples ahead of the workers.
-
-    `multiprocessing.connection.wait` can wait for it (`fileno`): it becomes readable when a sample has been read.
+    """Asks the workers for samples, as many at a time as memory has room for.
 
     Args:
-        plan: what the run computes. arena: the shared memory that the audio is put into.
+        dispatcher: gives samples to the workers. arena: the shared memory that takes the audio.
         todo: (number, sample, the systems that still need it).
         keep: numbers of the samples whose audio is kept in `folder`, the run folder.
+        admit: called with each sample that was read, and the systems that need it.
+        readers: how many workers read.
     """
 
     def __init__(
         self,
-        plan: Plan,
+        dispatcher: Dispatcher,
         arena: Arena,
         todo: Iterator[tuple[int, Sample, list[System]]],
         keep: frozenset[int],
         folder: Path,
+        admit: Callable[[Loaded, list[System]], None],
+        readers: int,
     ) -> None:
-        self._plan, self._arena, self._todo, self._keep, self._folder = plan, arena, todo, keep, folder
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="feed")
-        self._read: deque[tuple[Future[Loaded], list[System]]] = deque()
-        self._reader, self._waker = os.pipe()
-        os.set_blocking(self._reader, False)
-        self._loading = 0
+        self._dispatcher, self._arena, self._todo, self._keep, self._folder = dispatcher, arena, todo, keep, folder
+        self._admit, self._at_once = admit, 2 * READ_AT_ONCE * readers
+        self.reading = 0
         self._exhausted = False
+        self._room = LEAST_ROOM
 
     @property
     def more(self) -> bool:
         """Whether samples are left to read, or are being read."""
-        return not self._exhausted or self._loading > 0
-
-    def fileno(self) -> int:
-        """The file descriptor to wait for."""
-        return self._reader
+        return not self._exhausted or self.reading > 0
 
     def request(self, has_room: Callable[[int], bool]) -> None:
-        """Starts reading the next samples while there is room for them."""
-        while not self._exhausted and self._loading < LOADING and has_room(self._loading):
+        """Has the next samples read while there is room for them; `has_room` is told how many are being read."""
+        for _ in range(
+            self._at_once
+        ):  # samples that cannot be read are done at once, and are recorded between the calls
+            if self._exhausted or self.reading >= self._at_once or not has_room(self.reading):
+                return
             entry = next(self._todo, None)
             if entry is None:
                 self._exhausted = True
                 return
-            number, sample, systems = entry
-            keep = self._folder if number in self._keep else None
-            future = self._threads.submit(load, number, sample, systems, self._plan, self._arena, keep)
-            self._loading += 1
-            future.add_done_callback(partial(self._wake, systems))
+            self._request(*entry)
 
-    def _wake(self, systems: list[System], future: Future[Loaded]) -> None:
-        self._read.append((future, systems))
-        os.write(self._waker, b"\0")
+    def _request(self, number: int, sample: Sample, systems: list[System]) -> None:
+        reason = problem_of(sample)
+        from_files = [system for system in systems if system.kind == "files"]
+        if reason is None and sample.audio is None and len(from_files) < len(systems):
+            reason = "the data names no reference audio for this sample"
+        if reason is not None:
+            self._admit(Loaded(number, sample, None, 1, reason, {}), systems)
+            return
+        missing: dict[str, str] = {}
+        estimates: dict[str, Wanted] = {}
+        for system in from_files:
+            made = system.sample(number, sample)
+            if made.estimate is None:
+                missing[system.name] = problem_of(made) or "there is no generated audio for this sample"
+            else:
+                estimates[system.name] = Wanted(made.estimate, self._kept(system.folder, number))
+        reference = Wanted(sample.audio, self._kept("reference", number)) if sample.audio is not None else None
+        self.reading += 1
+        self._read(
+            ReadWork(reference, estimates, self._arena.allocate_bytes(self._room)),
+            lambda result: self._on_read(number, sample, systems, missing, result),
+        )
 
-    def ready(self) -> Iterator[tuple[Loaded, list[System]]]:
-        """The samples that have been read since the last call."""
-        with suppress(BlockingIOError):  # nothing has been read
-            os.read(self._reader, 65536)
-        while self._read:
-            future, systems = self._read.popleft()
-            self._loading -= 1
-            yield future.result(), systems
+    def _kept(self, folder: str, number: int) -> str | None:
+        return str(self._folder / "audio" / folder / f"{number:07d}.flac") if number in self._keep else None
 
-    def close(self) -> None:
-        """Ends the threads."""
-        self._threads.shutdown(cancel_futures=True)
-        self._read.clear()
-        os.close(self._reader)
-        os.close(self._waker)
+    def _read(self, work: ReadWork, then: Callable[[ReadResult | Fault], None]) -> None:
+        def done(result: ReadResult | Fault) -> None:
+            if isinstance(result, Fault):
+                self._arena.free(work.room)
+                then(result)
+                return
+            self._room = min(max(self._room, 2 * max(result.used, result.needs)), MOST_ROOM)
+            if result.needs:
+                self._arena.free(work.room)
+                self._read(replace(work, room=self._arena.allocate_bytes(result.needs)), then)
+                return
+            self._arena.shrink(work.room, result.used)
+            then(result)
+
+        self._dispatcher.put(READING, work, 1.0, done)
+
+    def _on_read(
+        self, number: int, sample: Sample, systems: list[System], missing: dict[str, str], result: ReadResult | Fault
+    ) -> None:
+        self.reading -= 1
+        if isinstance(result, Fault):
+            self._admit(Loaded(number, sample, None, 1, f"it cannot be read: {result.reason}", {}), systems)
+            return
+        if isinstance(result.reference, str):
+            self._admit(Loaded(number, sample, None, 1, result.reference, {}), systems)
+            return
+        reference = _signal(result.reference) if result.reference is not None else None
+        channels = result.reference.channels if result.reference is not None else 1
+        estimates = {name: one if isinstance(one, str) else _signal(one) for name, one in result.estimates.items()}
+        self._admit(Loaded(number, sample, reference, channels, None, {**estimates, **missing}), systems)
+
+
+def _signal(heard: Heard) -> Signal:
+    return Signal(
+        rates=heard.rates,
+        sample_rate_hz=heard.sample_rate_hz,
+        num_samples=heard.num_samples,
+        content_hash=heard.content_hash,
+        audio=heard.audio,
+        notes=heard.notes,
+    )

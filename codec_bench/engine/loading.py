@@ -9,11 +9,13 @@ from typing import Any
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, Plan
 from codec_bench.engine.pool import Pool
+from codec_bench.engine.reading import READ_AT_ONCE, READING
 from codec_bench.engine.stage import CodecStage, StageSpec, describe
 from codec_bench.engine.systems import System, named
 from codec_bench.errors import UserError
 
-METRICS_BATCH_S = 600.0
+CPU_BUDGET_S = 600.0
+"""Seconds of a batch of a stage of the CPU, at most; what a batch may cost bounds it first."""
 
 
 def load_stages(
@@ -39,7 +41,10 @@ def load_stages(
     groups = ((SIGNAL_METRICS, plan.signal_metrics), (FEATURE_METRICS, plan.feature_metrics))
     metrics = [StageSpec(key, "metrics", names) for key, names in groups if names]
     features = [f.stage for f in plan.features.values()]
-    pool.define({spec.key: spec for spec in [*by_workers, *features, *metrics]})
+    rates = {"reference": plan.reference_rates, "estimate": plan.estimate_rates, "with_audio": plan.needs_codec_audio}
+    reading = StageSpec(READING, "read", (), rates)
+    pool.define({spec.key: spec for spec in [reading, *by_workers, *features, *metrics]})
+    dispatcher.add(reading, "cpu", READ_AT_ONCE, False, first=True)
     found = pool.facts((spec.key, "device") for spec in by_workers)
     facts: dict[str, dict[str, Any]] = {}
     systems: list[System] = []
@@ -59,7 +64,7 @@ def load_stages(
     for feature in plan.features.values():
         dispatcher.add(feature.stage, feature.where, feature.batch_s, feature.where == "device")
     for spec in metrics:
-        dispatcher.add(spec, "cpu", METRICS_BATCH_S, False)
+        dispatcher.add(spec, "cpu", CPU_BUDGET_S, False)
     plan = replace(plan, systems=named(systems, facts, begun))
     by_system: dict[str, dict[str, Any]] = {}
     for system in plan.systems:

@@ -225,18 +225,16 @@ class Pool:
         """The keys of the stages that workers are loading, before they run their first batch of it."""
         return [next(iter(w.batches.values())).key for w in self.workers if w.batches and w.began is None]
 
-    def events(self, also: Sequence[Any], timeout_s: float) -> list[Done | Died]:
-        """Waits until a worker sends something, or one of `also` (objects with `fileno`) is readable.
+    def events(self, timeout_s: float) -> list[Done | Died]:
+        """Waits until a worker sends something.
 
         Workers whose batch has then exceeded its time limit are ended and replaced.
         """
         events: list[Done | Died] = []
-        by_pipe: dict[object, Worker] = {w.pipe: w for w in self.workers}
+        by_pipe: dict[Any, Worker] = {w.pipe: w for w in self.workers}
         timeout_s = max(0.0, min(timeout_s, *(w.time_left_s for w in self.workers)))
-        for ready in wait([*(w.pipe for w in self.workers), *also], timeout_s):
-            worker = by_pipe.get(ready)
-            if worker is None:
-                continue
+        for ready in wait(list(by_pipe), timeout_s):
+            worker = by_pipe[ready]
             try:
                 kind, number, *result = worker.pipe.recv()
             except (EOFError, OSError):

@@ -1,7 +1,7 @@
 """Running a plan: one event loop that follows every item to its record.
 
 How an item travels
-    A thread reads the sample (`feed.py`). Its reference goes to every codec. The reference and what a codec gives back
+    A worker reads the sample (`reading.py`). Its reference goes to every codec. The reference and what a codec gives back
     are signals. The features that the metrics need are computed once per signal. A metric runs as soon as everything
     that it reads is there. An item is written when every metric has a score for it.
 
@@ -46,10 +46,10 @@ from codec_bench.store.record import SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import SPOKEN, Sample, Score
 
-LOOK_AHEAD_S = 240.0
-LOOK_AHEAD_SAMPLES = 512
 WRITE_ITEMS = 256
 WRITE_S = 1.0
+_RECENT = 64
+"""Over so many samples, about, the mean size of a sample is taken."""
 
 
 @dataclass(slots=True, eq=False)
@@ -58,7 +58,7 @@ class _Item:
 
     loaded: Loaded
     open_systems: int
-    audio_s: float
+    held_bytes: int
 
 
 @dataclass(slots=True, eq=False)
@@ -75,19 +75,31 @@ class _Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class LookAhead:
+    """How much is in work at a time, at most. It bounds memory, however large the data is.
+
+    Args:
+        nbytes: of audio in shared memory. samples: of the data.
+    """
+
+    nbytes: int
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """How a plan is run; none of it may change a number.
 
     Args:
         batch_s: padded seconds per batch in place of each stage's own budget, or None.
         time_limit_s: seconds that a batch may take; None for the default of `batch.py`, 600 s or more.
-        look_ahead_s: seconds of audio that are held at a time. It bounds memory, however large the data is.
+        look_ahead: how much is in work at a time.
         keep: numbers of the samples whose audio is kept.
     """
 
     batch_s: float | None = None
     time_limit_s: float | None = None
-    look_ahead_s: float = LOOK_AHEAD_S
+    look_ahead: LookAhead = LookAhead(128 << 20, 512)
     keep: frozenset[int] = frozenset()
 
 
@@ -109,7 +121,8 @@ class Engine:
         self._writer: Results
         self._progress: Callable[[str, int, int, float], None]
         self._told: tuple[str, int] = ("", -1)
-        self._in_flight, self._in_flight_s = 0, 0.0
+        self._in_flight = self._held_bytes = self._admitted = 0
+        self._mean_bytes = 0.0  # of a sample that was read
         self._records: list[tuple[int, ItemRecord]] = []
         self._last_write = perf_counter()
         self._failed = self._recorded = 0
@@ -151,18 +164,24 @@ class Engine:
         """
         start, start_cpu = perf_counter(), os.times()
         self._writer, self._progress = writer, progress
-        feed = Feed(self.plan, self._arena, self._todo(samples, finished), self._settings.keep, writer.folder)
+        feed = Feed(
+            self._dispatcher,
+            self._arena,
+            self._todo(samples, finished),
+            self._settings.keep,
+            writer.folder,
+            self._admit,
+            len(self._pool.fitting("cpu")),
+        )
         try:
             while feed.more or self._in_flight:
                 feed.request(self._has_room)
-                for loaded, systems in feed.ready():
-                    self._admit(loaded, systems)
                 self._dispatcher.fill()
                 more_here = self._dispatcher.run_here()
                 self._write(force=False)
                 self._tell()
                 if feed.more or self._in_flight:
-                    for event in self._pool.events([feed], 0.0 if more_here else 1.0):
+                    for event in self._pool.events(0.0 if more_here else 1.0):
                         self._dispatcher.follow(event)
                     self._pool.forget(self._arena.trim())
             self._write(force=True)
@@ -172,7 +191,6 @@ class Engine:
                 self._write(force=True)  # finished items are kept, whatever ended the run
             raise
         finally:
-            feed.close()
             self._arena.close()
         now = os.times()
         main_cpu_s = now.user + now.system - start_cpu.user - start_cpu.system
@@ -187,20 +205,21 @@ class Engine:
             if systems:
                 yield number, sample, systems
 
-    def _has_room(self, loading: int) -> bool:
-        busy = self._in_flight + loading
-        return busy == 0 or (self._in_flight_s < self._settings.look_ahead_s and busy < LOOK_AHEAD_SAMPLES)
+    def _has_room(self, reading: int) -> bool:
+        busy, most = self._in_flight + reading, self._settings.look_ahead
+        nbytes = self._held_bytes + reading * self._mean_bytes
+        return busy == 0 or (nbytes < most.nbytes and busy < most.samples)
 
     # ---- from samples to estimates ----
 
     def _admit(self, loaded: Loaded, systems: list[System]) -> None:
-        self._spent.feed_s += loaded.busy_s
-        self._spent.feed_cpu_s += loaded.cpu_s
         estimates = [s for s in loaded.estimates.values() if isinstance(s, Signal)]
         signals = [*([loaded.reference] if loaded.reference is not None else []), *estimates]
-        item = _Item(loaded, len(systems), sum(s.duration_s for s in signals))
+        item = _Item(loaded, len(systems), sum(s.nbytes for s in signals))
         self._in_flight += 1
-        self._in_flight_s += item.audio_s
+        self._held_bytes += item.held_bytes
+        self._mean_bytes += (item.held_bytes - self._mean_bytes) / min(self._admitted + 1, _RECENT)
+        self._admitted += 1
         for signal in signals:
             signal.holders = 1
         for system in systems:
@@ -231,6 +250,9 @@ class Engine:
         rate = reference.sample_rate_hz
         lengths = {r: resampled_length(reference.num_samples, rate, r) for r in self.plan.rates("estimate", rate)}
         regions = {r: self._arena.allocate((n,)) for r, n in lengths.items()}
+        nbytes = sum(region.nbytes for region in regions.values())
+        outcome.item.held_bytes += nbytes
+        self._held_bytes += nbytes
         outcome.audio = self._kept(outcome.system, outcome.item.loaded.number)
         keep = str(self._writer.folder / outcome.audio) if outcome.audio else None
 
@@ -389,7 +411,7 @@ class Engine:
         item.open_systems -= 1
         if item.open_systems == 0:
             self._in_flight -= 1
-            self._in_flight_s -= item.audio_s
+            self._held_bytes -= item.held_bytes
             if reference is not None:
                 reference.release(self._arena)
 

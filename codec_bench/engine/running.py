@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codec_bench.engine.cache import FeatureCache, cache_folder
 from codec_bench.engine.device import cpu_count, resolve_devices
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
-from codec_bench.engine.run import LOOK_AHEAD_S, Engine, Settings
+from codec_bench.engine.run import Engine, LookAhead, Settings
 from codec_bench.errors import UserError
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24
-_GPU_LOOK_AHEAD_S = 1800.0
+_ON_A_GPU = LookAhead(4 << 30, 16_384)
+"""What is in work with a GPU, so that its batches can grow to what fits into its memory."""
 
 Progress = Callable[[str, int, int, int, float], None]
 OnFolder = Callable[[Path, str], None]
@@ -69,9 +70,10 @@ def working_engine(
     settings = Settings(
         batch_s=running.batch_s,
         time_limit_s=running.time_limit_s,
-        look_ahead_s=LOOK_AHEAD_S if devices == ("cpu",) else _GPU_LOOK_AHEAD_S,
         keep=keep,
     )
+    if devices != ("cpu",):
+        settings = replace(settings, look_ahead=_ON_A_GPU)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         log = open(folder / "workers.log", "ab")

@@ -31,13 +31,13 @@ class StageSpec:
 
     Args:
         key: unique in the run, shown in the table of where the time went.
-        kind: `codec`, `feature` or `metrics`.
+        kind: `read`, `codec`, `feature` or `metrics`.
         names: the registered name, or the names of all metrics of the stage.
         options: arguments for building it (weights and the like).
     """
 
     key: str
-    kind: Literal["codec", "feature", "metrics"]
+    kind: Literal["read", "codec", "feature", "metrics"]
     names: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -266,6 +266,3 @@ def describe(error: BaseException) -> str:
     text = " ".join(str(error).split())
     kind = type(error).__name__
     return f"{kind}: {text}" if text else kind
-
-
-STAGES = {"codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}

@@ -17,14 +17,11 @@ class Spent:
 
     Args:
         items, audio_s: items that are finished, and seconds of their audio.
-        feed_s, feed_cpu_s: reading and resampling, by the clock and on the processor.
         write_s: writing the record.
     """
 
     items: int = 0
     audio_s: float = 0.0
-    feed_s: float = 0.0
-    feed_cpu_s: float = 0.0
     write_s: float = 0.0
 
 
@@ -44,15 +41,12 @@ def timings(
     here = any(stage.here is not None for stage in stages.values())
     capacity_s = max(wall_s * (workers + here), 1e-9)  # this process is one more worker if it runs codecs
     rows: list[dict[str, Any]] = [
-        {"stage": "decode and resample", "busy_s": spent.feed_s, "cpu_s": spent.feed_cpu_s, "share": None}
-    ]
-    for s in stages.values():
-        rows.append(
-            {
-                "stage": s.name, "items": s.items, "audio_s": s.audio_s, "busy_s": s.busy_s, "cpu_s": s.cpu_s,
-                "share": s.busy_s / capacity_s, "steps": s.steps,
-            }
-        )  # fmt: skip
+        {
+            "stage": s.name, "items": s.items, "busy_s": s.busy_s, "cpu_s": s.cpu_s, "share": s.busy_s / capacity_s,
+            "steps": s.steps, **({} if s.first else {"audio_s": s.audio_s}),
+        }
+        for s in stages.values()
+    ]  # fmt: skip
     rows.append({"stage": "writing the record", "items": spent.items, "busy_s": spent.write_s, "share": None})
     return {
         "wall_s": wall_s,
@@ -61,7 +55,6 @@ def timings(
         "workers": workers,
         "worker_use": sum(s.busy_s for s in stages.values()) / capacity_s,
         "main_cpu_s": main_cpu_s,
-        "feed_cpu_s": spent.feed_cpu_s,
         "cache": {"hits": cache.hits, "misses": cache.misses},
         "stages": rows,
         "systems": _of_codecs(plan, stages),

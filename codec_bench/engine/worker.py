@@ -14,9 +14,13 @@ from time import perf_counter, process_time
 from typing import Any
 
 from codec_bench.engine.arena import Segments
-from codec_bench.engine.stage import STAGES, Fault, StageSpec, describe
+from codec_bench.engine.reading import ReadStage
+from codec_bench.engine.stage import CodecStage, Fault, FeatureStage, MetricStage, StageSpec, describe
 from codec_bench.errors import UserError
 from codec_bench.memory import give_back, out_of_memory, own_device
+
+STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
+"""What runs the stages of each kind."""
 
 
 def serve(pipe: Connection, device: str, processes: int = 1) -> None:

@@ -1,0 +1,162 @@
+"""The stage that reads samples: a worker decodes each file once, resamples it once per rate, and hashes it.
+
+Memory
+    Only the main process allocates shared memory, and it does not know how long a file is before the file is decoded. So it
+    gives each sample room for what samples have needed so far. The worker fills the beginning of the room, and the rest is
+    free again. A sample that needs more is read a second time, with the room that it needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.hash import content_hash
+from codec_bench.audio.resample import to_signal
+from codec_bench.engine.arena import Region, Segments, rounded
+from codec_bench.engine.stage import Fault, StageSpec, describe, keep_audio, signal_notes
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+READING = "decode and resample"
+"""The key of the stage, and its name in the table of where the time went."""
+
+READ_AT_ONCE = 8
+"""Samples that a worker reads as one batch, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A file to read.
+
+    Args:
+        path: as `Audio.read` takes it. keep: where a copy is kept, or None.
+    """
+
+    path: str
+    keep: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadWork:
+    """One sample to read.
+
+    Args:
+        reference: its reference, or None. estimates: the files of each system that has some, by its name.
+        room: the memory that takes the audio.
+    """
+
+    reference: Wanted | None
+    estimates: Mapping[str, Wanted]
+    room: Region
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A file that was read.
+
+    Args:
+        rates: its samples `(samples,)` at every rate that is needed, by rate in Hz, not cut to full scale.
+        audio: its samples `(channels, samples)` as they were read, if a codec needs them.
+        sample_rate_hz, num_samples, channels: as it was read.
+        content_hash: of its samples. notes: what is worth knowing of it.
+    """
+
+    rates: Mapping[int, Region]
+    audio: Region | None
+    sample_rate_hz: int
+    num_samples: int
+    channels: int
+    content_hash: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """One sample that was read.
+
+    Args:
+        reference: what was read of it, the reason why it cannot be read, or None if there is none.
+        estimates: the same by system. They are not read if the reference cannot be.
+        used: bytes of the room that hold audio. needs: bytes that the sample needs, where that is more than the room has.
+    """
+
+    reference: Heard | str | None
+    estimates: Mapping[str, Heard | str]
+    used: int
+    needs: int = 0
+
+
+class _Room:
+    """Regions one after the other in a given region."""
+
+    def __init__(self, room: Region, segments: Segments) -> None:
+        self._room, self._segments, self.used = room, segments, 0
+
+    def put(self, samples: np.ndarray) -> Region:
+        region = Region(self._room.segment, self._room.offset + self.used, samples.shape)
+        self.used += rounded(region.nbytes)
+        if self.used <= self._room.nbytes:  # a sample that needs more is counted to its end
+            self._segments.view(region)[...] = samples
+        return region
+
+
+class ReadStage:
+    """Reads samples. The options of its spec say at which rates: `reference`, `estimate` and `with_audio`."""
+
+    def __init__(self, spec: StageSpec, device: str) -> None:
+        import soundfile  # noqa: F401  # before the first batch, whose time counts
+        import soxr  # noqa: F401
+
+        self._options = spec.options
+        self.facts: dict[str, Any] = {}
+
+    def run(self, works: Sequence[ReadWork], segments: Segments) -> tuple[list[ReadResult | Fault], dict[str, float]]:
+        """Returns one `ReadResult` per sample."""
+        return [self._read(work, segments) for work in works], {}
+
+    def _read(self, work: ReadWork, segments: Segments) -> ReadResult:
+        room = _Room(work.room, segments)
+        reference, rate_hz = None, None
+        if work.reference is not None:
+            reference = _hear(work.reference, self._options["reference"], None, room, self._options["with_audio"])
+            if isinstance(reference, str):
+                return ReadResult(reference, {}, 0)
+            rate_hz = reference.sample_rate_hz
+        estimates = {
+            system: _hear(wanted, self._options["estimate"], rate_hz, room, False)
+            for system, wanted in work.estimates.items()
+        }
+        fits = room.used <= work.room.nbytes
+        return ReadResult(reference, estimates, room.used, 0 if fits else room.used)
+
+
+def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool) -> Heard | str:
+    """Reads a file; a reason if that cannot be done, since no other sample is to be affected.
+
+    Args:
+        rates: at which it is needed; 0 stands for the rate of the reference, or of the file itself where there is none.
+        native_hz: the rate of the reference, or None.
+    """
+    try:
+        audio = Audio.read(wanted.path)
+        needed = {rate or native_hz or audio.sample_rate_hz for rate in rates}
+        heard = Heard(
+            rates={rate: room.put(to_signal(audio, rate)) for rate in sorted(needed)},
+            audio=room.put(audio.samples) if with_audio else None,
+            sample_rate_hz=audio.sample_rate_hz,
+            num_samples=audio.num_samples,
+            channels=audio.channels,
+            content_hash=content_hash(audio.samples, audio.sample_rate_hz),
+            notes=signal_notes(audio),
+        )
+        if wanted.keep is not None:
+            keep_audio(wanted.keep, audio)
+    except UserError as error:
+        return error.message
+    except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
+        return f"'{wanted.path}' cannot be read: {describe(error)}"
+    return heard

@@ -1,0 +1,99 @@
+"""Samples are read by workers: what is read is what the files hold, and a file that cannot be read fails alone."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench import Audio
+from codec_bench.audio.hash import content_hash
+from codec_bench.audio.resample import to_signal
+from codec_bench.engine import feed
+from codec_bench.engine.arena import Arena
+from codec_bench.engine.reading import READING, ReadStage, ReadWork, Wanted
+from codec_bench.engine.stage import StageSpec
+
+RATES = {"reference": frozenset({0, 16000}), "estimate": frozenset({16000}), "with_audio": True}
+
+
+@pytest.fixture
+def arena():
+    made = Arena()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def wave(tmp_path):
+    """Writes noise and gives its path."""
+
+    def write(name, seconds=0.5, rate=22050, channels=2, seed=0):
+        samples = np.random.default_rng(seed).uniform(-0.5, 0.5, (int(seconds * rate), channels))
+        soundfile.write(tmp_path / name, samples, rate, subtype="FLOAT")
+        return str(tmp_path / name)
+
+    return write
+
+
+def read(arena, work):
+    return ReadStage(StageSpec(READING, "read", (), RATES), "cpu").run([work], arena)[0][0]
+
+
+def test_what_is_read_is_what_the_files_hold(arena, wave, tmp_path):
+    path, made = wave("a.wav"), wave("b.wav", rate=24000, channels=1, seed=1)
+    keep = tmp_path / "kept" / "a.flac"
+    work = ReadWork(Wanted(path, str(keep)), {"tts": Wanted(made), "none": Wanted("no.wav")}, arena.allocate_bytes(1 << 20))
+    result = read(arena, work)
+    audio, heard = Audio.read(path), result.reference
+    assert (heard.sample_rate_hz, heard.num_samples, heard.channels) == (22050, 11025, 2)
+    assert heard.content_hash == content_hash(audio.samples, 22050)
+    assert (arena.view(heard.audio) == audio.samples).all()
+    for rate in (22050, 16000):
+        assert (arena.view(heard.rates[rate]) == to_signal(audio, rate)).all()
+    assert (arena.view(result.estimates["tts"].rates[16000]) == to_signal(Audio.read(made), 16000)).all()
+    assert "no.wav" in result.estimates["none"] and keep.is_file() and result.needs == 0
+    arena.shrink(work.room, result.used)
+    for region in (*heard.rates.values(), heard.audio, *result.estimates["tts"].rates.values()):
+        arena.free(region)
+    assert arena.used_bytes == 0
+
+
+def test_a_sample_that_does_not_fit_says_what_it_needs(arena, wave):
+    work = ReadWork(Wanted(wave("a.wav")), {}, arena.allocate_bytes(50_000))
+    behind = arena.allocate((1000,))
+    arena.view(behind)[...] = 7
+    needs = read(arena, work).needs
+    assert needs >= 4 * (2 * 11025 + 11025 + 8000) and (arena.view(behind) == 7).all()
+    again = read(arena, ReadWork(work.reference, {}, arena.allocate_bytes(needs)))
+    assert again.needs == 0 and again.used == needs
+
+
+def test_samples_that_are_read_twice_have_the_same_numbers(run_it, same, monkeypatch):
+    asked = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr,stoi,bitrate", "limit": 5}
+    whole = run_it(out="whole", **asked)
+    monkeypatch.setattr(feed, "LEAST_ROOM", 1000)
+    monkeypatch.setattr(feed, "MOST_ROOM", 1000)
+    same(run_it(out="twice", **asked), whole)
+
+
+def test_a_file_that_ends_its_reader_fails_alone(run_it, wave, tmp_path, monkeypatch):
+    paths = {name: wave(f"{name}.wav", rate=16000, channels=1, seed=k) for k, name in enumerate(("a", "bad", "c"))}
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(
+        "import os, soundfile\nbefore = soundfile.SoundFile.__init__\n"
+        "def opened(self, file, *a, **k):\n"
+        "    if 'bad' in str(getattr(file, 'name', file)):\n        os.abort()\n"
+        "    before(self, file, *a, **k)\n"
+        "soundfile.SoundFile.__init__ = opened\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
+    (tmp_path / "data.jsonl").write_text("".join(json.dumps({"id": n, "audio": p}) + "\n" for n, p in paths.items()))
+    run = run_it(codec="unprocessed", data=str(tmp_path / "data.jsonl"), metrics="si_sdr,stoi")
+    scores = {(s.id, s.metric): s for s in run.scores()}
+    assert scores["bad", "stoi"].status == "failed"
+    assert "the worker process died 2 times (killed by signal 6)" in scores["bad", "stoi"].reason
+    assert {scores[name, "stoi"].status for name in ("a", "c")} == {"ok"}
