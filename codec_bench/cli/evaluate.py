@@ -19,6 +19,7 @@ from codec_bench.cli.options import (
     Limit,
     Metrics,
     Out,
+    PerGpu,
     Preset,
     Retry,
     SaveAudio,
@@ -79,7 +80,7 @@ def evaluate(
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
-    as_json: Json = False,
+    per_gpu: PerGpu = 1, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
@@ -90,7 +91,7 @@ def evaluate(
     }  # fmt: skip
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,
-        "retry_failed": retry_failed, "time_limit_s": time_limit_s,
+        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu,
     }  # fmt: skip
     _run(evaluate_codecs, asked, how, as_json, timings)
 
@@ -101,7 +102,7 @@ def score(
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
-    as_json: Json = False,
+    per_gpu: PerGpu = 1, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
     from codec_bench.api.score import score as score_generated
@@ -112,7 +113,7 @@ def score(
     }  # fmt: skip
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,
-        "retry_failed": retry_failed, "time_limit_s": time_limit_s,
+        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu,
     }  # fmt: skip
     _run(score_generated, asked, how, as_json, timings)
 
@@ -146,8 +147,9 @@ def _run(
 
 def _check_numbers(how: Mapping[str, Any]) -> None:
     """Raises UserError if an option that counts something is too small."""
-    if how.get("workers") is not None and how["workers"] < 1:
-        raise UserError(f"--workers is {how['workers']}; expected at least 1")
+    for option, name in (("--workers", "workers"), ("--per-gpu", "per_gpu")):
+        if how.get(name) is not None and how[name] < 1:
+            raise UserError(f"{option} is {how[name]}; expected at least 1")
     for option, name in (("--batch-s", "batch_s"), ("--time-limit-s", "time_limit_s")):
         if how.get(name) is not None and how[name] <= 0:
             raise UserError(f"{option} is {how[name]}; expected more than 0")

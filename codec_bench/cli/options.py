@@ -32,6 +32,9 @@ Limit = Annotated[int | None, typer.Option("--limit", help="Take at most so many
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")]
 Workers = Annotated[int | None, typer.Option("--workers", help="CPU worker processes. Default: one per core.")]
+PerGpu = Annotated[
+    int, typer.Option("--per-gpu", help="Worker processes for each GPU, which share its memory in equal parts.")
+]
 BatchS = Annotated[
     float | None, typer.Option("--batch-s", help="Padded seconds of audio per batch. Default: found by trial.")
 ]

@@ -61,6 +61,7 @@ class _Scoring(_Request):
     metrics: _Texts = None
     preset: _Text = None
     workers: _Whole = None
+    per_gpu: _Whole = None
     batch_s: _Number = None
     cache: _Flag = None
     save_audio: _Kept = None

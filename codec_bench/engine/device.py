@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 
 from codec_bench.errors import UserError
 
@@ -24,6 +25,16 @@ def cuda_count() -> int:
 def cpu_count() -> int:
     """How many cores this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+def cpu_workers(devices: Sequence[str]) -> int:
+    """How many worker processes the CPU has by default: one per core.
+
+    Beside GPUs, one core is left for each GPU and one for the main process, so that nothing that launches work on a GPU
+    waits for a core.
+    """
+    gpus = len({device for device in devices if device != "cpu"})
+    return max(1, cpu_count() - gpus - (gpus > 0))
 
 
 def resolve_devices(device: str) -> list[str]:

@@ -1,6 +1,6 @@
 """The worker processes: starting them, sending them batches, watching them, and replacing those that die.
 
-One worker per GPU owns that device, and as many workers as asked for share the CPU. All take the same messages, so that a
+One worker owns each GPU, or several share it, and as many workers as asked for share the CPU. All take the same messages, so that a
 machine without a GPU runs the same plan on CPU workers alone.
 """
 
@@ -25,6 +25,8 @@ from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UserError
 
 AHEAD = 2  # batches that a worker may hold: one runs and one waits, so that it has no pause between them
+BESIDE_A_GPU = 10
+"""The priority (`nice`) of the CPU's workers where there is a GPU, whose launches must not wait for them."""
 LOADED_AT_MOST = 2
 """How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -101,7 +103,7 @@ class Pool:
     """The workers of one run.
 
     Args:
-        devices: `cpu`, or one entry per GPU.
+        devices: `cpu`, or one entry for each worker of a GPU.
         cpu_workers: processes for work that runs on the CPU.
         log: where the workers' output goes.
     """
@@ -136,6 +138,9 @@ class Pool:
             start_new_session=True,  # an interrupt goes to the main process only, which then ends its workers
         )
         theirs.close()
+        if device == "cpu" and self._gpus:
+            with suppress(OSError, AttributeError):  # it may have ended; and not every system has priorities
+                os.setpriority(os.PRIO_PROCESS, process.pid, BESIDE_A_GPU)
         worker = Worker(device, process, ours)
         ours.send(("specs", self._specs))
         return worker

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from codec_bench.engine.cache import FeatureCache, cache_folder
-from codec_bench.engine.device import cpu_count, resolve_devices
+from codec_bench.engine.device import cpu_workers, resolve_devices
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, LookAhead, Settings
@@ -33,7 +33,9 @@ class Running:
 
     Args:
         device: `auto`, `cpu`, `cuda:0` or several GPUs with commas.
-        workers: CPU worker processes; None for one per core.
+        workers: CPU worker processes; None for one per core, of which GPUs and the main process keep some.
+        per_gpu: worker processes for each GPU. Several share its memory in equal parts, and one computes while another
+            prepares its batch.
         batch_s: padded seconds per batch in place of every stage's own budget.
         time_limit_s: seconds that a batch may take, loading not counted. After that its worker is ended and its items run
             again one by one. None for 600, or 60 for every padded second of the batch if that is more.
@@ -47,6 +49,7 @@ class Running:
 
     device: str = "auto"
     workers: int | None = None
+    per_gpu: int = 1
     batch_s: float | None = None
     time_limit_s: float | None = None
     cache: bool = True
@@ -81,7 +84,8 @@ def working_engine(
         raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
     cache = FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)
     with log:
-        pool = Pool(devices, running.workers or cpu_count(), log)
+        each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
+        pool = Pool(each, running.workers or cpu_workers(devices), log)
         try:
             yield Engine(plan, settings, pool, cache, str(folder / "workers.log")), len(pool.workers)
         finally:

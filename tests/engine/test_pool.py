@@ -1,13 +1,15 @@
-"""The workers: one that is killed while it loads is started again."""
+"""The workers: how many there are, at which priority, and that one that is killed while it loads is started again."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from contextlib import closing
 
 import pytest
 
-from codec_bench.engine.pool import Pool
+from codec_bench.engine import device, running
+from codec_bench.engine.pool import BESIDE_A_GPU, Pool
 from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UserError
 
@@ -49,3 +51,37 @@ def test_a_worker_that_is_killed_while_it_loads_is_started_again(tmp_path):
 def test_a_worker_that_is_killed_whenever_it_loads_ends_the_run(tmp_path):
     with pytest.raises(UserError, match=r"killed by signal 9\) while loading 'one', and so did the one before it"):
         facts(tmp_path, kills=9)
+
+
+@pytest.mark.parametrize(
+    ("cores", "devices", "expected"),
+    [
+        (16, ("cpu",), 16),
+        (16, ("cuda:0",), 14),
+        (16, ("cuda:0", "cuda:1"), 13),
+        (2, ("cuda:0",), 1),
+        (1, ("cuda:0",), 1),
+    ],
+)
+def test_gpus_and_the_main_process_keep_a_core_each(monkeypatch, cores, devices, expected):
+    monkeypatch.setattr(device, "cpu_count", lambda: cores)
+    assert device.cpu_workers(devices) == expected
+
+
+def test_the_workers_of_the_cpu_make_room_for_those_of_a_gpu():
+    for devices, cpus in ((("cpu",), 0), (("cuda:0", "cuda:0"), BESIDE_A_GPU)):
+        with closing(Pool(devices, 1, subprocess.DEVNULL)) as pool:  # no stage is loaded, so no GPU is needed
+            nice = {w.process.pid: os.getpriority(os.PRIO_PROCESS, w.process.pid) for w in pool.workers}
+            own = os.getpriority(os.PRIO_PROCESS, 0)
+            assert {nice[w.process.pid] - own for w in pool.workers if w.device == "cpu"} == {cpus}
+            assert {nice[w.process.pid] - own for w in pool.workers if w.device != "cpu"} <= {0}
+
+
+def test_several_workers_share_a_gpu(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(running, "resolve_devices", lambda device: ["cuda:0", "cuda:1"])
+    monkeypatch.setattr(running, "Engine", lambda *given: None)
+    monkeypatch.setattr(running, "Pool", lambda *given: asked.append(given) or Pool((), 0, subprocess.DEVNULL))
+    with running.working_engine(None, running.Running(per_gpu=2, cache=False), tmp_path):
+        pass
+    assert asked[0][0] == ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]

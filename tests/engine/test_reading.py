@@ -46,7 +46,9 @@ def read(arena, work):
 def test_what_is_read_is_what_the_files_hold(arena, wave, tmp_path):
     path, made = wave("a.wav"), wave("b.wav", rate=24000, channels=1, seed=1)
     keep = tmp_path / "kept" / "a.flac"
-    work = ReadWork(Wanted(path, str(keep)), {"tts": Wanted(made), "none": Wanted("no.wav")}, arena.allocate_bytes(1 << 20))
+    work = ReadWork(
+        Wanted(path, str(keep)), {"tts": Wanted(made), "none": Wanted("no.wav")}, arena.allocate_bytes(1 << 20)
+    )
     result = read(arena, work)
     audio, heard = Audio.read(path), result.reference
     assert (heard.sample_rate_hz, heard.num_samples, heard.channels) == (22050, 11025, 2)
