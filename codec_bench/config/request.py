@@ -98,6 +98,7 @@ class RunRequest(_Request):
     save_audio: _Kept = None
     retry_failed: _Flag = None
     rescore: _Flag = None
+    wait: _Flag = None
 
 
 class ProfileRequest(_Request):
