@@ -356,6 +356,13 @@ def test_paraformer(bench):
         fails(module.compare, found, expected, 0)
 
 
+def test_pocketsphinx(bench):
+    module = bench("bench_pocketsphinx")
+    passes(module.compare, ["a b", ""], ["a b", ""])
+    for found, expected in ((["a b", "c"], ["a b", ""]), (["a b"], ["a b", ""]), (["", ""], ["", ""])):
+        fails(module.compare, found, expected)
+
+
 def test_utmos(bench):
     module = bench("bench_utmos")
     right = np.array([3.0, 3.5])

@@ -53,7 +53,7 @@ BEGUN = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: met
 
 def faults() -> list[str]:
     table.rows_of.cache_clear()
-    return [text for text in table.wrong() if "has no claim in" not in text]
+    return [text for text in table.wrong() if "has no command in" not in text]
 
 
 def test_the_documentation_says_what_the_rows_say():

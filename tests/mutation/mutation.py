@@ -6,8 +6,8 @@
 Five modules are always taken, the others by the seed, from those whose tests stand at the same place under tests/. A mutant
 changes one comparison, operator, condition, number, returned value or call in the source as it is imported; no file is
 changed. A mutant that no test fails on survives. Mutants that change nothing that could be observed are listed with the
-reason in equivalent.yaml and do not count. The result is printed and written to results.md beside this file. It takes
-some ten minutes, one process at a time, so it is no part of `make test`.
+reason in equivalent.yaml and do not count. The result of every module that was examined is kept in results.json beside this file,
+and results.md shows all of them. It takes up to an hour, one process at a time, so it is no part of `make test`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ import yaml
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FIRST = ("text/chinese_numbers", "features/speakers/ge2e", "stats/summary", "store/answers", "metrics/dnsmos")
+FIRST_LIMIT = 5
+"""How many times as long as of other modules the tests of these may take."""
 GOAL = 0.85
 # What most tests import, loaded once before each mutant has a process of its own.
 LOADED = (
@@ -154,7 +156,7 @@ class Result:
     """What became of one module's mutants."""
 
     module: str
-    tests: Path
+    seed: int
     killed: int = 0
     equivalent: int = 0
     survivors: list[str] = field(default_factory=list)
@@ -234,7 +236,7 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
     if said != "passed":
         sys.stdout.write(f"{module}: left out, its tests {said} without a mutant (limit {limit_s:.0f} s)\n")
         return None
-    every, result, equivalents = mutants(source), Result(module, tests), known()
+    every, result, equivalents = mutants(source), Result(module, seed), known()
     lines = source.splitlines()
     for mutant in sorted(
         random.Random(f"{seed} {module}").sample(every, min(count, len(every))), key=lambda m: m.start
@@ -257,20 +259,30 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
     return result
 
 
-def page(results: list[Result], seed: int) -> str:
+def kept(results: list[Result]) -> list[Result]:
+    """Puts results in the place of earlier ones of the same modules, in results.json; gives all of them."""
+    place = HERE / "results.json"
+    before = [Result(**one) for one in json.loads(place.read_text("utf-8"))] if place.exists() else []
+    every = {one.module: one for one in (*before, *results)}
+    found = [every[name] for name in sorted(every)]
+    place.write_text(json.dumps([vars(one) for one in found], ensure_ascii=False, indent=1) + "\n", "utf-8")
+    return found
+
+
+def page(results: list[Result]) -> str:
     """The results as a table, with the survivors."""
     killed, counted = sum(r.killed for r in results), sum(r.counted for r in results)
     lines = [
         "<!-- Written by tests/mutation/mutation.py. Do not edit: run `make mutate`. -->",
         "# Mutants that the tests find",
         "",
-        f"{killed} of {counted} mutants that are not equivalent were killed ({killed / max(1, counted):.0%}), with seed {seed}.",
+        f"{killed} of {counted} mutants that are not equivalent were killed ({killed / max(1, counted):.0%}).",
         "",
-        "| module | mutants | equivalent | killed | survived |",
-        "|---|--:|--:|--:|--:|",
+        "| module | seed | mutants | equivalent | killed | survived |",
+        "|---|--:|--:|--:|--:|--:|",
     ]
     lines += [
-        f"| {r.module} | {r.counted + r.equivalent} | {r.equivalent} | {r.killed} | {len(r.survivors)} |"
+        f"| {r.module} | {r.seed} | {r.counted + r.equivalent} | {r.equivalent} | {r.killed} | {len(r.survivors)} |"
         for r in results
     ]
     lines += ["", "Survivors:", "", *(f"- {text}" for r in results for text in r.survivors)]
@@ -284,7 +296,7 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=15)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--limit-s", type=float, default=30.0, help="modules whose tests take longer are left out")
-    parser.add_argument("--only", nargs="+", default=(), help="these modules; the written results stay as they are")
+    parser.add_argument("--only", nargs="+", default=(), help="these modules alone")
     options = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
@@ -296,12 +308,11 @@ def main() -> None:
     for module in options.only or (*FIRST, *drawn):
         if len(results) == options.modules:
             break
-        if (result := examine(module, options.mutants, options.seed, options.limit_s)) is not None:
+        limit_s = options.limit_s * (FIRST_LIMIT if module in FIRST else 1)
+        if (result := examine(module, options.mutants, options.seed, limit_s)) is not None:
             results.append(result)
-    text = page(results, options.seed)
-    if not options.only:
-        (HERE / "results.md").write_text(text, "utf-8")
-    sys.stdout.write(text)
+            (HERE / "results.md").write_text(page(kept([result])), "utf-8")
+    sys.stdout.write(page(results))
     sys.exit(0 if sum(r.killed for r in results) >= GOAL * sum(r.counted for r in results) else 1)
 
 

@@ -73,7 +73,7 @@ def test_a_mutant_is_what_a_new_process_imports(tmp_path):
     assert "PLANTED" not in path.read_text("utf-8")
 
 
-def test_survivors_killed_and_equivalent_mutants_are_counted_apart(monkeypatch):
+def test_survivors_killed_and_equivalent_mutants_are_counted_apart(tmp_path, monkeypatch):
     module = "text/language"
     source = (mutation.ROOT / "codec_bench" / f"{module}.py").read_text("utf-8")
     every = mutation.mutants(source)
@@ -89,7 +89,11 @@ def test_survivors_killed_and_equivalent_mutants_are_counted_apart(monkeypatch):
     alike = sum((source.splitlines()[m.line - 1].strip(), m.after) == (line, same.after) for m in every)
     assert (result.equivalent, len(result.survivors)) == (alike, 1)
     assert result.killed == len(every) - alike - 1
-    assert f"| {module} | {len(every)} | {alike} | {result.killed} | 1 |" in mutation.page([result], 1)
+    monkeypatch.setattr(mutation, "HERE", tmp_path)
+    mutation.kept([result])
+    again = mutation.kept([mutation.Result("text/other", 2, killed=3), mutation.Result(module, 1, survivors=["x"])])
+    assert [(one.module, one.killed, one.survivors) for one in again] == [(module, 0, ["x"]), ("text/other", 3, [])]
+    assert f"| {module} | 1 | {len(every)} | {alike} | {result.killed} | 1 |" in mutation.page([result])
     monkeypatch.setattr(mutation, "outcome", lambda *args: ("failed", 0.1))
     assert mutation.examine(module, 1_000, 1, 1.0) is None, "tests that fail without a mutant show nothing"
 

@@ -11,7 +11,7 @@ import codec_bench
 from codec_bench.report.numbers import interval_notes
 from codec_bench.stats.intervals import NOTHING_BELOW
 from codec_bench.stats.summary import MAX_REASONS, summarise
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import SILENT, ItemRecord, Run
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
@@ -264,6 +264,37 @@ def test_reasons_are_grouped_and_complete(tmp_path, mixed_rows):
     for row in failures["reasons"]:
         said = mixed_rows[row["system"]][row["example"]]
         assert (said if row["metric"] is None else said[row["metric"]].reason).split()[0] == row["reason"].split()[0]
+
+
+def test_estimates_of_digital_silence_are_counted(tmp_path):
+    writer = RunWriter(tmp_path / "run", {})
+    writer.begin({"quiet": {}, "codec": {}}, {"stoi": FACTS["stoi"]}, [Sample(i, None) for i in "abc"])
+    for number, (i, notes) in enumerate((("a", (SILENT,)), ("b", ("3 samples were cut",)), ("c", ("one", SILENT)))):
+        writer.write([(number, ItemRecord("quiet", i, "ok", None, {"stoi": Score.ok(0.5, "p")}, notes=notes))])
+        writer.write([(number, ItemRecord("codec", i, "ok", None, {"stoi": Score.ok(0.5, "p")}))])
+    writer.close()
+    systems = summarise(Run(tmp_path / "run"))["systems"]
+    assert {name: system["silent"] for name, system in systems.items()} == {"quiet": 2, "codec": 0}
+
+
+def test_what_is_worse_and_more_frequent_stands_first(tmp_path):
+    """Whole items, then failures, answers that cannot be read, scores that are missing, undefined, refused and flagged."""
+    statuses = ("flagged", "refused", "undefined", "unparsed", "failed")
+    scores = {status: Score(None, status, f"was {status}", "p") for status in statuses[1:]}
+    scores["flagged"] = Score.ok(0.5, "p", detail={"flag": "was flagged"})
+    rows = {f"{n} {status}": {"stoi": scores[status]} for n in range(2) for status in statuses}
+    rows |= {"rare": {"stoi": Score.failed("rarely", "p")}, "lost": "gave up", "unscored": {}}
+    found = summarise(write_run(tmp_path / "run", {"codec": rows}))
+    order = [(r["status"], r["reason"]) for r in found["failures"]["reasons"] if r["metric"] in (None, "stoi")]
+    assert order == [
+        ("failed", "gave up"), ("failed", "was failed"), ("failed", "rarely"), ("unparsed", "was unparsed"),
+        ("not_scored", "the record holds no score"), ("undefined", "was undefined"), ("refused", "was refused"),
+        ("flagged", "was flagged"),
+    ]  # fmt: skip
+    missing = found["systems"]["codec"]["metrics"]["stoi"]["missing"]
+    assert list(missing.items()) == [
+        ("failed", 3), ("unparsed", 2), ("no_estimate", 1), ("not_scored", 1), ("undefined", 2), ("refused", 2),
+    ]  # fmt: skip
 
 
 def test_only_what_differs_between_reasons_is_left_out(tmp_path):

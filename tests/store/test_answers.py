@@ -245,6 +245,28 @@ def test_metrics_that_changed_before_the_first_score_are_the_new_ones(tmp_path):
         assert {s.metric: s.value for s in run.scores()} == {"both": 1.0, "new": 2.0}
 
 
+def test_metrics_that_were_never_used_are_gone_and_used_ones_stay(tmp_path):
+    with closing(AnswerWriter(tmp_path, PRINT)) as writer:
+        writer.begin({"model": {}}, {"m": FACTS, "second": FACTS, "third": FACTS}, ())
+        writer.write_answers([pair(0)])
+    with closing(opened(tmp_path)) as writer:
+        writer.write_marked([marked(0)], {})
+    with closing(open_run(tmp_path)) as run:
+        assert list(run.metrics) == ["m"]
+    AnswerWriter(tmp_path, PRINT).close()
+    with closing(open_run(tmp_path)) as run:
+        assert list(run.metrics) == ["m"]
+        assert [(s.metric, s.value) for s in run.scores()] == [("m", 1.0)]
+
+
+def test_an_answer_is_from_one_attempt_and_not_from_the_cache_unless_it_is_said(tmp_path):
+    with closing(opened(tmp_path)) as writer:
+        writer.write_answers([pair(0), pair(1, attempts=3, cached=True)])
+    assert [(one.answer.attempts, one.answer.cached) for one in held(tmp_path)] == [(1, False), (3, True)]
+    with closing(open_run(tmp_path)) as run:
+        assert run.query("SELECT attempts, cached, cut_s FROM answers ORDER BY number") == [(1, 0, 0.0), (3, 1, 0.0)]
+
+
 def test_what_is_refused_changes_nothing(tmp_path):
     """Otherwise the next command would add scores of one kind to scores of another."""
     with closing(opened(tmp_path)) as writer:
