@@ -1,7 +1,7 @@
 """Transcripts by PocketSphinx: a small English recogniser whose models come with its package, so that it works offline.
 
-It is much worse than a large recogniser: about a quarter of the words of clean read speech are wrong. If systems are
-compared on the same speech, its error rate says how much intelligible structure a codec keeps.
+It is much worse than a large recogniser, also on clean read speech. If systems are compared on the same speech, its error
+rate says how much intelligible structure a codec keeps.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ FAST = {
 }
 """The search called `fast`: two densities per state, a phone look-ahead of 3 frames with more weight, at most 2000 states and
 10 word ends per frame, narrower beams. Everything else is the package's default, with both further passes (flat
-lexicon, best path through the lattice). It takes less than half of the default's time; docs/metrics/error_rate.md says
-at what cost in words."""
+lexicon, best path through the lattice). It takes less time than the default; docs/metrics/error_rate.md says how much less,
+and at what cost in words."""
 
 WINDOW_S = 30.0
 EARLIEST_CUT_S = 20.0
