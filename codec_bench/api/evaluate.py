@@ -9,7 +9,7 @@ from typing import Any
 from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.running import Progress, Running
+from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
@@ -55,7 +55,7 @@ def evaluate(
         by: columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest.
             They change no score, and a run that is continued without them keeps those that it has.
         progress: whether a line shows how far the run is, or a function that is told. None: only in a notebook.
-        running: how to run it. Its fields may also be given as keyword arguments (`device="cpu"`, `workers=2`, ...).
+        running: how to run it. Its fields may be given as keyword arguments (`device="cpu"`, `workers=2`, ...) in its place.
 
     Returns:
         The finished run, opened for reading; `run.folder` holds the record, `summary.json` and `report.html`.
@@ -64,11 +64,12 @@ def evaluate(
         UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a single item
             is not raised; it is in the run.
     """
+    running = chosen_running(running, how)
     systems, chosen = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
     asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
-    with shown_to_caller(running or Running(**how), progress) as running:
+    with shown_to_caller(running, progress) as running:
         run = execute(asked, out, running)
         write_results(run, page=running.page)
         mark_finished(run.folder)

@@ -20,10 +20,10 @@ from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.run import PHASES, Phase, RunRequest, Terms, run_folder, safe
 from codec_bench.benchmark.scoring.phase import score
 from codec_bench.benchmark.tables import Outcome, write_overview
-from codec_bench.data import open_source
+from codec_bench.data import broken_down, open_source
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.running import Running
+from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import check_served, load_model, model_names, own_name
@@ -47,6 +47,7 @@ def run_benchmark(
     limit: int | None = None,
     rescore: bool = False,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | Sequence[str] | None = None,
     terms: Terms | None = None,
     running: Running | None = None,
     **how: Any,
@@ -64,9 +65,12 @@ def run_benchmark(
         limit: how many questions to take; None for all.
         rescore: delete the scores in the record and make them again by the present rules.
         options: arguments by model, benchmark or feature, such as {"openai-chat": {"base_url": "..."}}.
+        by: columns to break the results down by, beside the benchmark's own subsets: `speaker`, `language`, `duration`,
+            `sample_rate` or a field of its questions. They change no score. A run that is continued without them keeps those
+            that it has.
         terms: on which terms a service is asked: `Terms(max_cost_usd=5.0)`, for example.
-        running: how to run it. Its fields may also be given as keyword arguments. `retry_failed` asks failed questions
-            again.
+        running: how to run it. Its fields may be given as keyword arguments in its place. `retry_failed` asks failed
+            questions again.
 
     Returns:
         The runs, opened for reading.
@@ -75,13 +79,14 @@ def run_benchmark(
         UserError: a name, the data or an option is wrong, or none of the benchmarks can run. A failure of a single
             question is not raised; it is in the run.
     """
+    running = chosen_running(running, how)
     _check_no_loop()
     if phase not in PHASES:
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
     given = {name: dict(values) for name, values in (options or {}).items()}
     request = RunRequest(
-        phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running or Running(**how),
-        models=names(model), given=dict(given), terms=terms or Terms(),
+        phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running,
+        models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""),
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -214,6 +219,7 @@ def run_codecs(
     seed: int = 0,
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | Sequence[str] | None = None,
     running: Running | None = None,
     **how: Any,
 ) -> Outcome:
@@ -221,7 +227,7 @@ def run_codecs(
 
     Args:
         benchmark: names such as `codec-librispeech-test-clean`. codec: as for `evaluate`.
-        out, data, seed, limit, options, running: as for `run_benchmark`.
+        out, data, seed, limit, options, by, running: as for `run_benchmark`.
 
     Returns:
         One run for each benchmark, `OUT/BENCHMARK`, with the codecs as its systems.
@@ -230,7 +236,7 @@ def run_codecs(
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
     given = {name: dict(values) for name, values in (options or {}).items()}
-    running = running or Running(**how)
+    running = chosen_running(running, how)
     systems = read_systems(codec)
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     for one in wanted:
@@ -251,7 +257,8 @@ def run_codecs(
                 "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
                 "mirror": os.fspath(data) if data is not None else None,
             }  # fmt: skip
-            asked = Evaluation(systems, one.metrics, source, request, given, {"benchmark": one.described})
+            about = {"benchmark": one.described, **broken_down(by, source)}
+            asked = Evaluation(systems, one.metrics, source, request, given, about)
             run = execute(asked, place.path / safe(one.name), replace(running, on_folder=lambda folder, words: None))
             write_results(run, page=running.page)
             runs.update({(one.name, system): run for system in run.systems})

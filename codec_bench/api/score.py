@@ -10,7 +10,7 @@ from typing import Any
 from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.running import Progress, Running
+from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import UserError
 from codec_bench.metrics import chosen_metrics
@@ -50,6 +50,7 @@ def score(
     Raises:
         UserError: as for `evaluate`; or two systems have one name or are one folder.
     """
+    running = chosen_running(running, how)
     chosen = chosen_metrics(metrics, preset)
     given = read_generated(generated)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
@@ -62,7 +63,7 @@ def score(
         told = {system.name: data_name(audio) for system, audio in given}
     request = {"command": "score", "data": data_name(data), "generated": told, "seed": seed, "limit": limit}
     asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
-    with shown_to_caller(running or Running(**how), progress) as running:
+    with shown_to_caller(running, progress) as running:
         run = execute(asked, out, running)
         write_results(run, page=running.page)
         mark_finished(run.folder)

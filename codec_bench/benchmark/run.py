@@ -65,6 +65,7 @@ class RunRequest:
         options: arguments by model or feature.
         running: device, cache, progress and other settings of the run.
         terms: on which terms a service is asked.
+        by: columns to break the results down by.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -79,6 +80,7 @@ class RunRequest:
     models: Sequence[str] = ()
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     terms: Terms = Terms()
+    by: Sequence[str] = ()
 
 
 def run_folder(folder: Path, benchmark: str, model: str) -> Path:

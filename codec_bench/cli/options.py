@@ -59,7 +59,7 @@ By = Annotated[
     list[str] | None,
     typer.Option(
         "--by",
-        help="Break the results down by columns, with commas: speaker, language, duration, sample_rate, or one of the manifest.",
+        help="Break the results down by columns, with commas: speaker, language, duration, sample_rate, one of the manifest, or a field of a benchmark's questions.",
     ),
 ]
 Retry = Annotated[bool, typer.Option("--retry-failed", help="Run items again that failed before.")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from codec_bench.cli.options import By, columns, parse_settings
 from codec_bench.cli.request import Config, unless, with_settings
 from codec_bench.errors import UserError
 
@@ -34,6 +35,7 @@ def run(
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
     save_audio: Annotated[str | None, typer.Option("--save-audio", help="all, none, or the number of questions whose sound is kept.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.", callback=with_settings)] = None,
+    by: By = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
@@ -45,7 +47,6 @@ def run(
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
     from codec_bench.benchmark import suite as read_suite
     from codec_bench.benchmark.run import Terms
-    from codec_bench.cli.options import parse_settings
     from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running
     from codec_bench.registry import names
@@ -68,7 +69,7 @@ def run(
         )  # fmt: skip
         common: dict[str, Any] = {
             "benchmark": list(dict.fromkeys(wanted)), "out": out, "data": data, "seed": seed, "limit": limit, "options": options,
-            "running": running,
+            "by": columns(by), "running": running,
         }  # fmt: skip
         if codec:
             outcome = run_codecs(codec=codec, **common)
@@ -76,7 +77,7 @@ def run(
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
             terms = Terms(wait=wait, anyway=anyway)
             outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, **common)
-    if _print_outcome(outcome, as_json):
+    if _print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)
 
 
@@ -94,18 +95,31 @@ def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str,
     return out
 
 
-def _print_outcome(outcome: Outcome, as_json: bool) -> bool:
-    """Prints the results; returns whether anything failed."""
+def _print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool:
+    """Prints the results, and those by the values of columns if that was asked for; returns whether anything failed."""
     overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
     if as_json:
         sys.stdout.write(json.dumps(overview, ensure_ascii=False) + "\n")
     else:
         _print_tables(outcome, overview)
+        if broken_down:
+            _print_breakdowns(outcome)
     failed = any(
         row["failures"]["items"] or row["failures"]["scores"] or (row["answers"] or {}).get("failed")
         for row in overview["benchmarks"]
     )
     return failed or bool(outcome.left_out)
+
+
+def _print_breakdowns(outcome: Outcome) -> None:
+    from codec_bench.cli.breakdown import print_breakdowns
+    from codec_bench.stats.summary import summarise
+
+    runs = {run.folder: run for run in outcome.runs.values()}  # one for all codecs of a benchmark
+    for folder, run in runs.items():
+        if len(runs) > 1:
+            sys.stdout.write(f"\n{folder}\n")
+        print_breakdowns(summarise(run))
 
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:

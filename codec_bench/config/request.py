@@ -96,6 +96,7 @@ class RunRequest(_Request):
     workers: _Whole = None
     cache: _Flag = None
     save_audio: _Kept = None
+    by: _Texts = None
     retry_failed: _Flag = None
     rescore: _Flag = None
     wait: _Flag = None
@@ -243,6 +244,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     request: dict[str, Any] = {**kept, "command": command, "set": config.get("options") or None}
     if command == "run":
         request |= {"data": config.get("mirror"), "benchmark": config.get("benchmark"), "judge": config.get("judge")}
+        request |= {"by": record.get("by")}
         request |= {"model": config.get("asked", config["model"])} if "model" in config else {"codec": systems}
     elif command == "score":
         request |= {"generated": config.get("generated"), "metrics": config.get("metrics"), "by": record.get("by")}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from codec_bench.engine.cache import FeatureCache, cache_folder
 from codec_bench.engine.device import cpu_workers, resolve_devices
@@ -58,6 +59,21 @@ class Running:
     page: bool = True
     progress: Progress = quiet
     on_folder: OnFolder = lambda folder, words: None
+
+
+def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Running:
+    """How a call is to be carried out: as its `running` says, or as the fields of it do that were given by themselves.
+
+    Raises:
+        UserError: both were given.
+    """
+    if running is not None and fields:
+        named = ", ".join(f"{name}=" for name in fields)
+        raise UserError(
+            f"got running= and {named} beside it; expected one of the two",
+            hint=f"Running({', '.join(f'{name}={value!r}' for name, value in fields.items())}), or leave running= out",
+        )
+    return running if running is not None else Running(**fields)
 
 
 @contextmanager

@@ -200,6 +200,41 @@ def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
         assert answers_of(run)["usage"] == {"input_tokens": 15}
 
 
+def test_results_are_broken_down_by_a_field_of_the_questions(tmp_path, define, ask, command, models):
+    rows = [{**row, "room": ("small", "large")[n % 2]} for n, row in enumerate(ROWS)]
+    benchmark = define(
+        rows=rows, data={**DEFINITION["data"], "columns": {**DEFINITION["data"]["columns"], "room": "room"}}
+    )
+    with pytest.raises(UserError, match="no column 'rooms'") as caught:
+        ask(benchmark, by="rooms")
+    assert "did you mean room" in caught.value.hint
+    _, asked = ask(benchmark, by="room")
+    assert asked == [], "the answers were recorded before the column was missed"
+    found = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]
+    assert {name: (row["value"], row["n"], row["failed"]) for name, row in found["room"].items()} == {
+        "small": (pytest.approx(1 / 3), 3, 0), "large": (0.5, 2, 1),
+    }  # fmt: skip
+    ask(benchmark, phase="scores")
+    again = ("run", benchmark, "--model", "echo", "--phase", "scores", "--out", tmp_path / "out")
+    code, out, _ = command(*again)
+    assert code == 3 and "by room" not in out, "printed where it is asked for"
+    code, out, _ = command(*again, "--by", "level,room")
+    assert code == 3 and "by level" in out and "by room" in out
+    assert json.loads((mine(tmp_path / "out") / "run.json").read_text())["by"] == ["level", "room"]
+
+
+def test_options_beside_running_are_refused(tmp_path, define, ask):
+    from codec_bench import evaluate
+    from codec_bench.engine.running import Running
+
+    with pytest.raises(UserError, match="got running= and page=, cache=, workers= beside it") as caught:
+        ask(define(), running=Running(device="cpu"))
+    assert "Running(page=False, cache=False, workers=1)" in caught.value.hint
+    with pytest.raises(UserError, match="got running= and workers= beside it"):
+        evaluate(codec="opus-12k", data="embedded", metrics="stoi", out=tmp_path / "r", running=Running(), workers=2)
+    assert not (tmp_path / "r").exists()
+
+
 def test_the_phases_can_run_apart_and_on_another_machine(tmp_path, define, ask, models):
     benchmark = define()
     ask(benchmark, out="whole")

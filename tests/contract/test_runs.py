@@ -158,7 +158,7 @@ def test_spoken_answers_are_transcribed_and_read(place, tmp_path, monkeypatch, e
 def test_a_benchmark_of_codecs_runs(name, place, tmp_path):
     outcome = run_codecs(
         benchmark=name, codec="unprocessed,opus-12k", data=place / "mirror", out=tmp_path, page=False, cache=False, workers=1,
-        options={name: {"metrics": "stft_distance,bitrate", "primary": "stft_distance"}},
+        options={name: {"metrics": "stft_distance,bitrate", "primary": "stft_distance"}}, by="duration",
     )  # fmt: skip
     rows = json.loads((tmp_path / "summary.json").read_text())["benchmarks"]
     assert [(row["benchmark"], row["model"]) for row in rows] == [(name, "unprocessed"), (name, "opus-12k")]
@@ -168,6 +168,7 @@ def test_a_benchmark_of_codecs_runs(name, place, tmp_path):
     for row in rows:
         entry = row["metrics"]["stft_distance"]
         assert (entry["n"], entry["n"] + entry["failed"]) == (good, len(questions))
+        assert sum(group["n"] for group in entry["subsets"]["duration"].values()) == good
     speakers = {q.id: q.speaker for q in questions}
     assert {s.id: s.speaker for s in outcome.runs[name, "opus-12k"].samples()} == speakers
     assert len(set(speakers.values())) == 3 and None in speakers.values()

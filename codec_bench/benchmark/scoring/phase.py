@@ -20,6 +20,7 @@ from codec_bench.errors import UserError
 from codec_bench.models import check_served, load_model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.columns import grouped
 from codec_bench.store.record import DATABASE, Run
 
 
@@ -33,7 +34,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
         request: what the command asked for.
 
     Raises:
-        UserError: there are no answers, or a metric cannot be used.
+        UserError: there are no answers, they have no column that the results are to be broken down by, or a metric cannot be
+            used.
     """
     folder = run_folder(folder, one.name, model)
     if not (folder / DATABASE).is_file():
@@ -46,6 +48,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
         raise UserError(f"'{folder}' holds no answers to score", hint=hint)
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
+        by = {"by": list(grouped(run, request.by))} if request.by else {}
     scheme = scheme_of(one, meta.get("answer_steps", ()), request.judge)
     rules = scored(one, scheme, request)
     # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
@@ -56,7 +59,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
     ):
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
         # The definition may have changed since the questions were asked, as long as no answer depends on the change.
-        writer.set_meta(benchmark=one.described, config={**(meta.get("config") or {}), "metrics": list(scheme.facts())})
+        config = {**(meta.get("config") or {}), "metrics": list(scheme.facts())}
+        writer.set_meta(benchmark=one.described, config=config, **by)
         if request.running.retry_failed:
             for name in scheme.judged:
                 writer.forget_failed_scores(name)
