@@ -100,6 +100,7 @@ class RunRequest(_Request):
     retry_failed: _Flag = None
     rescore: _Flag = None
     wait: _Flag = None
+    anyway: _Flag = None
 
 
 class ProfileRequest(_Request):

@@ -42,7 +42,7 @@ from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import flagged, inputs_or_score
-from codec_bench.store.record import SILENT, ItemRecord, Results
+from codec_bench.store.rows import SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import SPOKEN, Sample, Score
 

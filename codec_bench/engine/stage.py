@@ -21,7 +21,7 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
-from codec_bench.store.record import SILENT
+from codec_bench.store.rows import SILENT
 from codec_bench.types import Audio, Score
 
 

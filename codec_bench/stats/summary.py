@@ -19,7 +19,8 @@ import numpy as np
 
 from codec_bench.stats.breakdown import Parts, answers_of, finished_only, parts_of, subsets_of
 from codec_bench.store.answers import has_answers
-from codec_bench.store.record import SILENT, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import SILENT
 
 SCHEMA = 1
 MAX_REASONS = 500

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from codec_bench.store.cells import json_text, storable
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.tables import QUESTIONS, TABLES
 from codec_bench.store.writer import SCORES, RunWriter
 from codec_bench.types import Score

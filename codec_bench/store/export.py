@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from codec_bench.errors import UserError
-from codec_bench.store.record import NUMBERS, Run, TableRow
+from codec_bench.store.record import Run
+from codec_bench.store.rows import NUMBERS, TableRow
 
 COLUMNS = TableRow._fields
 FORMATS = ("csv", "jsonl", "parquet")

@@ -16,7 +16,8 @@ from codec_bench.store import integrity
 from codec_bench.store.cells import json_text, storable
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, SCHEMA
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.tables import TABLES, Rows
 from codec_bench.types import Sample, Score
 

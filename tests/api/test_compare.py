@@ -4,7 +4,7 @@ import pytest
 
 from codec_bench.api.compare import compare
 from codec_bench.errors import UserError
-from codec_bench.store.record import ItemRecord
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -11,7 +11,7 @@ import pytest
 
 from codec_bench.api.leaderboard import Column, average, board_names, leaderboard
 from codec_bench.errors import UserError
-from codec_bench.store.record import ItemRecord
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench import sample_size
 from codec_bench.errors import UserError
-from codec_bench.store.record import ItemRecord
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -200,7 +200,7 @@ class Records(Target):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
-        from codec_bench.store.record import ItemRecord
+        from codec_bench.store.rows import ItemRecord
         from codec_bench.types import Score
 
         facts = {"protocol": "m/1", "kind": "answer", "unit": "", "higher_is_better": True, "aggregate": "mean"}

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.encode import write_flac
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 

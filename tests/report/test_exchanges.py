@@ -11,7 +11,8 @@ from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
 from codec_bench.report.page.exchanges import CHARACTERS
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Audio, Score
 
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;</b>'{{ 7*7 }}"

@@ -15,7 +15,8 @@ from codec_bench.errors import MissingExtra, UserError
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.plots import plots_of
 from codec_bench.stats.summary import summarise
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

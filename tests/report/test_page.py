@@ -13,7 +13,8 @@ import pytest
 from codec_bench.report.page import write_page
 from codec_bench.report.page.sound import choose_clips, is_sound
 from codec_bench.stats.summary import summarise
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

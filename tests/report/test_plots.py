@@ -8,7 +8,8 @@ import pytest
 from page_in_browser import click, column_of, complaints, open_page, resize, texts
 
 from codec_bench.report.page import write_page
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -14,7 +14,8 @@ from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import too_few
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
 FACTS = {"unit": "", "higher_is_better": True, "protocol": "p"}

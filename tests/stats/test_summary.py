@@ -11,7 +11,8 @@ import codec_bench
 from codec_bench.report.numbers import interval_notes
 from codec_bench.stats.intervals import NOTHING_BELOW
 from codec_bench.stats.summary import MAX_REASONS, summarise
-from codec_bench.store.record import SILENT, ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import SILENT, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -12,7 +12,8 @@ import pytest
 import codec_bench
 from codec_bench.errors import RunLocked, RunMismatch, UserError
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges, has_answers
-from codec_bench.store.record import ItemRecord, Run, open_run
+from codec_bench.store.record import Run, open_run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

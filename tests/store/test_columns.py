@@ -17,7 +17,8 @@ from codec_bench.stats.intervals import interval
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.columns import grouped
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

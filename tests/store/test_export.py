@@ -22,12 +22,13 @@ from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.export import COLUMNS, export_run, write_csv
-from codec_bench.store.record import NUMBERS, ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import NUMBERS, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
-ASKED = "system,id,metric,value,status,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail"
+ASKED = "system,id,metric,value,status,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra"
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
 HOSTILE = ("=1+1", "@a", "-x", "a\rb", "c\nd", 'q"u,o"te', "tab\there", "'", "日本語 \u2028", "\tindented", " ")
 
@@ -361,6 +362,22 @@ def test_detail_is_strict_json(tmp_path):
     assert held == {"odd": [None, None, 0.1], "said": "NaN"} and none == {}
 
 
+def test_further_columns_of_the_manifest_are_in_every_row(tmp_path, benchmark_run, capsys):
+    rooms = [{"room": "büro", "noise_db": -3.25, "take": 2}, {"room": ""}, {}]
+    with closing(RunWriter(tmp_path / "run", {})) as writer:
+        writer.begin(
+            {"x": {}, "y": {}}, {"m": FACTS}, [Sample(f"s{n}", None, extra=room) for n, room in enumerate(rooms)]
+        )
+        for system in "xy":
+            writer.write([(n, ItemRecord(system, f"s{n}", "failed", "broken", {})) for n in range(3)])
+    run = Run(tmp_path / "run")
+    expected = [{"room": "büro", "noise_db": -3.25, "take": 2}, {}, {}]
+    assert [json.loads(row["extra"]) for row in exported(run, tmp_path)] == 2 * expected
+    export_run(run, "jsonl", None)
+    assert [json.loads(json.loads(line)["extra"]) for line in capsys.readouterr().out.splitlines()] == 2 * expected
+    assert Counter(row.extra for row in benchmark_run.rows()) == {'{"half":"0"}': 100, '{"half":"1"}': 100}
+
+
 def test_a_run_without_items_is_a_table_without_rows(tmp_path):
     with closing(RunWriter(tmp_path / "run", {})) as writer:
         writer.begin({"x": {}}, {"m": FACTS}, [Sample("a", None)])
@@ -393,7 +410,7 @@ def test_sqlite_neither_sorts_nor_stores_the_rows(eval_run, monkeypatch):
     monkeypatch.setattr(eval_run, "_db", Spy())
     next(eval_run.rows())
     plan = [row[3] for row in db.execute(f"EXPLAIN QUERY PLAN {asked[-1]}")]
-    assert len(plan) == 5 and not any("TEMP" in step or "AUTOMATIC" in step for step in plan), plan
+    assert len(plan) == 6 and not any("TEMP" in step or "AUTOMATIC" in step for step in plan), plan
 
 
 def test_what_cannot_be_written_is_one_sentence(tmp_path):

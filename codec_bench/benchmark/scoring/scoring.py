@@ -22,7 +22,8 @@ from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.phases import RUNNING
 from codec_bench.engine.run import Engine
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
-from codec_bench.store.record import ItemRecord, Run
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT = "transcript"

@@ -30,7 +30,8 @@ from codec_bench.report.page.system import Column, System, columns_of, data_sets
 from codec_bench.report.page.written import reason, reasons, written
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import has_answers
-from codec_bench.store.record import Run, SampleRow
+from codec_bench.store.record import Run
+from codec_bench.store.rows import SampleRow
 
 _TEXT_CHARACTERS = 4000
 _DETAIL_ENTRIES = 16

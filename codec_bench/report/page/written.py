@@ -10,7 +10,8 @@ from codec_bench.report.page.breakdown import breakdown_tables
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
-from codec_bench.store.record import Run, SampleRow
+from codec_bench.store.record import Run
+from codec_bench.store.rows import SampleRow
 
 if TYPE_CHECKING:
     from codec_bench.report.page.system import System
