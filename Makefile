@@ -23,7 +23,7 @@ EXTRAS_all := all gpu
 AGREE_demo := -c requirements/test.txt
 AGREE_docs := -c requirements/test.txt
 
-CHECKED := codec_bench kernels bench tests scripts
+CHECKED := codec_bench kernels bench tests scripts examples
 
 .PHONY: demo test fuzz kills check docs bench lock clean
 
