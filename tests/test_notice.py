@@ -35,7 +35,9 @@ def test_every_repository_that_the_package_names_is_in_the_notice():
     texts = [path.read_text("utf-8") for path in (ROOT / "codec_bench").rglob("*.py")]
     repositories = {found.rstrip(".") for text in texts for found in re.findall(r"github\.com/[\w-]+/[\w.-]+", text)}
     assert repositories, "the pattern finds them"
-    assert {name for name in repositories if name not in NOTICE} == set(), "say in NOTICE what was taken, and the licence"
+    assert {name for name in repositories if name not in NOTICE} == set(), (
+        "say in NOTICE what was taken, and the licence"
+    )
 
 
 def test_every_entry_says_its_licence():
