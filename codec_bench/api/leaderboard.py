@@ -64,6 +64,7 @@ class Row:
         name: of the model or codec. cells: value by column, as shown. average: None if there is no cell.
         complete: whether every group of the board has a cell. published: whether it is from the authors of the board.
         folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark.
+        rerouted: whether a service said that another model answered than the one that was asked for.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Row:
     published: bool
     folders: tuple[str, ...] = ()
     limited: bool = False
+    rerouted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +158,13 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
 
     There is a row for every system with a value for at least one column. A later run replaces the values of an earlier one.
     """
+    from codec_bench.stats.breakdown import answers_of
     from codec_bench.store.record import open_run, run_folders
 
     cells: dict[str, dict[str, Decimal]] = {}
     folders: dict[str, list[str]] = {}
     limited: set[str] = set()
+    rerouted: set[str] = set()
     ignored: list[str] = []
     for place in (found for folder in runs for found in run_folders(folder)):
         run = open_run(place)
@@ -172,6 +176,8 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
             folders.setdefault(system, []).append(str(place))
             if (run.meta.get("config") or {}).get("limit") is not None:
                 limited.add(system)
+            if any(one["other"] for one in (answers_of(run) or {}).get("served", ())):
+                rerouted.add(system)
     rows = [
         _row(
             system,
@@ -180,6 +186,7 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
             published=False,
             folders=tuple(dict.fromkeys(folders[system])),
             limited=system in limited,
+            rerouted=system in rerouted,
         )
         for system, row in cells.items()
     ]

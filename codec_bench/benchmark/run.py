@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +14,9 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
-from codec_bench.models import load_model
+from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
+from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
 
 Phase = Literal["both", "answers", "scores"]
@@ -119,7 +121,21 @@ def writing(
 
 def scheme_of(one: Benchmark, answer_steps: Sequence[str], judge: str | None) -> Scheme:
     """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
-    return Scheme.of([*answer_steps, *one.process], one.own_steps, judge)
+    return Scheme.of([*answer_steps, *one.process], one.own_steps, None if judge is None else judge_label(judge))
+
+
+def judge_label(judge: str) -> str:
+    """What a judge is called in the protocol of its verdicts: its name, or for a file its stem and a hash of its content.
+
+    The same file at another path is the same judge, and a changed file is another.
+    """
+    if is_own_code(judge):
+        return (
+            f"{own_name(judge.partition(':')[0].rpartition('/')[2])}:{judge.rpartition(':')[2]}-{code_hash(judge)[:8]}"
+        )
+    if not is_own_file(judge) or not Path(judge).is_file():
+        return judge
+    return f"{own_name(judge)}-{hashlib.blake2b(Path(judge).read_bytes(), digest_size=4).hexdigest()}"
 
 
 def scored(one: Benchmark, scheme: Scheme, request: RunRequest) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from codec_bench.cli.answers import answers_app
 from codec_bench.cli.evaluate import demo, evaluate, score
 from codec_bench.cli.options import By, Device, Json, Seed, Set, columns, parse_settings
 from codec_bench.cli.output import talk
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 
 app.add_typer(weights_app, name="weights")
+app.add_typer(answers_app, name="answers")
 app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)

@@ -39,6 +39,7 @@ def run(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
+    reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Take answers of other runs although the service may serve another checkpoint under the same name now.")] = False,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
@@ -75,7 +76,7 @@ def run(
             outcome = run_codecs(codec=codec, **common)
         else:
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
-            terms = Terms(wait=wait, anyway=anyway)
+            terms = Terms(wait=wait, anyway=anyway, reuse_answers=reuse_answers)
             outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, **common)
     if _print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)
@@ -172,6 +173,7 @@ def _told(answers: dict[str, Any]) -> str:
         f"{answers['at_limit']['n']:,} ({100 * answers['at_limit']['share']:.3g} %) ended at a limit of length"
         if answers["at_limit"]["n"]
         else "",
+        *_who(answers),
         *(f"'{name}' was not told to the model: {why}" for name, why in _untold(answers).items()),
         f"{answers['latency_s']['p50']:.3g} s each (p95 {answers['latency_s']['p95']:.3g} s)"
         if answers["latency_s"]
@@ -185,6 +187,24 @@ def _told(answers: dict[str, Any]) -> str:
 def _untold(answers: dict[str, Any]) -> dict[str, str]:
     """Parameters that the model could not be told, with the reasons."""
     return (answers.get("decoding") or {}).get("untold") or {}
+
+
+def _who(answers: dict[str, Any]) -> list[str]:
+    """What is to be said of the models that answered."""
+    said = [
+        f"{one['n']:,} answers are from '{one['model']}' and not from '{answers['asked_for']}'"
+        for one in answers.get("served") or ()
+        if one["other"]
+    ]
+    states = {(one["model"], one["revision"]) for one in answers.get("served") or ()}
+    if len(states) > 1:
+        said.append(f"the service named {len(states)} states of the model that answered")
+    canary = answers.get("canary")
+    if canary and canary["same"] < canary["asked"]:
+        said.append(
+            f"{canary['asked'] - canary['same']} of {canary['asked']} questions that were asked again got another answer"
+        )
+    return said
 
 
 def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, ...]:
@@ -224,7 +244,7 @@ def leaderboard(
 def _plain(board: Board) -> dict[str, Any]:
     rows = [
         {
-            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "folders": list(row.folders),
+            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "folders": list(row.folders),
             "average": float(row.average) if row.average is not None else None,
             "cells": {column: float(value) for column, value in row.cells.items()},
         }
@@ -251,7 +271,7 @@ def _print_board(board: Board) -> None:
     out.print(wide_table(heads, rows, out.width))
     talk(
         f"published rows: {board.source}; rows that begin with > are from your runs; (part): the average is over fewer columns; "
-        "(limit): only a part of the questions was taken"
+        "(limit): only a part of the questions was taken; (other model): the service says that another model answered"
     )
     if board.ignored:
         talk(f"runs without a value for this board: {', '.join(board.ignored)}")
@@ -266,4 +286,5 @@ def _head(column: Column) -> str:
 
 
 def _doubts(row: Row) -> str:
-    return (" (part)" if not row.complete else "") + (" (limit)" if row.limited else "")
+    doubts = (("part", not row.complete), ("limit", row.limited), ("other model", row.rerouted))
+    return "".join(f" ({word})" for word, holds in doubts if holds)

@@ -29,12 +29,18 @@ class Model(ABC):
         concurrency: how many requests to keep in flight.
         identity: everything that changes an answer (checkpoint and revision, endpoint, parameters), as JSON values.
         reasons: whether the model writes its reasoning before an answer, so that it is given tokens for it.
+        tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run alone.
         untold: parameters of requests that the model could not be told, each with the reason; known once it has answered.
     """
 
     info: ModelInfo
     concurrency: int = 1
     reasons: bool = False
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether `identity` differs between any two checkpoints that could answer."""
+        return True
 
     @property
     def untold(self) -> Mapping[str, str]:
@@ -60,6 +66,10 @@ class Model(ABC):
         Raises:
             UserError: the model cannot be reached, its key or its weights are missing, or its environment cannot be made.
         """
+
+    async def describe(self) -> Mapping[str, Any]:
+        """What the service of a started model says of it, in `model`, and of itself, in `server`; empty if it says nothing."""
+        return {}
 
     @abstractmethod
     async def ask(self, request: Request) -> Response:

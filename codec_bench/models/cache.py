@@ -1,7 +1,7 @@
 """The response cache: a request that a model has answered is not sent again, in this run or another.
 
 Conventions
-    A key is a hash of the model's identity and of the request: its turns, fields, wanted kind of answer and parameters, and
+    A key is a hash of the model's identity (with what its service says of it) and of the request: its turns, fields, wanted kind of answer and parameters, and
     the content of its sounds. Another prompt or another checkpoint gives another key, so no entry ever becomes invalid.
     Only answers are kept, not failures or refusals. Spoken answers are stored as FLAC if that is lossless, otherwise as
     float32 samples, so that a sound from the cache is exactly the sound that was stored.
@@ -18,6 +18,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -37,6 +38,16 @@ _SOUNDS = 10_000  # the most digests of files that are kept in memory
 _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The stored answers of one model: its name, how many there are, their bytes, and when one was last used."""
+
+    model: str
+    answers: int
+    size_bytes: int
+    used: float
+
+
 class ResponseCache(BoundedCache):
     """Answers by key.
 
@@ -53,6 +64,7 @@ class ResponseCache(BoundedCache):
         "CREATE TABLE IF NOT EXISTS responses "
         "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
         "CREATE TABLE IF NOT EXISTS sounds (file TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE IF NOT EXISTS models (key TEXT PRIMARY KEY, model TEXT NOT NULL) WITHOUT ROWID;"
     )
     table = "responses"
     length = "LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0)"
@@ -61,6 +73,7 @@ class ResponseCache(BoundedCache):
     def __init__(self, path: Path | None, max_bytes: int = MAX_BYTES) -> None:
         self._sounds: dict[str, str] = {}
         self._new_sounds: dict[str, str] = {}
+        self._new_models: dict[str, str] = {}
         super().__init__(path, max_bytes)
 
     @classmethod
@@ -112,10 +125,38 @@ class ResponseCache(BoundedCache):
             self._used |= found.keys()
             return found
 
-    def put(self, key: str, response: Response) -> None:
-        """Stores a response if its status is ok. It is written to the disk by the next `flush`."""
+    def put(self, key: str, response: Response, model: str = "") -> None:
+        """Stores a response of a model if its status is ok. It is written to the disk by the next `flush`."""
         if self._db is not None and response.status == "ok":
+            self._new_models[key] = model
             self._keep(key, pack(response))
+
+    def kept(self) -> list[Kept]:
+        """How many answers of each model are stored, by its name; "" for those of earlier versions."""
+        with self._lock:
+            self.flush()
+            if self._db is None:
+                return []
+            query = (
+                f"SELECT COALESCE(m.model, ''), COUNT(*), TOTAL({self.length}), MAX(r.used) FROM responses r "
+                "LEFT JOIN models m ON m.key = r.key GROUP BY 1 ORDER BY 1"
+            )
+            return [Kept(model, count, int(size), used) for model, count, size, used in self._db.execute(query)]
+
+    def forget(self, model: str | None = None) -> int:
+        """Deletes the answers of a model, or all of them; returns how many."""
+        with self._lock:
+            self.flush()
+            if self._db is None:
+                return 0
+            where = "" if model is None else "WHERE key IN (SELECT key FROM models WHERE model = ?)"
+            if model == "":
+                where = "WHERE key NOT IN (SELECT key FROM models WHERE model != ?)"
+            given = () if model is None else (model,)
+            count = self._db.execute(f"DELETE FROM responses {where}", given).rowcount
+            self._db.execute("DELETE FROM models WHERE key NOT IN (SELECT key FROM responses)")
+            self._db.execute("PRAGMA incremental_vacuum")
+            return int(count)
 
     def _write(self, db: sqlite3.Connection, now: float) -> None:
         db.executemany(
@@ -124,6 +165,8 @@ class ResponseCache(BoundedCache):
         )
         db.executemany("INSERT OR REPLACE INTO sounds VALUES (?, ?)", self._new_sounds.items())
         self._new_sounds.clear()
+        db.executemany("INSERT OR REPLACE INTO models VALUES (?, ?)", self._new_models.items())
+        self._new_models.clear()
 
     def _digest(self, clip: Clip) -> str:
         """The digest of a sound. A file that has not changed since its last use is not decoded again."""
@@ -150,6 +193,7 @@ class ResponseCache(BoundedCache):
     def _shrink(self, db: sqlite3.Connection, excess: int) -> None:
         db.execute("DELETE FROM sounds")  # the digests of files can be computed again
         super()._shrink(db, excess)
+        db.execute("DELETE FROM models WHERE key NOT IN (SELECT key FROM responses)")
 
 
 def request_key(identity: Mapping[str, Any], request: Request) -> str:
@@ -259,4 +303,4 @@ def _unpack_sound(head: Mapping[str, Any], data: bytes) -> Audio:
     return Audio(samples.T, rate)
 
 
-__all__ = ["FILE", "MAX_BYTES", "ResponseCache", "pack", "request_key", "unpack"]
+__all__ = ["FILE", "MAX_BYTES", "Kept", "ResponseCache", "pack", "request_key", "unpack"]

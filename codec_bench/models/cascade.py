@@ -83,6 +83,15 @@ class Cascade(Model):
         return self.answers.reasons
 
     @property
+    def tells_apart(self) -> bool:
+        """Whether both identities tell checkpoints apart."""
+        return self.hears.tells_apart and self.answers.tells_apart
+
+    async def describe(self) -> Mapping[str, Any]:
+        """What the service of the language model says."""
+        return await self.answers.describe()
+
+    @property
     def untold(self) -> Mapping[str, str]:
         """What the language model could not be told."""
         return self.answers.untold

@@ -8,6 +8,7 @@ Conventions
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -181,7 +182,8 @@ def answers_of(run: Run) -> dict[str, Any] | None:
     Returns:
         `asked`, `failed` (by status), `cached`, `at_limit` (answers that ended at a limit: `n`, `share`), `decoding` (the
         parameters that were `asked` for, and by name why one was `untold`; None in records of earlier versions), `served`
-        (how many answers each model gave, as the service called it), `cut` (answers to questions whose audio was cut for the model: `n`,
+        (how many answers each model gave, as the service called it, whether it is `other` than the one `asked_for`, and in
+        which subsets if there were several), `canary` (of how many questions asked again the answer was the `same`), `cut` (answers to questions whose audio was cut for the model: `n`,
         `share`, `s`), `usage` (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were
         not cached; None if the price of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the
         answers that were not cached).
@@ -206,7 +208,9 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         "cached": int(cached),
         "at_limit": {"n": int(at_limit), "share": at_limit / asked if asked else 0.0},
         "decoding": run.meta.get("decoding"),
+        "asked_for": _asked_for(run),
         "served": _served(run),
+        "canary": _canary(run),
         "cut": {"n": int(cut), "share": cut / asked if asked else 0.0, "s": cut_s},
         "usage": dict(usage),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
@@ -224,7 +228,58 @@ def _served(run: Run) -> list[dict[str, Any]]:
         "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
         "WHERE served IS NOT NULL AND (m IS NOT NULL OR r IS NOT NULL) GROUP BY m, r ORDER BY MIN(number)"
     )
-    return [{"model": model, "revision": revision, "n": n} for model, revision, n in rows]
+    asked = _asked_for(run)
+    found = [
+        {"model": model, "revision": revision, "n": n, "other": is_other_model(asked, model)}
+        for model, revision, n in rows
+    ]
+    if len(found) > 1:
+        for one in found:
+            one["subsets"] = _subsets_by(run, one["model"], one["revision"])
+    return found
+
+
+def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, dict[str, int]]:
+    """How many answers one model gave in each subset."""
+    rows = run.query(
+        "SELECT j.key, j.value, COUNT(*) FROM answers a JOIN questions q ON q.number = a.number, json_each(q.subsets) j "
+        "WHERE json_extract(a.served, '$.model') IS ? AND json_extract(a.served, '$.revision') IS ? GROUP BY 1, 2 ORDER BY 1, 2",
+        (model, revision),
+    )
+    out: dict[str, dict[str, int]] = {}
+    for column, value, n in rows:
+        out.setdefault(column, {})[value] = n
+    return out
+
+
+def _asked_for(run: Run) -> str | None:
+    """The name of the model that the service was asked for; None if no service was asked."""
+    facts = next(iter(run.systems.values()), {})
+    name = facts.get("model")
+    return name if isinstance(name, str) and name else None
+
+
+def is_other_model(asked: str | None, answered: str | None) -> bool:
+    """Whether a service named another model than it was asked for.
+
+    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), and a name with or without its owner or folder, are
+    the same model.
+    """
+    if not asked or not answered:
+        return False
+    ours, theirs = (name.lower().rstrip("/").removeprefix("models/") for name in (asked, answered))
+    last, their_last = ours.rpartition("/")[2], theirs.rpartition("/")[2]
+    return not (
+        their_last == last or re.fullmatch(rf"{re.escape(last)}[-@](?:\d[\d-]*|latest|preview[\d-]*)", their_last)
+    )
+
+
+def _canary(run: Run) -> dict[str, int] | None:
+    """Of how many questions that were asked again the answer was the same; None if none was."""
+    noted = run.meta.get("canary")
+    if not isinstance(noted, list) or not noted:
+        return None
+    return {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}
 
 
 def _spread(run: Run, column: str) -> dict[str, float] | None:

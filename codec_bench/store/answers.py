@@ -8,6 +8,7 @@ Conventions
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -116,6 +117,16 @@ class AnswerWriter(RunWriter):
 
     def _scored(self) -> bool:
         return self._db.execute("SELECT 1 FROM items LIMIT 1").fetchone() is not None
+
+    def meta(self, key: str) -> Any:
+        """An entry of `Run.meta`, or None if there is none."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def first_texts(self, most: int) -> dict[int, str]:
+        """The first written answers of the record, by the question's number."""
+        query = "SELECT number, text FROM answers WHERE status = 'ok' AND audio IS NULL AND text != '' ORDER BY number LIMIT ?"
+        return dict(self._db.execute(query, (most,)).fetchall())
 
     def answered(self) -> dict[int, str]:
         """The status of every recorded answer, by the question's number."""

@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import run_folder
-from codec_bench.errors import UserError
-from codec_bench.stats.breakdown import answers_of
+from codec_bench.benchmark.run import Terms, run_folder
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.stats.breakdown import answers_of, is_other_model
+from codec_bench.store.answers import exchanges
 from codec_bench.store.record import DATABASE, open_run
 
 DEFINITION = {
@@ -106,7 +107,7 @@ def ask(tmp_path, monkeypatch, server):
         folder.mkdir(exist_ok=True)
         (folder / "README.md").write_text("# mine\n")
         (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
-        rows = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n)} for n in range(questions)]
+        rows = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n), "half": str(n // 3)} for n in range(questions)]
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
         given = {model: {"base_url": url, "model": "m", **(options or {})}}
         outcome = run_benchmark(
@@ -183,7 +184,7 @@ def test_a_key_that_expires_stops_the_run_and_keeps_it(ask, server):
     assert "goes on with the rest" in stopped.value.hint
     served.refuse, before = (lambda body: None), len(served.seen)
     assert told(ask(options={"concurrency": 1}))["asked"] == 6
-    assert len(served.seen) - before == 3, "what was answered is not asked again"
+    assert len(served.seen) - before == 3 + 3, "the rest, and the three as canaries"
 
 
 def test_waiting_is_told_as_progress(ask, server):
@@ -218,3 +219,117 @@ def test_a_run_from_before_decoding_was_said_goes_on_as_it_began(ask, server, tm
     answers = told(ask(options={"concurrency": 1}))
     assert answers["asked"] == 6 and answers["decoding"] is None
     assert not {"max_tokens", "temperature"} & set().union(*served.seen[count:]), "it was asked without, and goes on so"
+
+
+# ------------------------------------------------------------------------------------------------------- who answered
+
+
+def test_the_record_says_who_answered(ask, server):
+    served, _ = server
+    served.model = "m-2026-11-22"
+    folder = ask()
+    (who,) = told(folder)["served"]
+    assert who == {"model": "m-2026-11-22", "revision": "fp_1", "n": 6, "other": False}
+    with closing(open_run(folder)) as run:
+        first = next(iter(exchanges(run))).answer
+        assert first.served["request"].startswith("req-")
+        (service,) = run.meta["service"]
+    assert service["model"] == {"id": "m", "root": "/ckpt/1", "max_model_len": 4096}, (
+        "`created` is the time of the call"
+    )
+
+
+def test_another_checkpoint_behind_the_same_name_gets_no_earlier_answers(ask, server):
+    served, _ = server
+    first = ask(out="one")
+    served.prefix = "no "  # the next checkpoint, under the same name and root
+    second = ask(out="two")
+    assert told(second)["cached"] == 0, "an address of one's own does not say which checkpoint it serves"
+    with closing(open_run(first)) as a, closing(open_run(second)) as b:
+        assert [e.answer.text for e in exchanges(a)] == [str(n) for n in range(6)]
+        assert [e.answer.text for e in exchanges(b)] == [f"no {n}" for n in range(6)]
+    assert told(ask(out="three", terms=Terms(reuse_answers=True)))["cached"] == 0
+    assert told(ask(out="four", terms=Terms(reuse_answers=True)))["cached"] == 6, "knowingly"
+
+
+def stopped_after(ask, served, n, **settings):
+    """A run that a refused key stopped after n answers."""
+    served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(served.seen) > n else None
+    with pytest.raises(UserError):
+        ask(options={"concurrency": 1}, **settings)
+    served.refuse = lambda body: None
+
+
+def test_a_run_is_not_continued_with_another_model_behind_its_name(ask, server):
+    served, _ = server
+    stopped_after(ask, served, 3)
+    served.root = "/ckpt/2"
+    with pytest.raises(RunMismatch, match=r"root was '/ckpt/1', now '/ckpt/2'"):
+        ask(options={"concurrency": 1})
+    served.root = "/ckpt/1"
+    assert told(ask(options={"concurrency": 1}))["asked"] == 6
+
+
+def test_a_swap_that_the_service_does_not_tell_is_seen_in_the_answers(ask, server):
+    served, _ = server
+    stopped_after(ask, served, 3)
+    asked = len(served.seen)
+    assert told(ask(options={"concurrency": 1}))["canary"] == {"asked": 3, "same": 3}
+    assert len(served.seen) - asked == 3 + 3
+    served.seen.clear()
+    stopped_after(ask, served, 3, out="swapped")
+    served.prefix = "no "
+    stages = []
+    answers = told(ask(options={"concurrency": 1}, out="swapped", progress=lambda stage, *counts: stages.append(stage)))
+    assert answers["canary"] == {"asked": 3, "same": 0}
+    assert any("3 of 3 questions that were asked again got another answer" in stage for stage in stages)
+
+
+def test_a_model_that_changes_in_the_middle_is_told_and_shown(ask, server):
+    served, _ = server
+    stages = []
+
+    def reply(body, plain=served.reply):
+        served.model = "m" if len(served.seen) <= 4 else "gemini-3.8-flash"
+        return plain(body)
+
+    served.reply = reply
+    definition = {"subsets": {"half": "half"}}
+    definition["data"] = {**DEFINITION["data"], "columns": {**DEFINITION["data"]["columns"], "half": "half"}}
+    answers = told(ask(options={"concurrency": 1}, definition=definition, progress=lambda s, *counts: stages.append(s)))
+    mine, other = answers["served"]
+    assert (mine["model"], mine["other"], other["model"], other["other"]) == ("m", False, "gemini-3.8-flash", True)
+    assert mine["subsets"]["half"] == {"0": 3, "1": 1} and other["subsets"]["half"] == {"1": 2}
+    assert any("says that gemini-3.8-flash fp_1 answers, and not m fp_1" in stage for stage in stages)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered", "other"),
+    [
+        ("gpt-audio", "gpt-audio-2025-08-28", False),
+        ("gemini-2.5-pro", "gemini-3.8-flash", True),
+        ("gemini-2.5-flash", "gemini-2.5-flash-lite", True),
+        ("Qwen/Qwen2-Audio-7B", "qwen2-audio-7b", False),
+        ("models/gemini-2.0-flash", "gemini-2.0-flash-001", False),
+        ("m", None, False),
+        (None, "m", False),
+    ],
+)
+def test_which_names_are_the_same_model(asked, answered, other):
+    assert is_other_model(asked, answered) == other
+
+
+def test_kept_answers_are_listed_and_forgotten(ask, server, capsys):
+    from codec_bench.cli.answers import forget, list_
+
+    ask()
+    list_(as_json=True)
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["model"], row["answers"]) == ("openai-chat", 6)
+    with pytest.raises(UserError, match="no answers of a model 'gpt'"):
+        forget("gpt")
+    with pytest.raises(UserError, match="--all"):
+        forget()
+    forget("openai-chat")
+    list_(as_json=True)
+    assert json.loads(capsys.readouterr().out) == []

@@ -19,6 +19,7 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.asking.requests import AskAll
+from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
@@ -60,6 +61,7 @@ class Asking:
         keep_question: whether a question's sound is copied into the run folder, by the question's number.
         ask_all: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.requests`).
         progress: called with (questions finished by this call, failed, seconds of answers).
+        watch: sees whether the same model answers as before; None if it cannot be another.
     """
 
     def __init__(
@@ -71,7 +73,9 @@ class Asking:
         keep_question: Callable[[int], bool],
         ask_all: AskAll,
         progress: Callable[[int, int, float], None],
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch
         self._model, self._start, self._render, self._writer = model, start, render, writer
         self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
         self._waiting: dict[str, tuple[int, Question]] = {}
@@ -97,10 +101,14 @@ class Asking:
             first = next(requests, None)
             if first is not None:
                 await self._start()
+                if self._watch is not None:
+                    await self._watch.look_back(questions, self._render)
                 async with aclosing(self._ask_all(self._model, chain((first,), requests))) as answers:
                     async for request, response in answers:
                         number, question = self._waiting.pop(request.id)
                         self._take(number, question, request, response)
+                        if self._watch is not None:
+                            await self._watch.note(request, response)
         except UserError:
             # Nothing was answered, so that what was refused was refused for a reason that the questions have no part in.
             if not self._proven:

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.asking.asking import Asking
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
@@ -101,16 +102,18 @@ async def _ask_one(
         told = _Told(request.running.progress, f"{one.name}: asking", before, total)
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
+        answering = Answering(model, start, writer, cache, identity, shared=request.terms.reuse_answers)
         asking = Asking(
             model,
-            start,
+            answering.start,
             lambda question: _with_seed(prompt.render(question), request.seed),
             writer,
             _keeps(
                 request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
             ),
-            lambda m, requests: ask_all(m, requests, cache=cache),
+            answering.ask_all,
             told,
+            Watch(model, writer, told.waits),
         )
         timings = await asking.run(questions, answered)
         if timings["asked"] or not before:

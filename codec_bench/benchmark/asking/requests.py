@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
@@ -37,6 +37,7 @@ async def ask_all(
     requests: Iterable[Request] | AsyncIterable[Request],
     *,
     cache: ResponseCache | None = None,
+    identity: Mapping[str, Any] | None = None,
     ahead: int | None = None,
     on_response: Callable[[Request, Response], None] | None = None,
 ) -> AsyncGenerator[Pair, None]:
@@ -47,6 +48,7 @@ async def ask_all(
         requests: they are read as they are needed, never more than `ahead` beyond what was yielded. A synchronous
             iterator is read in the event loop's own thread, so that it may share state with the caller.
         cache: a request whose answer it holds is not sent to the model. New answers are put into it; failures are not.
+        identity: of the model, under which the cache keeps its answers; None for `model.identity`.
         ahead: how many requests may be read and not yet yielded; by default twice the model's concurrency, and at
             least 512.
         on_response: called with each pair as soon as it is finished, before it is yielded.
@@ -57,7 +59,7 @@ async def ask_all(
         UserError: the model cannot be used at all. What was answered before is yielded first.
     """
     room = asyncio.Semaphore(ahead if ahead is not None else max(512, 2 * model.concurrency))
-    lookup = _Lookup(cache, model) if cache is not None else None
+    lookup = _Lookup(cache, model, identity) if cache is not None else None
     flight = _Flight(model, lookup, on_response)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
@@ -76,17 +78,18 @@ async def ask_all(
 class _Lookup:
     """A response cache as one model uses it, called from another thread so that the disk does not stop the event loop."""
 
-    def __init__(self, cache: ResponseCache, model: Model) -> None:
-        self._cache, self._model = cache, model
+    def __init__(self, cache: ResponseCache, model: Model, identity: Mapping[str, Any] | None) -> None:
+        self._cache, self._identity = cache, model.identity if identity is None else identity
+        self._what = model.info.name
         self._thread = ThreadPoolExecutor(1, "response-cache")
 
     async def find(self, batch: list[Request]) -> list[tuple[str | None, Response | None]]:
         """Each request's key, and its response if the cache holds one."""
-        return await self._call(self._cache.look_up, self._model.identity, batch)
+        return await self._call(self._cache.look_up, self._identity, batch)
 
     async def put(self, key: str, response: Response) -> None:
         """Keeps an answer."""
-        await self._call(self._cache.put, key, response)
+        await self._call(self._cache.put, key, response, self._what)
 
     async def close(self) -> None:
         """Writes what is not yet on the disk and ends the thread; the cache stays open."""

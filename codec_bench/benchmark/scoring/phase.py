@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 from codec_bench.benchmark import Benchmark
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.judge.judging import judge_all
 from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
@@ -19,6 +19,7 @@ from codec_bench.engine.running import working_engine
 from codec_bench.errors import UserError
 from codec_bench.models import check_served, load_model
 from codec_bench.models.cache import ResponseCache
+from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import DATABASE, Run
@@ -93,8 +94,17 @@ async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunReq
             lambda sentence: request.running.progress(f"{name}: judging; {sentence}", 0, 0, 0, 0.0),
             patient=request.terms.wait,
         )
-        await started_model(judge)
-        await judge_all(run, writer, scheme.judged, judge, lambda m, r: ask_all(m, r, cache=cache), tell, request.seed)
+        own = {"code": code_hash(request.judge)} if is_own_code(request.judge) else {}
+        answering = Answering(
+            judge,
+            lambda: started_model(judge),
+            writer,
+            cache,
+            {**judge.identity, **own},
+            shared=request.terms.reuse_answers,
+        )
+        await answering.start()
+        await judge_all(run, writer, scheme.judged, judge, answering.ask_all, tell, request.seed)
     finally:
         await judge.close()
         if cache is not None:

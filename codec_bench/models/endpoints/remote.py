@@ -22,6 +22,7 @@ from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.client import Client
+from codec_bench.models.endpoints.describe import describe, is_dated
 from codec_bench.models.endpoints.keys import Key, clean, host_of, masked
 from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
 from codec_bench.models.endpoints.refusals import lesson_of, mistake_of
@@ -33,7 +34,8 @@ T = TypeVar("T")
 _MOST = 1_000_000
 _UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
 """What taking a reply apart raises if it is not laid out as expected."""
-VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io")
+VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io",
+           "generativelanguage.googleapis.com", "api.minimax.io")  # fmt: skip
 """Services that serve models of their own and not the ones that somebody put there."""
 JSON = {"Content-Type": "application/json"}
 
@@ -134,6 +136,11 @@ class RemoteModel(Model):
             **{name: getattr(self, name) for name in self.changes_answers},
             **{name: value for name, usual in self.added.items() if (value := getattr(self, name)) != usual},
         }
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether the URL and the name say which checkpoint answers: a dated name at a vendor does."""
+        return host_of(self.base_url) in VENDORS and is_dated(self.model)
 
     @property
     def untold(self) -> Mapping[str, str]:
@@ -342,6 +349,10 @@ class HttpModel(RemoteModel):
             MissingExtra: httpx is not installed.
         """
         await self.client.start()
+
+    async def describe(self) -> Mapping[str, Any]:
+        """What the service says of the model and of itself."""
+        return await describe(self.client, self.model, vendor=host_of(self.base_url) in VENDORS)
 
     async def close(self) -> None:
         """Closes every connection."""

@@ -1,0 +1,93 @@
+"""The model that answers the questions of one run: whether it is still the same one, and which answers are kept for it.
+
+Conventions
+    Where a model's identity tells two checkpoints apart (weights on this machine, a dated name at a vendor), answers are
+    shared by all runs. Where it does not (an address of one's own, a name without a date), an answer is reused within its run
+    alone, unless the caller says otherwise.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.benchmark.asking.requests import Pair, ask_all
+from codec_bench.errors import RunMismatch
+from codec_bench.models.base import Model
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.types import Request
+
+if TYPE_CHECKING:
+    from codec_bench.models.cache import ResponseCache
+
+
+class Answering:
+    """Asks one model for one run.
+
+    Args:
+        model: the model. begin: starts it; awaited before the first question of each run.
+        writer: the record of the run.
+        cache: where answers are kept, or None.
+        identity: everything that is known to change an answer before the model is started.
+        shared: whether answers of other runs are taken although the service may serve another checkpoint now.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        begin: Callable[[], Awaitable[None]],
+        writer: AnswerWriter,
+        cache: ResponseCache | None,
+        identity: Mapping[str, Any],
+        *,
+        shared: bool = False,
+    ) -> None:
+        self._model, self._begin, self._writer, self._cache = model, begin, writer, cache
+        self._identity, self._shared = dict(identity), shared or model.tells_apart
+
+    async def start(self) -> None:
+        """Starts the model and notes what its service says of itself.
+
+        Raises:
+            RunMismatch: the service serves another model than when the run was begun.
+            UserError: the model cannot be started.
+        """
+        await self._begin()
+        facts = dict(await self._model.describe())
+        if not self._shared:
+            self._identity["run"] = self._token()
+        if not facts:
+            return
+        self._identity["service"] = facts.get("model", {})
+        before = self._writer.meta("service") or []
+        if before:
+            self._compare(before[-1], facts)
+        if not before or {**before[-1], "when": None} != {**facts, "when": None}:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self._writer.set_meta(service=[*before, {**facts, "when": now}])
+
+    def ask_all(self, model: Model, requests: Iterable[Request]) -> AsyncGenerator[Pair, None]:
+        """As `requests.ask_all`, with the answers that are kept for this model."""
+        return ask_all(model, requests, cache=self._cache, identity=self._identity)
+
+    def _token(self) -> str:
+        """A word that is this run's alone."""
+        token = self._writer.meta("token")
+        if token is None:
+            token = secrets.token_hex(16)
+            self._writer.set_meta(token=token)
+        return str(token)
+
+    def _compare(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        was, is_now = before.get("model", {}), now.get("model", {})
+        changed = [f"{n} was {was[n]!r}, now {is_now[n]!r}" for n in was if n in is_now and was[n] != is_now[n]]
+        if changed:
+            raise RunMismatch(
+                f"'{self._writer.folder}' was begun with another model behind the same name: {'; '.join(changed)}",
+                hint="give another --out, or serve the model that it was begun with",
+            )
+
+
+__all__ = ["Answering"]
