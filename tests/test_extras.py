@@ -21,16 +21,20 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 
 # Imports every top-level module of the packages named, in the new environment, and prints what failed. setuptools names a
-# module that is for its own start only.
+# module that is for its own start only. Before Python 3.12 a package that is one compiled file is missing from
+# packages_distributions.
 IMPORTS = """
-import importlib, json, sys
-from importlib.metadata import packages_distributions
+import importlib, inspect, json, sys
+from importlib.metadata import distribution, packages_distributions
 wanted = {name.lower().replace("_", "-") for name in sys.argv[1:]}
 modules = {}
 for module, names in packages_distributions().items():
     for name in names:
         if name.lower().replace("_", "-") in wanted and module.isidentifier() and not module.startswith("_"):
             modules.setdefault(name.lower().replace("_", "-"), []).append(module)
+for name in wanted - modules.keys():
+    alone = {inspect.getmodulename(file.name) for file in distribution(name).files if len(file.parts) == 1} - {None}
+    modules |= {name: sorted(alone)} if alone else {}
 failed = {name: "installs no module" for name in wanted - modules.keys()}
 for name, found in modules.items():
     for module in found:
