@@ -25,13 +25,16 @@ AGREE_docs := -c requirements/test.txt
 
 CHECKED := codec_bench kernels bench tests scripts examples
 
-.PHONY: demo test fuzz kills check docs bench lock clean
+.PHONY: demo test test-long fuzz kills check docs bench lock clean
 
 demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+test-long: $(VENV)/.test
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile -m long
 
 # Changed files of every kind that is read; `make fuzz CASES=200` is shorter.
 CASES ?= 3000

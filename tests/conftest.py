@@ -25,6 +25,9 @@ SETS = {"embedded": EMBEDDED}
 # The files that take longest, the longest first. `make test` begins with them: a process that began one of them last would
 # still run it when the others have nothing left to do. A file that is missing here costs time and nothing else.
 LONG_FILES = [
+    "cli/test_presets.py",
+    "cli/test_demo.py",
+    "cli/test_bad_input.py",
     "contract/test_adding.py",
     "engine/test_run.py",
     "test_packaging.py",

@@ -12,6 +12,7 @@ from collections import Counter
 
 import pytest
 
+from codec_bench.config import read_config
 from codec_bench.data import open_source
 from codec_bench.store.record import open_run
 
@@ -28,9 +29,15 @@ socket.getaddrinfo = socket.create_connection = refuse
 """
 
 
+@pytest.fixture(scope="module", params=[4, pytest.param(8, marks=pytest.mark.long)])
+def utterances(request) -> int:
+    """How many the demo takes: fewer, or as many as it takes unless told otherwise."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory):
-    """The unchanged demo, with sockets that refuse every connection in every process."""
+def demo(utterances, tmp_path_factory):
+    """The demo, with sockets that refuse every connection in every process."""
     folder = tmp_path_factory.mktemp("demo")
     (folder / "sitecustomize.py").write_text(BLOCKED)
     environment = {
@@ -44,6 +51,7 @@ def demo(tmp_path_factory):
         "demo",
         "--out",
         str(folder / "run"),
+        *(["--limit", str(utterances)] if utterances < 8 else []),
     ]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=1800)
     assert done.returncode == 0, done.stderr
@@ -55,7 +63,7 @@ def test_no_process_touches_a_network(demo):
     assert not (folder / "sockets").exists(), (folder / "sockets").read_text()
 
 
-def test_every_system_and_metric_has_numbers(demo):
+def test_every_system_and_metric_has_numbers(demo, utterances):
     folder, done = demo
     summary = json.loads((folder / "run" / "summary.json").read_text())
     assert list(summary["systems"]) == [
@@ -68,18 +76,20 @@ def test_every_system_and_metric_has_numbers(demo):
         }  # fmt: skip
         for metric, entry in system["metrics"].items():
             if name == "unprocessed" and metric in ("bitrate", "si_sdr"):
-                assert entry["n"] == 0 and entry["missing"] == {"undefined": 8}
+                assert entry["n"] == 0 and entry["missing"] == {"undefined": utterances}
                 continue
-            assert entry["n"] == 8, (name, metric, entry)
+            assert entry["n"] == utterances, (name, metric, entry)
             assert entry["ci95"][0] <= entry["value"] <= entry["ci95"][1]
         assert name in done.stdout
 
 
-def test_every_voice_is_heard_twice(demo):
+def test_it_takes_two_utterances_of_each_voice(demo, utterances):
     folder, _ = demo
-    assert Counter(sample.speaker for sample in open_run(folder / "run").samples()) == {
-        "awb": 2, "kal16": 2, "rms": 2, "slt": 2,
-    }  # fmt: skip
+    preset = read_config("preset", "demo")
+    assert preset["limit"] == 8
+    chosen = {limit: list(open_source(preset["data"], limit=limit, seed=preset["seed"])) for limit in (8, utterances)}
+    assert Counter(sample.speaker for sample in chosen[8]) == {"awb": 2, "kal16": 2, "rms": 2, "slt": 2}
+    assert [sample.id for sample in open_run(folder / "run").samples()] == [sample.id for sample in chosen[utterances]]
 
 
 def test_it_ends_with_what_to_try_next_and_that_works(demo, tmp_path):
