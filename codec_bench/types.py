@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -293,14 +294,9 @@ class Score:
 
     @classmethod
     def ok(
-        cls,
-        value: float,
-        protocol: str,
-        *,
-        numerator: float | None = None,
-        denominator: float | None = None,
+        cls, value: float, protocol: str, *, numerator: float | None = None, denominator: float | None = None,
         detail: Mapping[str, Any] | None = None,
-    ) -> Score:
+    ) -> Score:  # fmt: skip
         """A score with a value. A value that is not finite gives a `failed` score, so that no average includes it.
 
         Args:
@@ -382,20 +378,14 @@ class Statistic:
         Raises:
             ValueError: a score is `ok` and has no numerator or denominator.
         """
-        missing: dict[str, int] = {}
         parts = [_parts(score) for score in scores if score.status == "ok"]
-        for score in scores:
-            if score.status != "ok":
-                missing[score.status] = missing.get(score.status, 0) + 1
-        return cls(math.fsum(n for n, _ in parts), math.fsum(d for _, d in parts), len(parts), missing)
+        missing = Counter[str](score.status for score in scores if score.status != "ok")
+        return cls(math.fsum(n for n, _ in parts), math.fsum(d for _, d in parts), len(parts), dict(missing))
 
     def __add__(self, other: Statistic) -> Statistic:
-        missing = dict(self.missing)
-        for status, n in other.missing.items():
-            missing[status] = missing.get(status, 0) + n
-        return Statistic(
-            self.numerator + other.numerator, self.denominator + other.denominator, self.count + other.count, missing
-        )
+        missing = dict(Counter(self.missing) + Counter(other.missing))
+        sums = self.numerator + other.numerator, self.denominator + other.denominator
+        return Statistic(*sums, self.count + other.count, missing)
 
     @property
     def value(self) -> float | None:

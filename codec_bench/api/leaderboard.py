@@ -159,7 +159,8 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
     There is a row for every system with a value for at least one column. A later run replaces the values of an earlier one.
     """
     from codec_bench.stats.breakdown import answers_of
-    from codec_bench.store.record import open_run, run_folders
+    from codec_bench.store.folders import run_folders
+    from codec_bench.store.record import open_run
 
     cells: dict[str, dict[str, Decimal]] = {}
     folders: dict[str, list[str]] = {}

@@ -10,7 +10,8 @@ from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.store.files import read_json, write_json
-from codec_bench.store.record import Run, run_folders
+from codec_bench.store.folders import run_folders
+from codec_bench.store.record import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,8 @@ def report(
     from codec_bench.report.page import write_page
     from codec_bench.stats.summary import summarise
     from codec_bench.store.files import write_json
-    from codec_bench.store.record import open_run, run_folders
+    from codec_bench.store.folders import run_folders
+    from codec_bench.store.record import open_run
 
     opened = [open_run(found) for folder in runs for found in run_folders(folder)]
     summaries = [summarise(run, columns(by)) for run in opened]

@@ -79,7 +79,8 @@ def _held(folder: Path) -> str:
     """What the records in a folder hold."""
     from codec_bench.errors import UserError
     from codec_bench.store.answers import has_answers
-    from codec_bench.store.record import open_run, run_folders
+    from codec_bench.store.folders import run_folders
+    from codec_bench.store.record import open_run
 
     finished = items = answers = 0
     try:

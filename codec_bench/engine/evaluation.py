@@ -21,8 +21,8 @@ from codec_bench.environment import machine, versions
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, is_own_code, source_hash
 from codec_bench.store.files import write_json
-from codec_bench.store.folders import RunFolder, named_folder, new_folder, own_folder
-from codec_bench.store.record import Run, begun_fingerprint
+from codec_bench.store.folders import RunFolder, begun_fingerprint, named_folder, new_folder, own_folder
+from codec_bench.store.record import Run
 from codec_bench.store.writer import RunWriter
 
 

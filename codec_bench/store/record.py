@@ -15,7 +15,6 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from codec_bench.store import integrity
 from codec_bench.store.cells import json_text
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.rows import NUMBERS, ItemRow, SampleRow, ScoreRow, TableRow
-from codec_bench.store.tables import layouts
 
 
 class Run:
@@ -376,34 +374,3 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
         UserError: the folder holds no run record.
     """
     return Run(folder)
-
-
-def begun_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """The fingerprint of the run that was begun in a folder; empty if none was.
-
-    Raises:
-        UserError: the folder holds a record that cannot be read.
-    """
-    path = Path(folder) / DATABASE
-    if not path.is_file() or not path.stat().st_size:
-        return {}
-    with closing(integrity.connect(path)) as db, integrity.reading(path):
-        if "meta" not in layouts(db):  # a run that was killed while it made its tables has begun nothing
-            return {}
-        row = db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()
-    found: dict[str, Any] = {} if row is None else integrity.json_cell(row[0], path, "its fingerprint")
-    return found
-
-
-def run_folders(folder: str | os.PathLike[str]) -> list[Path]:
-    """The run folders at or under a folder.
-
-    Raises:
-        UserError: there are none.
-    """
-    found = sorted(path.parent for path in Path(folder).rglob(DATABASE))
-    if not found:
-        raise UserError(
-            f"'{folder}' is not a run folder and holds none", hint="name the folder that the run was given as --out"
-        )
-    return found

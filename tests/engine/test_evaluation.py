@@ -10,8 +10,7 @@ from codec_bench import evaluate
 from codec_bench.engine.phases import phase_of
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import Running
-from codec_bench.store.folders import BEGUN
-from codec_bench.store.record import begun_fingerprint
+from codec_bench.store.folders import BEGUN, begun_fingerprint
 from codec_bench.store.writer import RunWriter
 
 ASKED = {"codec": "unprocessed,g711-ulaw", "data": "embedded", "metrics": "si_sdr", "limit": 2}
