@@ -237,8 +237,56 @@ def searches_table() -> str:
     return "\n".join(lines) + f"\n\nMeasured on {rows[0]['machine']}, {rows[0]['date'][:10]}.{state}\n"
 
 
+def example_table() -> str:
+    """The summary of the example's newest run: a line for each metric, a column for each system."""
+    from codec_bench.report import numbers
+
+    found = list(runs("example"))
+    if not found:
+        return "The run was not measured yet.\n"
+    run, rows = found[-1]
+    entries: dict[str, dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        if row["unit"] == "value":
+            ends = [float(row["p20"]), float(row["p80"])] if row["p20"] else None
+            value = float(row["p50"]) if row["p50"] else None
+            entry = {**json.loads(row["note"]), "value": value, "ci95": ends, "n": int(row["n"])}
+            entries.setdefault(row["case"], {})[row["variant"]] = entry
+    systems = list(next(iter(entries.values())))
+    lines = [f"| metric | {' | '.join(systems)} |", "|---" + "|--:" * len(systems) + "|"]
+    for metric, of in entries.items():
+        factor, unit = numbers.shown_unit(next(iter(of.values()))["unit"])
+        arrow = numbers.ARROWS[next(iter(of.values()))["higher_is_better"]]
+        places = numbers.decimals(of.values(), factor)
+        counts = sorted({entry["n"] for entry in of.values() if entry["n"]})
+        head = " ".join(filter(None, (f"`{metric}`", arrow, unit)))
+        head += (
+            f", n={'–'.join(map(str, counts))}"
+            if counts != [max(e["n"] for m in entries.values() for e in m.values())]
+            else ""
+        )
+        cells = []
+        for system in systems:
+            entry = of.get(system)
+            if entry is None or entry["value"] is None:
+                cells.append("–")
+                continue
+            value = numbers.number(factor * entry["value"], places)
+            cells.append(f"{value} {numbers.spread(entry, places, factor)}".strip().replace("*", "\\*"))
+        lines.append(f"| {head} | {' | '.join(cells)} |")
+    told = dict.fromkeys(e["note"] for of in entries.values() for e in of.values() if e["note"] and e["ci95"])
+    text = "\n".join(lines) + "\n" + "".join(f"\n\\* {note[0].upper()}{note[1:]}.\n" for note in told)
+    for row in rows:
+        if row["unit"] == "difference":
+            value, low, high = (numbers.number(float(row[name]), 3, sign=True) for name in ("p50", "p20", "p80"))
+            text += f"\n{row['case']}: {value} ({low} to {high}), over {row['n']} pairs.\n"
+    return f"{text}\nMade by run `{run}` of `bench/bench_example.py` at revision {rows[0]['commit']}.\n"
+
+
 def block(name: str) -> str:
     """What stands between the marks of this name."""
+    if name == "example":
+        return example_table()
     if name == "searches":
         return searches_table()
     if name == "pitch-noise":

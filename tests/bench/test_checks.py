@@ -411,6 +411,26 @@ def test_evaluate(bench, error):
 
 
 @pytest.mark.parametrize("error", [0.0, *ERRORS, None])
+def test_example(bench, error):
+    module = bench("bench_example")
+
+    def entry(value, low, high):
+        return {"value": value, "ci95": None if low is None else [low, high], "n": 0 if value is None else 4}
+
+    def summary(**changed):
+        own = {"stoi": entry(1.0, 1.0, 1.0), "si_sdr": entry(None, None, None), "pesq_wb": entry(4.64, None, None)}
+        return {"failures": {"items": 0}, "systems": {"unprocessed": {"metrics": {**own, **changed}}}}
+
+    passes(module.compare, summary())
+    value = None if error is None else 1.0 + error
+    planted = {"value": value, "ci95": None, "n": 4}
+    (passes if error == 0 else fails)(module.compare, summary(stoi=planted))
+    fails(module.compare, summary(pesq_wb=entry(4.6, 4.7, 4.8)))
+    fails(module.compare, summary(pesq_wb=entry(4.6, math.nan, 4.8)))
+    fails(module.compare, summary() | {"failures": {"items": 1, "reasons": []}})
+
+
+@pytest.mark.parametrize("error", [0.0, *ERRORS, None])
 def test_sweep(bench, error):
     module = bench("bench_sweep")
     apart = {"stoi": {"value": 0.9}, "si_sdr": {"value": 120.0}, "none": {"value": None}}

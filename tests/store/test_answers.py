@@ -260,6 +260,12 @@ def test_metrics_that_were_never_used_are_gone_and_used_ones_stay(tmp_path):
         assert [(s.metric, s.value) for s in run.scores()] == [("m", 1.0)]
 
 
+def test_what_a_service_said_of_itself_comes_back(tmp_path):
+    with closing(opened(tmp_path)) as writer:
+        writer.write_answers([pair(0, served={"model": "m-2026", "system_fingerprint": ODD}), pair(1)])
+    assert [one.answer.served for one in held(tmp_path)] == [{"model": "m-2026", "system_fingerprint": ODD}, {}]
+
+
 def test_an_answer_is_from_one_attempt_and_not_from_the_cache_unless_it_is_said(tmp_path):
     with closing(opened(tmp_path)) as writer:
         writer.write_answers([pair(0), pair(1, attempts=3, cached=True)])
