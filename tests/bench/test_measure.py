@@ -1,0 +1,56 @@
+"""What is measured is what no quiet machine has measured yet, and only on a quiet machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import measure
+import pytest
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The commands that would have run, with their environments; the load is 0."""
+    calls = []
+
+    def run(command, cwd, env):
+        calls.append((command, env))
+        return SimpleNamespace(returncode=0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(measure.os, "getloadavg", lambda: (0.0, 5.0, 5.0))
+    monkeypatch.setenv("CODEC_BENCH_TEST_RECORDINGS", "recordings")
+    return calls
+
+
+def test_only_what_is_missing_is_measured(monkeypatch):
+    stems = {"stoi": True, "ge2e": False}
+    monkeypatch.setattr(measure, "standing", lambda claim: SimpleNamespace(quiet=stems.get(claim.stem, True)))
+    assert measure.wanted(every=False) == ["ge2e"]
+    assert measure.wanted(every=True) == list(measure.CLAIMS["commands"])
+    monkeypatch.setattr(measure, "standing", lambda claim: None)
+    assert {"dnsmos", "stoi", "ge2e"} <= set(measure.wanted(every=False))
+
+
+def test_a_command_runs_with_the_recordings_or_without_them(ran):
+    assert measure.measure("stoi", 0).startswith("measured")
+    assert measure.measure("stoi-embedded", 0).startswith("measured")
+    (first, with_them), (second, without) = ran
+    assert first == second == [sys.executable, str(measure.BENCH / "bench_stoi.py")]
+    assert with_them["CODEC_BENCH_TEST_RECORDINGS"] == "recordings" and "CODEC_BENCH_TEST_RECORDINGS" not in without
+
+
+def test_a_busy_machine_or_a_missing_reference_measures_nothing(ran, monkeypatch):
+    monkeypatch.delenv("SPEECHMOS", raising=False)
+    assert measure.measure("utmos-full", 0) == "left out: set SPEECHMOS"
+    monkeypatch.setattr(measure.os, "getloadavg", lambda: (0.6, 0.0, 0.0))
+    assert measure.measure("stoi", 0) == "left out: the load stays above 0.5"
+    assert ran == []
+
+
+def test_every_command_is_a_bench_that_there_is():
+    for name in measure.CLAIMS["commands"]:
+        assert (measure.BENCH / measure.CLAIMS["commands"][name]["run"].split()[0]).exists()
+        assert measure.CLAIMS["commands"][name]["minutes"] >= 1
