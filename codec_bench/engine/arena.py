@@ -13,7 +13,7 @@ import mmap
 import os
 import tempfile
 import threading
-from bisect import insort
+from bisect import bisect
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,8 +76,11 @@ class _Segment:
         self.name = f"{serial}:{path}"
         os.ftruncate(self.handle, size)
         self.free = [(0, size)]  # (offset, bytes), sorted, never adjacent
+        self._most = size  # no free room is larger
 
     def take(self, nbytes: int) -> int | None:
+        if nbytes > self._most:
+            return None
         for index, (offset, room) in enumerate(self.free):
             if room >= nbytes:
                 if room == nbytes:
@@ -85,17 +88,19 @@ class _Segment:
                 else:
                     self.free[index] = (offset + nbytes, room - nbytes)
                 return offset
+        self._most = nbytes - 1
         return None
 
     def give(self, offset: int, nbytes: int) -> None:
-        insort(self.free, (offset, nbytes))
-        merged: list[tuple[int, int]] = []
-        for start, room in self.free:
-            if merged and merged[-1][0] + merged[-1][1] == start:
-                merged[-1] = (merged[-1][0], merged[-1][1] + room)
-            else:
-                merged.append((start, room))
-        self.free = merged
+        place = bisect(self.free, (offset, nbytes))
+        if place < len(self.free) and offset + nbytes == self.free[place][0]:
+            nbytes += self.free.pop(place)[1]
+        if place and sum(self.free[place - 1]) == offset:
+            place -= 1
+            offset, before = self.free.pop(place)
+            nbytes += before
+        self.free.insert(place, (offset, nbytes))
+        self._most = max(self._most, nbytes)
 
     def close(self) -> None:
         os.close(self.handle)

@@ -24,6 +24,8 @@ CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that
 TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
 TIME_LIMIT_PER_S = 60.0
 _WINDOW = 2048  # among so many waiting items, similar lengths are looked for
+MOST_PADDED = 1.1
+"""A large batch may be longer with its padding than its audio by so much."""
 _MAX_KILLS = 2
 _MAX_LATE = 2
 _HUNG_AT_FIRST = 3
@@ -63,6 +65,7 @@ class Stage(Budget):
         here: what runs its batches in this process, because no worker process can; None for the workers.
         first: whether its items go before those of other stages.
         name: of the stage in messages and timings; that of its row if it is a codec.
+        first_s: the budget at first. waiting_s, alone: of the waiting items, their length, and how many go by themselves.
     """
 
     spec: StageSpec
@@ -81,9 +84,12 @@ class Stage(Budget):
     here: CodecStage | None = None
     first: bool = False
     name: str = field(init=False)
+    first_s: float = field(init=False)
+    waiting_s: float = 0.0
+    alone: int = 0
 
     def __post_init__(self) -> None:
-        self.name = self.spec.key
+        self.name, self.first_s = self.spec.key, self.budget_s
 
     @property
     def cost(self) -> float:
@@ -92,36 +98,52 @@ class Stage(Budget):
 
     def is_full(self, room_s: float) -> bool:
         """Whether the waiting items fill a batch of `room_s`, or one of them must be sent alone."""
-        total = 0.0
-        for work in self.waiting:
-            total += work.length_s
-            if work.alone or total >= room_s:
-                return True
-        return False
+        return bool(self.waiting) and (self.waiting_s >= room_s or self.alone > 0)
+
+    def put(self, work: Work) -> None:
+        """Adds an item behind those that wait."""
+        self.waiting.append(work)
+        self._counted([work], 1)
 
     def take(self, room_s: float) -> list[Work]:
-        """Takes the item that has waited longest and, as far as they fit, the waiting items nearest to it in length."""
+        """Takes the item that has waited longest and, as far as they fit, the waiting items nearest to it in length.
+
+        A batch that is as large as the first ones takes further items only while padding stays small: a larger batch
+        saves little then, and padding costs as much as audio.
+        """
         oldest = self.waiting[0]
         if oldest.alone:
-            return [self.waiting.popleft()]
-        window = [w for _, w in zip(range(_WINDOW), self.waiting) if not w.alone]
+            chosen = [self.waiting.popleft()]
+        else:
+            window = [self.waiting.popleft() for _ in range(min(_WINDOW, len(self.waiting)))]
+            taken = self._nearest(oldest, [work for work in window if not work.alone], room_s)
+            chosen = [work for work in window if work.order in taken]
+            self.waiting.extendleft(work for work in reversed(window) if work.order not in taken)
+        self._counted(chosen, -1)
+        return chosen
+
+    def _nearest(self, oldest: Work, works: list[Work], room_s: float) -> set[int]:
         if self.pads:
-            window.sort(key=lambda w: (abs(w.length_s - oldest.length_s), w.order))
-        chosen: list[Work] = []
+            works.sort(key=lambda w: (abs(w.length_s - oldest.length_s), w.order))
+        taken: set[int] = set()
         longest = total = 0.0
-        for work in window:
+        for work in works:
             longest = max(longest, work.length_s)
             total += work.length_s
-            if chosen and (longest * (len(chosen) + 1) if self.pads else total) > room_s:
+            size_s = longest * (len(taken) + 1) if self.pads else total
+            if taken and (size_s > room_s or (size_s > self.first_s and size_s > MOST_PADDED * total)):
                 break
-            chosen.append(work)
-        taken = set(map(id, chosen))
-        self.waiting = deque(w for w in self.waiting if id(w) not in taken)
-        return chosen
+            taken.add(work.order)
+        return taken
 
     def give_back(self, works: list[Work]) -> None:
         """Puts items that were not done back, in front of the waiting ones."""
         self.waiting.extendleft(reversed(works))
+        self._counted(works, 1)
+
+    def _counted(self, works: list[Work], sign: int) -> None:
+        self.waiting_s = self.waiting_s + sign * sum(w.length_s for w in works) if self.waiting else 0.0
+        self.alone += sign * sum(w.alone for w in works)
 
     def count(self, event: Done) -> None:
         """Adds the cost of a finished batch."""
@@ -169,17 +191,18 @@ class Dispatcher:
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None]) -> None:
         """Adds one item to those that wait for a stage."""
         self._order += 1
-        self.stages[key].waiting.append(Work(payload, length_s, done, self._order))
+        self.stages[key].put(Work(payload, length_s, done, self._order))
 
     def fill(self) -> None:
         """Gives a batch to every worker that has room: a full batch if there is one, otherwise the one that waited longest."""
         for stage in self.stages.values():
             while stage.refusal is not None and stage.waiting:
-                stage.waiting.popleft().done(Fault(stage.refusal))
+                for work in stage.take(0.0):
+                    work.done(Fault(stage.refusal))
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
                 waiting = [s for s in self.stages.values() if s.waiting and s.here is None]
-                fitting = [s for s in waiting if worker in self._pool.fitting(s.where)]
+                fitting = [s for s in waiting if self._pool.fits(worker, s.where)]
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]

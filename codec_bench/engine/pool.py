@@ -204,8 +204,11 @@ class Pool:
 
     def fitting(self, where: str) -> list[Worker]:
         """The workers that run stages of this kind: `device` is the GPUs if there are any, otherwise the CPU."""
-        wanted = "cuda" if where == "device" and self._gpus else "cpu"
-        return [w for w in self.workers if w.device.startswith(wanted)]
+        return [w for w in self.workers if self.fits(w, where)]
+
+    def fits(self, worker: Worker, where: str) -> bool:
+        """Whether a worker runs stages of this kind."""
+        return (worker.device != "cpu") == (where == "device" and bool(self._gpus))
 
     def device(self, where: str) -> str:
         """The device of a stage of this kind: the first GPU for `device` if there is one, otherwise the CPU."""

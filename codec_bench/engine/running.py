@@ -17,7 +17,7 @@ from codec_bench.errors import UserError
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24
-_ON_A_GPU = LookAhead(4 << 30, 16_384)
+ON_A_GPU = LookAhead(4 << 30, 16_384)
 """What is in work with a GPU, so that its batches can grow to what fits into its memory."""
 
 Progress = Callable[[str, int, int, int, float], None]
@@ -92,7 +92,7 @@ def working_engine(
         keep=keep,
     )
     if devices != ("cpu",):
-        settings = replace(settings, look_ahead=_ON_A_GPU)
+        settings = replace(settings, look_ahead=ON_A_GPU)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         log = open(folder / "workers.log", "ab")

@@ -1,0 +1,372 @@
+"""How much of a GPU's time the scheduler uses, on a machine without one.
+
+    python bench/bench_device_sim.py [--utterances 3000] [--precision float32 half] [--devices 1] [--fault worker memory long]
+
+The scheduler, the plan, the batches and the record are the real ones. The workers are not processes: a batch takes `a + b *
+padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of a stage on an H200 are
+estimates (arithmetic from FLOPs and bytes, below). Reading and signal metrics cost what they took on the machine that is named
+beside them. What the main process computes between two events is measured here and added to the clock, so that a scheduler that
+is too slow leaves the device idle here too.
+
+`busy` is the time in which a device computes, over the time of the run and the number of devices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from common import append_rows
+
+from codec_bench.engine.arena import Region, rounded
+from codec_bench.engine.cache import FeatureCache
+from codec_bench.engine.evaluation import metric_facts
+from codec_bench.engine.plan import SIGNAL_METRICS, build_plan
+from codec_bench.engine.pool import Batch, Died, Done, Pool, Worker
+from codec_bench.engine.reading import READING, Heard, ReadResult, ReadWork
+from codec_bench.engine.run import Engine, Settings
+from codec_bench.engine.running import ON_A_GPU
+from codec_bench.engine.systems import generated
+from codec_bench.features import Feature
+from codec_bench.metrics.base import Metric
+from codec_bench.store.record import Run
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+RATE = 24000
+READ_S = 0.0024
+"""Seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5 s)."""
+METRICS_S = 0.003
+"""Seconds of a core for a second of an item's signal metrics (22 ms for 7.4 s)."""
+CPU_CALL_S = 0.0005
+DEVICE_GIB = 139.0
+START_S = 3.0
+LOADED_GIB_S = 1.0
+"""How long a worker takes to start, and how much of its networks it reads a second."""
+WINDOW_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a stage costs on a device.
+
+    Args:
+        call_s: seconds a batch. each_s: seconds for a second of padded audio. gib: memory of a second of padded audio.
+        weights_gib: memory of the network. windows: whether it pads every signal to windows of 30 s.
+    """
+
+    call_s: float
+    each_s: float
+    gib: float
+    weights_gib: float
+    windows: bool = False
+
+
+UTTERANCE_S = 7.42
+COSTS = {
+    "float32": {
+        # The encoder of large-v3 (5,200 s for 100,000 windows) and 27 steps of its decoder (310 s); 0.49 GiB a window.
+        "Recogniser": Cost(0.030, (5200 + 310) / 1e5 / WINDOW_S, 0.6 / WINDOW_S, 6.2, windows=True),
+        "Speaker": Cost(0.017, 1120 / 2e5 / UTTERANCE_S, 0.020, 1.3),
+        "Naturalness": Cost(0.010, 216 / 1e5 / UTTERANCE_S, 0.010, 0.4),
+        "Quality": Cost(0.005, 110 / 1e5 / UTTERANCE_S, 0.004, 0.1),
+    },
+    "half": {
+        "Recogniser": Cost(0.030, (430 + 155) / 1e5 / WINDOW_S, 0.3 / WINDOW_S, 3.1, windows=True),
+        "Speaker": Cost(0.017, 140 / 2e5 / UTTERANCE_S, 0.010, 0.7),
+        "Naturalness": Cost(0.010, 27 / 1e5 / UTTERANCE_S, 0.005, 0.2),
+        "Quality": Cost(0.005, 110 / 1e5 / UTTERANCE_S, 0.004, 0.1),
+    },
+}  # fmt: skip
+"""Estimates for an H200 over 100,000 utterances of 7.42 s; the seconds of a call are the launches of its kernels."""
+
+
+class _Stand(Feature):
+    """A feature that is never computed here."""
+
+    rate_hz, cached = 16_000, False
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Any]:
+        """Not called: the virtual workers give the results."""
+        raise NotImplementedError
+
+
+class Recogniser(_Stand):
+    """As Whisper-large-v3."""
+
+    name, protocol, batch_s = "recogniser", "recogniser/simulated", 600.0
+
+
+class Speaker(_Stand):
+    """As WavLM-large for speaker similarity."""
+
+    name, protocol, batch_s = "speaker", "speaker/simulated", 120.0
+
+
+class Naturalness(_Stand):
+    """As UTMOS."""
+
+    name, protocol, batch_s = "naturalness", "naturalness/simulated", 240.0
+
+
+class Quality(_Stand):
+    """As DNSMOS."""
+
+    name, protocol, batch_s = "quality", "quality/simulated", 120.0
+
+
+class _OfFeature(Metric):
+    kind, protocol, where, signals = "single", "simulated/1", "inline", False
+
+    def compute(self, batch: Sequence[Any]) -> list[Score]:
+        """One for every item."""
+        return [Score.ok(1.0, self.protocol) for _ in batch]
+
+
+def _of(feature: type[Feature], both: bool = False) -> type[Metric]:
+    """A metric that reads a feature of the estimate, or of both sides."""
+    key = f"{__file__}:{feature.__name__}"
+    sides = {"estimate_features": (key,), "reference_features": (key,) if both else ()}
+    about = {"name": f"of_{feature.__name__.lower()}", "kind": "pair" if both else "single", "__doc__": "Simulated."}
+    return type(f"Of{feature.__name__}", (_OfFeature,), {**about, **sides})
+
+
+OfRecogniser, OfNaturalness, OfQuality = _of(Recogniser), _of(Naturalness), _of(Quality)
+OfSpeaker = _of(Speaker, both=True)
+METRICS = ("OfRecogniser", "OfSpeaker", "OfNaturalness", "OfQuality")
+
+
+class VirtualPool(Pool):
+    """Workers that are no processes: their batches end on a virtual clock.
+
+    Args:
+        devices: how many. cpus: workers of the CPU. costs: of the stages of the device, by the name of the feature.
+        seconds: the length of every file, by its path. faults: what goes wrong, of `worker` and `memory`.
+        run_s: about how long the run takes; faults happen in its middle.
+    """
+
+    def __init__(
+        self,
+        devices: int,
+        cpus: int,
+        costs: dict[str, Cost],
+        seconds: dict[str, float],
+        faults: Iterable[str],
+        run_s: float,
+    ) -> None:
+        self.now = self.main_s = 0.0
+        self.busy_s: dict[int, float] = {}
+        self._costs, self._seconds, self._faults, self._middle_s = costs, seconds, set(faults), run_s / 2
+        self._since = time.process_time()
+        self._free: dict[int, float] = {}
+        self._ends: list[tuple[float, int, Worker, int, Done | Died]] = []
+        self._count = 0
+        self._killed = False
+        self._loaded: dict[int, set[str]] = {}
+        super().__init__([f"cuda:{k}" for k in range(devices)], cpus, subprocess.DEVNULL)
+
+    def _start(self, device: str) -> Worker:
+        worker = Worker(device, None, None)  # type: ignore[arg-type]
+        self._free[id(worker)] = self.now
+        self._loaded[id(worker)] = set()
+        return worker
+
+    def _tell(self, message: tuple[Any, ...]) -> None:
+        pass
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
+        """No codec is simulated."""
+        return {}
+
+    @property
+    def loading(self) -> list[str]:
+        """Nothing that is shown."""
+        return []
+
+    def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
+        """Takes a batch, and works out when it ends and with what."""
+        self._tick()
+        self._count += 1
+        worker.batches[self._count] = batch
+        begin = max(self.now, self._free[id(worker)])
+        cost_s, outcome = self._outcome(worker, batch, payload)
+        if worker.device != "cpu":
+            name = batch.key.rpartition(":")[2]
+            if name not in self._loaded[id(worker)]:
+                self._loaded[id(worker)].add(name)
+                if self._killed and worker is self.workers[0]:  # the first loading is not part of the run
+                    begin += START_S / len(self._costs) + self._costs[name].weights_gib / LOADED_GIB_S
+            key = int(worker.device.partition(":")[2])
+            self.busy_s[key] = self.busy_s.get(key, 0.0) + (cost_s if outcome != "oom" else 0.0)
+        end = begin + cost_s
+        self._free[id(worker)] = end
+        done = Done(batch, outcome, cost_s, cost_s, {})
+        heapq.heappush(self._ends, (end, self._count, worker, self._count, done))
+
+    def _outcome(self, worker: Worker, batch: Batch, payload: list[Any]) -> tuple[float, Any]:
+        if batch.key == READING:
+            results = [self._read(work) for work in payload]
+            return CPU_CALL_S + READ_S * sum(seconds for seconds, _ in results), [result for _, result in results]
+        if batch.key == SIGNAL_METRICS:
+            scores = {name: Score.ok(1.0, "simulated/1") for name in self._specs[batch.key].names}
+            return CPU_CALL_S + METRICS_S * batch.audio_s, [scores] * len(payload)
+        cost = self._costs[batch.key.rpartition(":")[2]]
+        lengths = [work.length_s for work in batch.works]
+        if cost.windows:
+            padded_s = WINDOW_S * sum(math.ceil(length / WINDOW_S) for length in lengths)
+        else:
+            padded_s = max(lengths) * len(lengths)
+        room_gib = DEVICE_GIB - sum(one.weights_gib for one in self._costs.values())
+        if "memory" in self._faults and self._middle_s <= self.now < 1.2 * self._middle_s:
+            room_gib /= 8  # another process takes it for a while
+        if padded_s * cost.gib > room_gib:
+            return cost.call_s, "oom"
+        return cost.call_s + cost.each_s * padded_s, [{"value": 1.0}] * len(payload)
+
+    def _read(self, work: ReadWork) -> tuple[float, ReadResult]:
+        used, heard, total_s = 0, {}, 0.0
+        files = {"": work.reference, **work.estimates} if work.reference is not None else dict(work.estimates)
+        for side, wanted in files.items():
+            assert wanted is not None
+            seconds = self._seconds[wanted.path]
+            region = Region(work.room.segment, work.room.offset + used, (round(16000 * seconds),))
+            used += rounded(region.nbytes)
+            heard[side] = Heard({16000: region}, None, RATE, round(RATE * seconds), 1, wanted.path, ())
+            total_s += seconds
+        needs = used if used > work.room.nbytes else 0
+        reference = heard.pop("", None)
+        return total_s, ReadResult(reference, heard, used, needs)
+
+    def _tick(self) -> None:
+        """Adds what the main process has computed since the last call."""
+        now = time.process_time()
+        self.now += now - self._since
+        self.main_s += now - self._since
+        self._since = now
+
+    def events(self, timeout_s: float) -> list[Done | Died]:
+        """What has ended by now, or what ends next."""
+        self._tick()
+        if "worker" in self._faults and self.now >= self._middle_s:
+            self._faults.discard("worker")
+            return [self._kill(self.workers[0])]
+        if not self._ends:
+            return []
+        self.now = max(self.now, self._ends[0][0])
+        events: list[Done | Died] = []
+        while self._ends and self._ends[0][0] <= self.now:
+            _, _, worker, number, done = heapq.heappop(self._ends)
+            if worker.batches.pop(number, None) is not None:
+                events.append(done)
+        return events
+
+    def _kill(self, worker: Worker) -> Died:
+        held = list(worker.batches.values())
+        mine = [entry for entry in self._ends if entry[2] is worker]
+        key = int(worker.device.partition(":")[2])
+        for end, _, _, _, done in mine:  # what was not computed does not count as busy
+            self.busy_s[key] -= min(done.busy_s, max(0.0, end - self.now)) if done.outcome != "oom" else 0.0
+        self._ends = [entry for entry in self._ends if entry[2] is not worker]
+        heapq.heapify(self._ends)
+        self._killed = True
+        self.workers[self.workers.index(worker)] = self._start(worker.device)
+        return Died("killed by signal 9", held[0] if held else None, held[1:])
+
+
+def lengths_s(count: int, seed: int = 0) -> np.ndarray:
+    """Seconds of utterances, spread as LibriSpeech's test sets: 1.3 to 35 s, 7.4 s on average."""
+    rng = np.random.default_rng(seed)
+    drawn = np.clip(rng.lognormal(1.78, 0.70, count), 1.29, 34.96)
+    return drawn * (UTTERANCE_S / drawn.mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a simulated run came to, in virtual seconds but for `main_s`, which is the processor time of the main process."""
+
+    wall_s: float
+    busy: float
+    main_s: float
+    items: int
+    failed: int
+
+
+def simulate(
+    count: int, precision: str, devices: int = 1, cpus: int | None = None, faults: Iterable[str] = ()
+) -> Outcome:
+    """Runs the real scheduler and record over virtual workers.
+
+    Args:
+        count: utterances. precision: of `COSTS`. devices: how many. cpus: workers of the CPU; None for 14 for each device.
+        faults: of `worker`, `memory` and `long` (a file of 60 minutes), in the middle of the run.
+    """
+    seconds = [float(s) for s in lengths_s(count)]
+    if "long" in faults:
+        seconds[count // 2] = 3600.0
+    samples = [Sample(f"{k:06d}", f"ref/{k}", estimate=f"est/{k}") for k in range(count)]
+    known = {path: s for sample, s in zip(samples, seconds) for path in (sample.audio, sample.estimate)}
+    costs = COSTS[precision]
+    about_s = sum(seconds) * sum(c.each_s * (2 if name == "Speaker" else 1) for name, c in costs.items()) / devices
+    plan = build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {})
+    pool = VirtualPool(devices, cpus or 14 * devices, costs, known, faults, about_s)
+    settings = Settings(look_ahead=ON_A_GPU)
+    with tempfile.TemporaryDirectory() as folder, closing(FeatureCache(None)) as cache:
+        engine = Engine(plan, settings, pool, cache, "")
+        engine.load_codecs()
+        with closing(RunWriter(folder, {"simulated": count})) as writer:
+            writer.begin({s.name: {} for s in engine.plan.systems}, metric_facts(engine.plan), samples)
+            engine.run(samples, writer, set(), lambda *told: None)
+        with closing(Run(folder)) as run:
+            counts = run.counts()
+    busy = sum(pool.busy_s.values()) / (pool.now * devices)
+    return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"])
+
+
+def main() -> None:
+    """Simulates, prints, writes rows."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--utterances", type=int, default=3000)
+    parser.add_argument("--precision", nargs="+", default=list(COSTS), choices=list(COSTS))
+    parser.add_argument("--devices", type=int, nargs="+", default=[1])
+    parser.add_argument("--fault", nargs="+", default=[], choices=["worker", "memory", "long"])
+    parser.add_argument("--dry", action="store_true", help="write no rows")
+    asked = parser.parse_args()
+    rows: list[dict[str, object]] = []
+    for precision in asked.precision:
+        for devices in asked.devices:
+            found = simulate(asked.utterances, precision, devices, faults=asked.fault)
+            if found.items != asked.utterances or found.failed:
+                raise SystemExit(f"{found.items} of {asked.utterances} items, {found.failed} failed")
+            faults = "+".join(asked.fault) or "none"
+            sys.stdout.write(
+                f"{precision}, {devices} devices, faults: {faults}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %, "
+                f"main process {found.main_s:.1f} s of CPU\n"
+            )
+            rows += [
+                {
+                    "case": f"{asked.utterances} utterances, {devices} devices, faults {faults}", "variant": precision,
+                    "n": asked.utterances, "unit": unit, "p50": f"{value:.5g}", "note": "virtual clock; device costs estimated",
+                }
+                for unit, value in (("s", found.wall_s), ("busy share", found.busy), ("main s", found.main_s))
+            ]  # fmt: skip
+    if not asked.dry:
+        append_rows("bench_device_sim", rows)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()

@@ -1,0 +1,34 @@
+"""The scheduler keeps a device busy: over virtual workers, with the real plan, batches and record."""
+
+from __future__ import annotations
+
+import bench_device_sim
+import pytest
+from bench_device_sim import simulate
+
+
+@pytest.mark.parametrize(
+    ("precision", "least", "count", "faults"),
+    [
+        ("float32", 0.95, 600, ()),
+        ("half", 0.90, 600, ()),
+        ("float32", 0.85, 1500, ("worker",)),
+        ("float32", 0.85, 600, ("memory", "long")),
+    ],
+)
+def test_a_device_is_busy(precision, least, count, faults):
+    found = simulate(count, precision, faults=faults)
+    assert (found.items, found.failed) == (count, 0)
+    assert found.busy >= least
+
+
+def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
+    # The time of the main process is left out, so that this does not depend on how fast the machine is.
+    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
+    one, four = (simulate(1500, "half", devices) for devices in (1, 4))
+    assert one.wall_s / four.wall_s >= 3.5
+
+
+def test_a_scheduler_that_reads_too_late_is_seen():
+    starved = simulate(300, "half", cpus=2)
+    assert starved.busy < 0.7 and starved.items == 300

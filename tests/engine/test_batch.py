@@ -1,0 +1,51 @@
+"""Which waiting items become a batch: similar lengths together, in the order in which they came."""
+
+from __future__ import annotations
+
+from codec_bench.engine.batch import MOST_PADDED, Stage, Work
+from codec_bench.engine.stage import StageSpec
+
+
+def stage(*lengths, budget_s=100.0, pads=True, alone=()):
+    made = Stage(StageSpec("s", "feature", ("s",)), "device", budget_s, pads, growing=True)
+    for order, length in enumerate(lengths):
+        made.put(Work(order, length, lambda result: None, order, alone=order in alone))
+    return made
+
+
+def numbers(works):
+    return [work.payload for work in works]
+
+
+def test_the_oldest_item_goes_with_those_nearest_to_it_in_length():
+    waiting = stage(5.0, 9.0, 5.1, 1.0, 4.9, budget_s=16.0)
+    assert waiting.is_full(16.0) and not waiting.is_full(26.0)
+    assert numbers(waiting.take(16.0)) == [0, 2, 4]
+    assert numbers(waiting.take(16.0)) == [1]
+    assert numbers(waiting.take(16.0)) == [3] and not waiting.waiting and waiting.waiting_s == 0
+
+
+def test_a_batch_larger_than_the_first_ones_takes_no_item_that_is_mostly_padded():
+    lengths = [10.0] * 10 + [5.0] * 10
+    small, large = stage(*lengths, budget_s=200.0), stage(*lengths, budget_s=100.0)
+    assert len(small.take(200.0)) == 20, "it is a batch of the first size, in which padding is allowed"
+    taken = large.take(1000.0)
+    padded, audio = 10.0 * len(taken), sum(work.length_s for work in taken)
+    assert 10 < len(taken) < 20 and padded <= MOST_PADDED * audio
+    assert len(stage(*lengths, budget_s=100.0, pads=False).take(1000.0)) == 20, "nothing is padded"
+
+
+def test_items_that_go_alone_go_alone_and_count_as_a_full_batch():
+    waiting = stage(1.0, 1.0, 1.0, alone=(1,))
+    assert waiting.is_full(100.0)
+    assert numbers(waiting.take(100.0)) == [0, 2]
+    assert waiting.is_full(100.0) and numbers(waiting.take(100.0)) == [1]
+    assert not waiting.is_full(0.0) and waiting.alone == 0
+
+
+def test_what_is_given_back_comes_first_again():
+    waiting = stage(1.0, 2.0, 3.0, 4.0, budget_s=2.0)
+    held = waiting.take(2.0)
+    assert numbers(held) == [0] and waiting.waiting_s == 9.0
+    waiting.give_back(held)
+    assert waiting.waiting_s == 10.0 and numbers(waiting.take(2.0)) == [0]
