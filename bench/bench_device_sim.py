@@ -336,6 +336,14 @@ def simulate(
     return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"])
 
 
+def compare(found: Outcome, count: int) -> None:
+    """Stops where an item is missing or failed, or the time in which the device computed cannot be."""
+    if found.items != count or found.failed:
+        raise SystemExit(f"{found.items} of {count} items, {found.failed} scores failed")
+    if not (0 < found.busy <= 1 and found.wall_s > found.main_s):
+        raise SystemExit(f"busy {found.busy:.3g} of {found.wall_s:.3g} s, the main process {found.main_s:.3g} s")
+
+
 def main() -> None:
     """Simulates, prints, writes rows."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -349,8 +357,7 @@ def main() -> None:
     for precision in asked.precision:
         for devices in asked.devices:
             found = simulate(asked.utterances, precision, devices, faults=asked.fault)
-            if found.items != asked.utterances or found.failed:
-                raise SystemExit(f"{found.items} of {asked.utterances} items, {found.failed} failed")
+            compare(found, asked.utterances)
             faults = "+".join(asked.fault) or "none"
             sys.stdout.write(
                 f"{precision}, {devices} devices, faults: {faults}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %, "

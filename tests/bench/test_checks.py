@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -451,6 +452,14 @@ def test_engine(bench):
         {"good": 4, "none": 20},
     ):
         fails(module.compare, {**good, **wrong}, 4)
+
+
+def test_device_sim(bench):
+    module = bench("bench_device_sim")
+    good = module.Outcome(100.0, 0.9, 5.0, 4, 0)
+    passes(module.compare, good, 4)
+    for wrong in ({"items": 3}, {"failed": 1}, {"busy": math.nan}, {"busy": 1.2}, {"wall_s": 4.0}):
+        fails(module.compare, replace(good, **wrong), 4)
 
 
 def test_startup(bench):
