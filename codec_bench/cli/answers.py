@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from codec_bench.cli.options import command_group
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
     from codec_bench.models.cache import ResponseCache
 
-answers_app = typer.Typer(
-    name="answers",
-    help="Answers of models that are kept for other runs: list and forget them.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+answers_app = command_group("answers", "Answers of models that are kept for other runs: list and forget them.")
 
 
 @answers_app.command("list")

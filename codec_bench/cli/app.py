@@ -11,7 +11,7 @@ import typer
 
 from codec_bench.cli.answers import answers_app
 from codec_bench.cli.evaluate import demo, evaluate, score
-from codec_bench.cli.options import By, Device, Json, Seed, Set, columns, parse_settings
+from codec_bench.cli.options import By, Device, Json, Seed, Set, columns, command_group, parse_settings
 from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
 from codec_bench.cli.record import rescue, verify
@@ -19,14 +19,7 @@ from codec_bench.cli.run import leaderboard, run
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
 
-app = typer.Typer(
-    name="codec-bench",
-    help="Neural audio codecs and speech quality, measured right and fast.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+app = command_group("codec-bench", "Neural audio codecs and speech quality, measured right and fast.")
 
 app.add_typer(weights_app, name="weights")
 app.add_typer(answers_app, name="answers")

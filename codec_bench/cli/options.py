@@ -67,6 +67,13 @@ Timings = Annotated[bool, typer.Option("--timings", help="Also print where the t
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
 
 
+def command_group(name: str, help: str) -> typer.Typer:
+    """An application of commands that is told what it is for when no command is given, in plain text."""
+    return typer.Typer(
+        name=name, help=help, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    )  # fmt: skip
+
+
 def columns(by: list[str] | None) -> list[str] | None:
     """The names of columns that `--by` was given, each time one or several with commas; None without the option.
 

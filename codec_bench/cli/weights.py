@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.cli.options import command_group
 from codec_bench.errors import UserError, WeightsError
 
 if TYPE_CHECKING:
     from codec_bench.weights import Checkpoint
 
-weights_app = typer.Typer(
-    name="weights",
-    help="Published checkpoints: list, fetch and verify them, and show where they are.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
+weights_app = command_group("weights", "Published checkpoints: list, fetch and verify them, and show where they are.")
 
 _WIDE = 220
 """Columns that the table needs so that no cell is folded; used when the output is not a terminal."""

@@ -24,7 +24,7 @@ def run(tmp_path_factory):
 
 
 def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
-    code, out, err = cli(
+    asked = [
         "eval",
         "--codec",
         "g711-ulaw",
@@ -36,14 +36,11 @@ def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
         3,
         "--out",
         "r",
-        "--no-cache",
-        "--timings",
-    )
+    ]
+    code, out, err = cli(*asked, "--no-cache", "--timings")
     assert code == 0
     assert "g711-ulaw" in out and "si_sdr" in out and "where the time went" in out
-    _, again, _ = cli(
-        "eval", "--codec", "g711-ulaw", "--data", "embedded", "--metrics", "si_sdr,bitrate", "--limit", 3, "--out", "r"
-    )
+    _, again, _ = cli(*asked)
     assert "g711-ulaw" in again and "where the time went" not in again
     assert "3 of 3 items" in err and "report.html" in err
     held = {p.name for p in (tmp_path / "r").iterdir()}
@@ -57,21 +54,8 @@ def test_eval_prints_a_table_on_stdout_and_talks_on_stderr(cli, tmp_path):
 
 
 def test_json_is_all_there_is_on_stdout(cli):
-    code, out, _ = cli(
-        "eval",
-        "--codec",
-        "g711-ulaw",
-        "--data",
-        "embedded",
-        "--metrics",
-        "si_sdr",
-        "--limit",
-        2,
-        "--out",
-        "r",
-        "--json",
-        "--no-cache",
-    )
+    asked = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 2 --out r --json --no-cache"
+    code, out, _ = cli(*asked.split())
     assert code == 0
     assert json.loads(out)["systems"]["g711-ulaw"]["metrics"]["si_sdr"]["n"] == 2
 
@@ -95,19 +79,8 @@ def test_a_manifest_of_every_kind_gives_the_same_numbers(command, tmp_path):
     pyarrow.parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "m.parquet")
     seen = []
     for suffix in ("jsonl", "csv", "tsv", "parquet"):
-        code, out, err = command(
-            "eval",
-            "--codec",
-            "g711-ulaw",
-            "--data",
-            f"m.{suffix}",
-            "--metrics",
-            "si_sdr",
-            "--out",
-            suffix,
-            "--json",
-            "--no-cache",
-        )
+        asked = f"eval --codec g711-ulaw --data m.{suffix} --metrics si_sdr --out {suffix} --json --no-cache"
+        code, out, err = command(*asked.split())
         assert code == 0, err
         seen.append(json.loads(out)["systems"]["g711-ulaw"]["metrics"])
     assert seen[0] == seen[1] == seen[2] == seen[3]
