@@ -275,7 +275,7 @@ def example_table() -> str:
             cells.append(f"{value} {numbers.spread(entry, places, factor)}".strip().replace("*", "\\*"))
         lines.append(f"| {head} | {' | '.join(cells)} |")
     told = dict.fromkeys(e["note"] for of in entries.values() for e in of.values() if e["note"] and e["ci95"])
-    text = "\n".join(lines) + "\n" + "".join(f"\n\\* {note[0].upper()}{note[1:]}.\n" for note in told)
+    text = "\n".join(lines) + "\n" + "".join(f"\n\\* The interval {note}.\n" for note in told)
     for row in rows:
         if row["unit"] == "difference":
             value, low, high = (numbers.number(float(row[name]), 3, sign=True) for name in ("p50", "p20", "p80"))
