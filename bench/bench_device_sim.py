@@ -371,7 +371,7 @@ def main() -> None:
                 for unit, value in (("s", found.wall_s), ("busy share", found.busy), ("main s", found.main_s))
             ]  # fmt: skip
     if not asked.dry:
-        append_rows("bench_device_sim", rows)
+        append_rows("device_sim", rows)
 
 
 if __name__ == "__main__":
