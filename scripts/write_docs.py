@@ -204,25 +204,15 @@ def study_table() -> str:
         f"another method from {most(bootstrap):,}. The last two columns are the share of our intervals that carry a note.\n\n"
         + table(
             [
-                "speakers x utterances",
-                *kinds,
-                "bootstrap: mean",
-                "bootstrap: difference",
-                "BCa: mean",
-                "marked: bounded mean",
-                "marked: error rate",
+                *("speakers x utterances", *kinds, "bootstrap: mean", "bootstrap: difference", "BCa: mean"),
+                *("marked: bounded mean", "marked: error rate"),
             ],
             coverage,
         )
         + "\nShare of p below 0.05 where the two systems do not differ; 0.05 at most is promised:\n\n"
         + table(
             [
-                "speakers x utterances",
-                "mean",
-                "ratio",
-                "difference",
-                "bootstrap: mean",
-                "bootstrap: difference",
+                *("speakers x utterances", "mean", "ratio", "difference", "bootstrap: mean", "bootstrap: difference"),
                 "sign test: mean",
             ],
             alarms,

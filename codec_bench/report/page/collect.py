@@ -26,7 +26,16 @@ from codec_bench.report.page.exchanges import (
 )
 from codec_bench.report.page.heads import column_heads
 from codec_bench.report.page.sound import choose_clips
-from codec_bench.report.page.system import Column, System, columns_of, data_sets, families, run_names, systems_of
+from codec_bench.report.page.system import (
+    Column,
+    System,
+    Tables,
+    columns_of,
+    data_sets,
+    families,
+    run_names,
+    systems_of,
+)
 from codec_bench.report.page.written import reason, reasons, written
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import has_answers
@@ -48,12 +57,7 @@ class Collected:
 
 
 def collect(
-    runs: Sequence[Run],
-    summaries: Sequence[Mapping[str, Any]] | None,
-    *,
-    audio_bytes: int,
-    max_rows: int,
-    folder: Path,
+    runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]] | None, *, audio_bytes: int, max_rows: int, folder: Path
 ) -> Collected:
     """Reads the runs' records.
 
@@ -89,33 +93,20 @@ def collect(
     position = {sample: n for n, sample in enumerate(chosen)}
     entries = _entries(systems, columns, sets, summaries)
     heads = column_heads(systems, columns, entries, benchmarks, np.isfinite(values))
-    data = _data(names, systems, sets, heads, entries, samples, origins, chosen, values, finished)
+    tables = Tables(runs, names, summaries, sets, systems, heads, entries)
+    data = _data(tables, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
-    lost = {
-        (system, position[sample]): [system, position[sample], -1, status, reason]
-        for system, sample, status, reason, _ in item_trouble
-        if status != "ok" and sample in position
-    }
     missing, data["details"] = _scores(runs, systems, columns, sets, places, position)
-    data["missing"] = [*lost.values(), *(row for row in missing if (row[0], row[1]) not in lost)]
+    data |= _trouble(item_trouble, missing, position)
     data["exchanges"] = collect_exchanges(runs, systems, places, position)
-    data["notes"] = [
-        [system, position[sample], list(notes)]
-        for system, sample, _, _, notes in item_trouble
-        if notes and sample in position
-    ]
+    linked = [(sample, *sound) for sample in chosen if sample not in heard for sound in sounds(sample)]
     data["kept"] = [
-        [position[sample], system, _link(path, folder)]
-        for sample in chosen
-        if sample not in heard
-        for system, path in sounds(sample)
-        if path.is_file()
+        [position[sample], system, _link(path, folder)] for sample, system, path in linked if path.is_file()
     ]
     # The unprocessed audio is the file of the reference, which is embedded only once.
-    files = list(dict.fromkeys(clip.path for clip in clips))
-    place = {path: n for n, path in enumerate(files)}
-    data["clips"] = [[position[clip.sample], clip.system, place[clip.path]] for clip in clips]
-    page = written(runs, names, systems, heads, entries, summaries, sets, samples, len(chosen), clips)
+    files = {path: n for n, path in enumerate(dict.fromkeys(clip.path for clip in clips))}
+    data["clips"] = [[position[clip.sample], clip.system, files[clip.path]] for clip in clips]
+    page = written(tables, samples, len(chosen), clips)
     page["asked"], page["benchmarks"] = data["asked"], len(set(benchmarks))
     page["sets"] = list(dict.fromkeys(filter(None, sets)))
     page["timed"] = any(sample.duration_s is not None for sample in samples)
@@ -123,7 +114,29 @@ def collect(
         reason(row, systems, heads, position.get(places[row["run"]].get(row["example"])))
         for row in reasons(runs, systems, sets, summaries)
     ]
-    return Collected(page, data, files)
+    return Collected(page, data, list(files))
+
+
+def _trouble(
+    items: Sequence[tuple[int, int, str, str | None, Sequence[str]]],
+    scores: Sequence[Sequence[Any]],
+    position: Mapping[int, int],
+) -> dict[str, Any]:
+    """Why items and scores are missing, and what is noted of items.
+
+    Args:
+        items: the items with a status or notes to tell. scores: the rows of scores without a value. position: of the samples
+            on the page.
+    """
+    lost = {
+        (system, position[sample]): [system, position[sample], -1, status, reason]
+        for system, sample, status, reason, _ in items
+        if status != "ok" and sample in position
+    }
+    notes = [
+        [system, position[sample], list(notes)] for system, sample, _, _, notes in items if notes and sample in position
+    ]
+    return {"missing": [*lost.values(), *(row for row in scores if (row[0], row[1]) not in lost)], "notes": notes}
 
 
 def _benchmark(run: Run) -> str | None:
@@ -220,33 +233,29 @@ def _reference(runs: Sequence[Run], places: Sequence[Mapping[str, int]], id: str
 
 
 def _data(
-    names: Sequence[str],
-    systems: Sequence[System],
-    sets: Sequence[str],
-    heads: Sequence[Mapping[str, Any]],
-    entries: Sequence[Sequence[Mapping[str, Any] | None]],
+    tables: Tables,
     samples: Sequence[SampleRow],
     origins: Sequence[str],
     chosen: Sequence[int],
     values: np.ndarray,
     finished: Sequence[set[int]],
 ) -> dict[str, Any]:
-    of = families(systems, names)
+    of = families(tables.systems, tables.names)
     shown = list(dict.fromkeys(label for label in of if label is not None))
     return {
-        "runs": list(names),
-        "columns": [{key: head[key] for key in _HEAD} for head in heads],
+        "runs": list(tables.names),
+        "columns": [{key: head[key] for key in _HEAD} for head in tables.heads],
         "systems": [
             {
                 "label": system.label,
                 "run": system.run,
-                "data": sets[system.run],
+                "data": tables.sets[system.run],
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 # A model that answers in text has no sound. Codecs do not declare outputs: theirs is always sound.
                 "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),
                 "family": -1 if family is None else shown.index(family),
             }
-            for system, family in zip(systems, of)
+            for system, family in zip(tables.systems, of)
         ],
         "families": shown,
         "summary": [
@@ -257,7 +266,7 @@ def _data(
                 else [*(_short(v, 7) for v in (entry["value"], *(entry["ci95"] or (None, None)))), entry["n"]]
                 for entry in row
             ]
-            for row in entries
+            for row in tables.entries
         ],
         "samples": [
             [

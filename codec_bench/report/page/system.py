@@ -22,6 +22,25 @@ class System:
     facts: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What the tables of a page are made of.
+
+    Args:
+        runs, names, summaries, sets: the runs with their names, their summaries, and the name of each one's data.
+        systems, heads: the rows of the tables, and what stands above their columns.
+        entries: of the summaries, by system and column; None where there is none.
+    """
+
+    runs: Sequence[Run]
+    names: Sequence[str]
+    summaries: Sequence[Mapping[str, Any]]
+    sets: Sequence[str]
+    systems: Sequence[System]
+    heads: Sequence[Mapping[str, Any]]
+    entries: Sequence[Sequence[Mapping[str, Any] | None]]
+
+
 class Column(NamedTuple):
     """What the numbers of one column have in common: the metric, its protocol, and the data if the runs have several."""
 

@@ -14,33 +14,28 @@ from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
 
 if TYPE_CHECKING:
-    from codec_bench.report.page.system import System
+    from codec_bench.report.page.system import System, Tables
 
 _NAMED = 3  # runs that the title names
 
 
-def written(
-    runs: Sequence[Run],
-    names: Sequence[str],
-    systems: Sequence[System],
-    heads: Sequence[Mapping[str, Any]],
-    entries: Sequence[Sequence[Mapping[str, Any] | None]],
-    summaries: Sequence[Mapping[str, Any]],
-    sets: Sequence[str],
-    samples: Sequence[SampleRow],
-    rows: int,
-    clips: Sequence[Clip],
-) -> dict[str, Any]:
-    """The variables of the template."""
+def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequence[Clip]) -> dict[str, Any]:
+    """The variables of the template.
+
+    Args:
+        tables: what its tables show. samples: of all runs. rows: how many of them the page shows. clips: the sound on it.
+    """
+    runs, summaries = tables.runs, tables.summaries
+    systems, heads, entries = tables.systems, tables.heads, tables.entries
     shown = [
         (system.label, head["name"], entry)
         for system, row in zip(systems, entries)
         for head, entry in zip(heads, row)
         if entry is not None
     ]
-    described = [describe(run, name, summary) for run, name, summary in zip(runs, names, summaries)]
+    described = [describe(run, name, summary) for run, name, summary in zip(runs, tables.names, summaries)]
     return {
-        "title": names if len(names) <= _NAMED else [f"{len(names)} runs"],
+        "title": tables.names if len(runs) <= _NAMED else [f"{len(runs)} runs"],
         "runs": described,
         **run_facts(described),
         "heads": heads,
@@ -55,7 +50,7 @@ def written(
             for s, (system, row) in enumerate(zip(systems, entries))
             for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
         ],
-        "groups": _groups(systems, heads, sets),
+        "groups": _groups(systems, heads, tables.sets),
         "notes": [*numbers.common_notes(shown), *numbers.interval_notes(shown)],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
