@@ -20,7 +20,7 @@ from common import append_rows, clips, interleaved, row, worst
 from scipy.ndimage import binary_dilation
 
 from codec_bench.features import load_feature
-from codec_bench.features.speakers.ge2e import PARTIAL_FRAMES, mel_spectrogram, partial_starts, raised
+from codec_bench.features.speakers.ge2e import PARTIAL_FRAMES, mel_spectrograms, partial_starts, raised
 
 
 def resemblyzer() -> types.ModuleType:
@@ -51,7 +51,7 @@ def main() -> None:
 
     found = [result["embedding"] for result in feature.compute(signals)]
     apart = worst(zip(one_by_one(), found, strict=True), 1e-4, "Resemblyzer's embeddings")
-    mels = [(mel_spectrogram(raised(x)), partial_starts(x.size)) for x in signals]
+    mels = [(mel_spectrograms([raised(x)])[0], partial_starts(x.size)) for x in signals]
     partials = torch.stack([mel[s : s + PARTIAL_FRAMES] for mel, starts in mels for s in starts])
 
     def network_alone() -> None:

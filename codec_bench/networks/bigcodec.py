@@ -6,8 +6,8 @@ and decimated, with its own first and last sample repeated at the ends. In a bat
 repeated, and what lies beyond it is set to zero before a convolution reads it. So a batch equals its items one by one.
 
 Conventions
-    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input, as a
-    list. Names of tensors are those of the published checkpoint, with weight normalisation folded.
+    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input
+    (`ragged.py`). Names of tensors are those of the published checkpoint, with weight normalisation folded.
     This module imports torch: import it inside functions.
 
 Paper: Xin et al., BigCodec, https://arxiv.org/abs/2409.05377. Reference: Aria-K-Alethia/BigCodec (MIT), whose codes and
@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from codec_bench.networks.ragged import zero_beyond
+from codec_bench.networks.ragged import each, on_device, uploaded, zero_beyond
 
 _TAPS = 12
 _DILATIONS = (1, 3, 9)
@@ -110,8 +110,10 @@ class Activation(nn.Module):
         ragged = min(lengths) < time
         x = F.pad(x, (3, 3), mode="replicate")
         if ragged:
-            for row, length in enumerate(lengths):
-                x[row, :, 3 + length : 6 + length] = x[row, :, 2 + length, None]
+            rows = torch.arange(items, device=x.device)
+            last_at = on_device(lengths, x.device) + 2
+            behind = last_at[:, None] + torch.arange(1, 4, device=x.device)
+            x[rows[:, None], :, behind] = x[rows, :, last_at][:, None]
         # The convolution is grouped by channel. If channels were treated as items, a CPU would take five times as long.
         phases = F.conv1d(x, 2 * split[:, None].repeat(channels, 1, 1), groups=channels)
         phases = self.act(phases.view(items, channels, 2, time))
@@ -119,8 +121,7 @@ class Activation(nn.Module):
         first, last = phases[:, :, :1, :1], phases[:, :, 1:, -1:]
         wide = torch.cat([first.expand(-1, -1, 2, 3), phases, last.expand(-1, -1, 2, 3)], dim=3)
         if ragged:
-            for row, length in enumerate(lengths):
-                wide[row, :, :, 3 + length : 6 + length] = wide[row, :, 1:, 2 + length, None]
+            wide[rows[:, None], ..., behind] = wide[rows, :, 1:, last_at][:, None].expand(-1, 3, -1, 2)
         wide = wide.view(items, 2 * channels, time + 6)
         return zero_beyond(F.conv1d(wide, join.repeat(channels, 1, 1), groups=channels), lengths)
 
@@ -154,6 +155,10 @@ class EncoderBlock(nn.Module):
         self.block = nn.ModuleList([*units, Activation(channels), conv])
         self.stride = stride
 
+    def length(self, before: Any) -> Any:
+        """The length of an item, or of all items as a tensor, behind this block."""
+        return before // self.stride
+
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, 2 x channels, time / stride)`, for lengths that are multiples of the stride."""
         return _through(self.block, x, lengths)
@@ -170,10 +175,14 @@ class DecoderBlock(nn.Module):
         self.block = nn.ModuleList([Activation(channels), conv, *units])
         self.stride = stride
 
+    def length(self, before: Any) -> Any:
+        """The length of an item, or of all items as a tensor, behind this block."""
+        return before * self.stride
+
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, channels / 2, time x stride)`."""
         x = self.block[1](self.block[0](x, lengths))
-        return _through(self.block[2:], x, [length * self.stride for length in lengths])
+        return _through(self.block[2:], x, each(lengths, self.length))
 
 
 class ResidualLSTM(nn.Module):
@@ -242,17 +251,16 @@ class BigCodecDecoder(nn.Module):
 
     def forward(self, latents: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """Waves `(items, 1, samples)` of latents `(items, latent_dim, frames)`, with any values beyond each item."""
+        lengths = uploaded(lengths, latents.device)
         return torch.tanh(_through(self.model, zero_beyond(latents, lengths), lengths))
 
 
 def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-    lengths = list(lengths)
+    lengths = uploaded(lengths, x.device)
     for layer in layers:
         x = layer(x) if isinstance(layer, nn.Conv1d) else layer(x, lengths)
-        if isinstance(layer, EncoderBlock):
-            lengths = [length // layer.stride for length in lengths]
-        elif isinstance(layer, DecoderBlock):
-            lengths = [length * layer.stride for length in lengths]
+        if isinstance(layer, (EncoderBlock, DecoderBlock)):
+            lengths = each(lengths, layer.length)
     return x
 
 

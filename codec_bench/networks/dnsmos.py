@@ -33,6 +33,7 @@ from codec_bench.kernels.dnsmos.ref import (
     mel_filters,
 )
 from codec_bench.networks.precision import computing
+from codec_bench.networks.transfer import fetched, sent
 
 RATE_HZ = 16_000
 HOP_FRAMES = RATE_HZ // HOP_SAMPLES
@@ -81,9 +82,9 @@ class Networks:
         found: list[tuple[np.ndarray, np.ndarray]] = []
         with computing(self._device, "float32"):
             for part in self._parts(runs):
-                pieces = [self._put(signal) for signal, _ in part]
+                pieces = sent([np.array(signal, np.float32, order="C") for signal, _ in part], self._device)
                 counts = [count for _, count in part]
-                raw, p808 = self._score_p835(pieces, counts).cpu().numpy(), self._score_p808(pieces).cpu().numpy()
+                raw, p808 = fetched([self._score_p835(pieces, counts), self._score_p808(pieces)])
                 ends = np.cumsum(counts)[:-1]
                 found += zip(np.split(raw, ends), np.split(p808[:, 0], ends), strict=True)
         return found

@@ -177,13 +177,12 @@ def reflect_ends(hidden: Any, valid: Any, stride: int) -> Any:
     """Extends each row of `(batch, channels, time)` by reflection from its own end to a multiple of the stride."""
     import torch
 
-    steps = torch.arange(stride - 1, device=hidden.device)
-    to = valid[:, None] + steps
-    inside = to < (-(-valid // stride) * stride)[:, None]
-    source = torch.where(inside, valid[:, None] - 2 - steps, 0)
-    rows, columns = torch.nonzero(inside, as_tuple=True)
+    from codec_bench.networks.seanet import reflection
+
+    to, source = reflection(valid[:, None], 0, 0, stride)
+    rows = torch.arange(len(hidden), device=hidden.device)[:, None]
     hidden = hidden.clone()
-    hidden[rows, :, to[rows, columns]] = hidden[rows, :, source[rows, columns]]
+    hidden[rows, :, to] = hidden[rows, :, source]
     return hidden
 
 

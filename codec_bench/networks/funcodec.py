@@ -6,8 +6,8 @@ mean and variance are taken over all channels and all time. In a batch they are 
 a transposed convolution, over its whole output, before both ends are cut off.
 
 Conventions
-    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input, as a
-    list. Names of tensors are those of the published checkpoints. This module imports torch: import it inside
+    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input
+    (`ragged.py`). Names of tensors are those of the published checkpoints. This module imports torch: import it inside
     functions.
 
 Paper: Du et al., FunCodec, https://arxiv.org/abs/2309.07405. Reference: modelscope/FunCodec (MIT), whose codes and
@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from codec_bench.networks.ragged import on_device, zero_beyond
+from codec_bench.networks.ragged import each, on_device, zero_beyond
 from codec_bench.networks.seanet import (
     Codebook,
     ReflectedConv,
@@ -98,7 +98,7 @@ class NormedConv(ReflectedConv):
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, outputs, ceil(time / stride))` of `(items, inputs, time)`."""
-        return self.conv["norm"](super().forward(x, lengths), [-(-length // self.stride) for length in lengths])
+        return self.conv["norm"](super().forward(x, lengths), each(lengths, self.length))
 
 
 class NormedTransposedConv(TrimmedTransposedConv):
@@ -112,7 +112,7 @@ class NormedTransposedConv(TrimmedTransposedConv):
         """`(items, outputs, time x stride)` of `(items, inputs, time)`."""
         time = x.shape[-1]
         whole = self.convtr["convtr"](zero_beyond(x, lengths))
-        whole = self.convtr["norm"](whole, [(length + 1) * self.stride for length in lengths])
+        whole = self.convtr["norm"](whole, each(lengths, lambda length: (length + 1) * self.stride))
         return whole[..., self.left : self.left + time * self.stride]
 
 

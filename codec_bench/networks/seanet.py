@@ -6,8 +6,8 @@ every layer, the few samples that a convolution reads beyond the item are writte
 equals its items one by one.
 
 Conventions
-    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input, as a
-    list, so that nothing waits for the device.
+    Hidden states are float32 `(items, channels, time)`. `lengths` are the items' own lengths at a layer's input, on the
+    host and on the device (`ragged.py`), so that nothing waits for the device.
     Values beyond an item's length are arbitrary, at the input and at the output of every layer.
     Names of tensors are those of the published checkpoints, with weight normalisation folded (`weight_norm.py`).
     This module imports torch: import it inside functions.
@@ -18,11 +18,13 @@ Paper: Défossez et al., High Fidelity Neural Audio Compression, https://arxiv.o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
+
+from codec_bench.networks.ragged import each, inside, on_device, uploaded
 
 # Of every published model: the taps of the first and the last convolution and of those in the residual blocks, and the
 # layers of the LSTM.
@@ -46,6 +48,10 @@ class ReflectedConv(nn.Module):
         self.stride, self.right = stride, reach // 2
         self.left = reach - self.right
 
+    def length(self, before: Any) -> Any:
+        """The length of an item, or of all items as a tensor, behind this layer."""
+        return -(-before // self.stride)
+
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, outputs, ceil(time / stride))` of `(items, inputs, time)`."""
         if self.left or self.right or self.stride > 1:
@@ -65,12 +71,15 @@ class TrimmedTransposedConv(nn.Module):
         self.convtr = nn.ModuleDict({"convtr": nn.ConvTranspose1d(inputs, outputs, 2 * stride, stride)})
         self.stride, self.left = stride, stride - stride // 2
 
+    def length(self, before: Any) -> Any:
+        """The length of an item, or of all items as a tensor, behind this layer."""
+        return before * self.stride
+
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, outputs, time x stride)` of `(items, inputs, time)`."""
         time = x.shape[-1]
         if min(lengths) < time:
-            inside = torch.arange(time) < torch.tensor(lengths)[:, None]
-            x = x * inside[:, None].to(x.device)
+            x = x * inside(lengths, time, x.device)[:, None]
         return self.convtr["convtr"](x)[..., self.left : self.left + time * self.stride]
 
 
@@ -206,37 +215,37 @@ def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stri
         return F.pad(x[..., :longest], (left, behind), mode="reflect")
     out = x.new_zeros(*x.shape[:2], left + longest + behind)
     out[..., left : left + longest] = x[..., :longest]
-    rows, to, source = (torch.from_numpy(index) for index in _reflection(lengths, left, right, stride))
-    inside = (source >= 0)[:, None].to(x.device)
-    rows, to, source = rows.to(x.device), to.to(x.device), source.clamp(min=0).to(x.device)
-    out[rows, :, to] = x[rows, :, source] * inside
+    own = on_device(lengths, x.device)[:, None]
+    to, source = reflection(own, left, right, stride)
+    rows, real = torch.arange(len(x), device=x.device)[:, None], (source >= 0) & (source < own)
+    out[rows, :, to] = x[rows, :, source.clamp(0, x.shape[-1] - 1)] * real[..., None]
     return out
 
 
-def _reflection(lengths: Sequence[int], left: int, right: int, stride: int) -> tuple[np.ndarray, ...]:
-    """The samples to write: row, column of the extended array, and index of the sample to copy, or -1 for a zero."""
-    rows, to, source = [], [], []
-    for row, length in enumerate(lengths):
-        behind = right + -length % stride
-        appended = max(0, max(left, behind) + 1 - length)
-        front, back = np.arange(1, left + 1), length + np.arange(behind)
-        mirrored = np.where(back < length + appended, -1, 2 * (length + appended - 1) - back)
-        here = np.concatenate([front, mirrored])
-        to.append(np.concatenate([left - front, left + back]))
-        source.append(np.where(here < length, here, -1))
-        rows.append(np.full(len(here), row))
-    return np.concatenate(rows), np.concatenate(to), np.concatenate(source)
+def reflection(own: torch.Tensor, left: int, right: int, stride: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The samples to write, from each item's length `(items, 1)`, computed where the lengths are.
+
+    Returns:
+        Two tensors `(items, samples)`: the column of the extended array, and the index of the sample to copy, which lies
+        outside the item where a zero is meant.
+    """
+    front = torch.arange(1, left + 1, device=own.device).expand(len(own), -1)
+    behind = right + -own % stride
+    appended = (behind.clamp(min=left) + 1 - own).clamp(min=0)
+    # An item that needs fewer samples than another writes its last one several times.
+    back = own + torch.minimum(torch.arange(right + stride - 1, device=own.device), behind - 1)
+    mirrored = torch.where(back < own + appended, -1, 2 * (own + appended - 1) - back)
+    to = torch.cat([left - front, left + back], dim=1)
+    return to, torch.cat([front, torch.where(back < own, back, mirrored)], dim=1)
 
 
 def _through(layers: nn.ModuleList, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-    lengths = list(lengths)
+    lengths = uploaded(lengths, x.device)
     for layer in layers:
         if isinstance(layer, nn.ELU):
             x = layer(x)
             continue
         x = layer(x, lengths)
-        if isinstance(layer, ReflectedConv):
-            lengths = [-(-length // layer.stride) for length in lengths]
-        elif isinstance(layer, TrimmedTransposedConv):
-            lengths = [length * layer.stride for length in lengths]
+        if isinstance(layer, (ReflectedConv, TrimmedTransposedConv)):
+            lengths = each(lengths, layer.length)
     return x

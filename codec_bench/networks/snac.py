@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from codec_bench.networks.ragged import zero_beyond
+from codec_bench.networks.ragged import each, uploaded, zero_beyond
 
 
 class RaggedBatch:
@@ -26,33 +27,50 @@ class RaggedBatch:
     """
 
     def __init__(self, net: nn.Module) -> None:
-        self._lengths: list[int] = []
-        self._generators: list[torch.Generator] = []
+        self._lengths: Sequence[int] = []
+        self._noise: list[Tensor] = []
+        self._rates: list[int] = []  # steps of every noise block for a step of the decoder's input
+        rate = 1
         for module in net.modules():
             if isinstance(module, (nn.Conv1d, nn.ConvTranspose1d)) and module.kernel_size[0] > 1:
                 module.register_forward_pre_hook(self._silence)
+            if isinstance(module, nn.ConvTranspose1d):
+                rate *= module.stride[0]
             if type(module).__name__ == "NoiseBlock":
                 block: Any = module
                 block.forward = self._noisy(block.linear)
+                self._rates.append(rate)
 
     @contextmanager
-    def of(self, lengths: Sequence[int], generators: Sequence[torch.Generator] = ()) -> Iterator[None]:
+    def of(self, lengths: Sequence[int], device: str, noise: Sequence[Tensor] = ()) -> Iterator[None]:
         """A context in which the batch holds items of these lengths.
 
         Args:
-            lengths: lengths of the items, in any unit.
-            generators: one random generator on the CPU for each item's noise; only the decoder needs them.
+            lengths: lengths of the items, in any unit. device: where the network is.
+            noise: what `noise` gave for them, on the device; only the decoder needs it.
         """
-        self._lengths, self._generators = list(lengths), list(generators)
+        self._lengths, self._noise = uploaded(lengths, device), list(noise)
         try:
             yield
         finally:
-            self._lengths, self._generators = [], []
+            self._lengths, self._noise = [], []
 
-    def _here(self, time: int) -> list[int]:
+    def noise(self, frames: Sequence[int], generators: Sequence[torch.Generator]) -> list[np.ndarray]:
+        """The noise of every noise block in order, float32 `(items, 1, steps)`.
+
+        Args:
+            frames: steps of each item at the decoder's input. generators: one on the CPU for each item's noise.
+        """
+        out = [np.zeros((len(frames), 1, rate * max(frames)), np.float32) for rate in self._rates]
+        for row, (count, generator) in enumerate(zip(frames, generators, strict=True)):
+            for block, rate in zip(out, self._rates, strict=True):
+                block[row, 0, : rate * count] = torch.randn(rate * count, generator=generator).numpy()
+        return out
+
+    def _here(self, time: int) -> Sequence[int]:
         """The items' lengths in a layer where the longest item has `time` steps. The division leaves no remainder."""
         longest = max(self._lengths)
-        return [length * time // longest for length in self._lengths]
+        return each(self._lengths, lambda length: length * time // longest)
 
     def _silence(self, _: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         (x,) = inputs
@@ -60,10 +78,6 @@ class RaggedBatch:
 
     def _noisy(self, linear: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
         def forward(x: Tensor) -> Tensor:
-            time = x.shape[-1]
-            noise = torch.zeros(len(x), 1, time)
-            for row, length, generator in zip(noise, self._here(time), self._generators):
-                row[0, :length] = torch.randn(length, generator=generator)
-            return x + noise.to(x.device) * linear(x)
+            return x + self._noise.pop(0) * linear(x)
 
         return forward

@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.networks.ragged import on_device
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import ConvExtractor
 from codec_bench.networks.speech_transformer import Transformer
@@ -116,7 +117,7 @@ def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:
     Args:
         waves: float32 `(batch, samples)`. lengths: samples of each item. eps: added to the (biased) variance.
     """
-    counts = torch.tensor(lengths).to(waves.device, non_blocking=True)[:, None]
+    counts = on_device(lengths, waves.device)[:, None]
     valid = torch.arange(waves.shape[1], device=waves.device) < counts
     exact = torch.where(valid, waves.double(), 0.0)
     centred = torch.where(valid, exact - exact.sum(1, keepdim=True) / counts, 0.0)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import deterministic_weights
 import numpy as np
 import pytest
 import torch
+from tiny_speech import small_utmos
 
-from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import padded
-from codec_bench.networks.utmos import UtmosNet
 
 FIELD = 400
 
@@ -17,11 +15,7 @@ FIELD = 400
 @pytest.fixture(scope="module")
 def small():
     """The same network, small."""
-    convolutions = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
-    config = EncoderConfig("group_norm", 32, 2, 4, 48, False, conv_layers=convolutions, conv_pos=16, conv_pos_groups=4)
-    net = UtmosNet(config, 24, 40).eval()
-    net.load_state_dict(deterministic_weights.stand_in(net))
-    return net
+    return small_utmos()
 
 
 def voices(rng, lengths):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,8 +42,9 @@ class PublishedCodec(Codec):
 class NeuralCodec(PublishedCodec):
     """A codec of one stream of codes whose network codes several items in one pass.
 
-    This class checks what comes in, groups the items into passes and cuts each item to its own length. An adapter says
-    how many frames an item has (`_frames`) and what its network does with one pass (`_search`, `_waves`).
+    This class checks what comes in, groups the items into passes and cuts each item to its own length. On a GPU, what all
+    passes need is sent there together, and their results are fetched together. An adapter says how many frames an item has
+    (`_frames`), what its network is given (`_inputs`) and what it does with one pass (`_search`, `_waves`).
 
     Class attributes
         cardinality: entries of each codebook.
@@ -72,11 +74,14 @@ class NeuralCodec(PublishedCodec):
         samples = [audio.num_samples for audio in batch]
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
         with full_float32(self._device):
-            for group in self._encoder_passes(samples):
-                frames = [self._frames(samples[k]) for k in group]
-                found = self._search([batch[k].samples for k in group], frames).cpu().numpy()
-                for k, count, item in zip(group, frames, found):
-                    values[k] = item[:, :count]
+            for groups in self._sent_together(self._encoder_passes(samples)):
+                frames = [[self._frames(samples[k]) for k in group] for group in groups]
+                given = [self._inputs([batch[k].samples for k in g], own) for g, own in zip(groups, frames)]
+                lengths = [[samples[k] for k in group] for group in groups]
+                found = self._computed(given, lambda place, *there: self._search(there, lengths[place], frames[place]))
+                for group, own, items in zip(groups, frames, found):
+                    for k, count, item in zip(group, own, items):
+                        values[k] = item[:, :count]
         return [one_stream(value, audio, self.info, self.cardinality) for value, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
@@ -90,23 +95,51 @@ class NeuralCodec(PublishedCodec):
         values = [item.streams[0].values.astype(np.int64, copy=False) for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
         with full_float32(self._device):
-            for group in self._decoder_passes([value.shape[1] for value in values]):
-                frames = [values[k].shape[1] for k in group]
-                found = self._waves(self._tensor(stack([values[k] for k in group], max(frames))), frames).cpu().numpy()
-                for k, wave in zip(group, found):
-                    waves[k] = self._cut(wave, codes[k])
+            for groups in self._sent_together(self._decoder_passes([value.shape[1] for value in values])):
+                frames = [[values[k].shape[1] for k in group] for group in groups]
+                given = [(stack([values[k] for k in g], max(own)),) for g, own in zip(groups, frames)]
+                found = self._computed(given, lambda place, there: self._waves(there, frames[place]))
+                for group, items in zip(groups, found):
+                    for k, wave in zip(group, items):
+                        waves[k] = self._cut(wave, codes[k])
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     @abstractmethod
     def _frames(self, num_samples: int) -> int:
         """Frames of an item of so many samples."""
 
-    @abstractmethod
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        """The encoder and the search, over one pass.
+    def _sent_together(self, groups: Iterable[list[int]]) -> list[list[list[int]]]:
+        """Passes whose inputs are sent together: all of them on a GPU, each by itself on a CPU, to hold less in memory."""
+        passes = list(groups)
+        return [[group] for group in passes] if self._device == "cpu" else [passes] if passes else []
+
+    def _computed(self, given: Sequence[Sequence[np.ndarray]], run: Callable[..., Any]) -> list[np.ndarray]:
+        """The result of each pass.
+
+        Args:
+            given: what each pass is given. run: computes one pass from its number and its inputs on the device.
+        """
+        from codec_bench.networks.transfer import fetched, sent
+
+        there = iter(sent([array for arrays in given for array in arrays], self._device))
+        return fetched([run(place, *islice(there, len(arrays))) for place, arrays in enumerate(given)])
+
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        """What one pass of the encoder is given: here the waves, with zeros after each item's end.
 
         Args:
             samples: of each item, float32 `(1, samples)`.
+            frames: of each item.
+        """
+        return (stack(samples, max(item.shape[1] for item in samples)),)
+
+    @abstractmethod
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        """The encoder and the search, over one pass.
+
+        Args:
+            inputs: what `_inputs` gave, on the device.
+            samples: number of them of each item.
             frames: of each item.
 
         Returns:
@@ -170,11 +203,6 @@ class NeuralCodec(PublishedCodec):
     def _check(self, item: Codes) -> None:
         """Refuses codes that this operating point does not have."""
         check_stream(item, self.info, (self._codebooks, self._frames(item.num_samples)), self.cardinality)
-
-    def _tensor(self, values: np.ndarray) -> Any:
-        import torch
-
-        return torch.from_numpy(values).to(self._device)
 
 
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:

@@ -66,9 +66,11 @@ class BigCodec(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return num_samples // _HOP + 1
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        waves = self._tensor(stack(samples, _HOP * max(frames)))
-        return self._nearest(self._encoder(waves, [_HOP * count for count in frames]))
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return (stack(samples, _HOP * max(frames)),)
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._nearest(self._encoder(inputs[0], [_HOP * count for count in frames]))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._decoder(self._lookup(values), frames)

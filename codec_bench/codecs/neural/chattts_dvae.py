@@ -73,12 +73,15 @@ class ChatTtsDvae(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return (1 + max(num_samples, _SHORTEST) // _HOP) // 2
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return [np.pad(item[0], (0, max(0, _SHORTEST - item.shape[1]))) for item in samples]
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
         import torch
 
         from codec_bench.networks.ragged import ragged_lengths
 
-        mels = [self._log_mel(item[0]) for item in samples]
+        mels = [self._net.log_mel(wave) for wave in inputs]
         lengths = ragged_lengths([mel.shape[1] for mel in mels], self._device)
         stacked = torch.nn.utils.rnn.pad_sequence([mel.T for mel in mels], batch_first=True).transpose(1, 2)
         return self._net.encode(stacked, lengths)
@@ -86,15 +89,13 @@ class ChatTtsDvae(NeuralCodec):
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         from codec_bench.networks.ragged import ragged_lengths
 
-        mels = self._net.decode(values, ragged_lengths(frames, self._device))
-        return self._vocos(mels, ragged_lengths([2 * count for count in frames], self._device))[:, None]
+        lengths = ragged_lengths(frames, self._device)
+        mels = self._net.decode(values, lengths)
+        return self._vocos(mels, None if lengths is None else 2 * lengths)[:, None]
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         own = super()._cut(wave, item)[:, : (2 * self._frames(item.num_samples) - 1) * _HOP]
         return np.pad(own, ((0, 0), (0, item.num_samples - own.shape[1])))
-
-    def _log_mel(self, wave: np.ndarray) -> Any:
-        return self._net.log_mel(self._tensor(np.pad(wave, (0, max(0, _SHORTEST - wave.size)))))
 
 
 def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any, str]:

@@ -121,17 +121,20 @@ class Dac(NeuralCodec):
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return super()._encoder_passes([self._frames(count) for count in lengths])
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        lengths = np.asarray(frames) * self._facts.hop
+        return stack(samples, lengths.max()), lengths
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
         from codec_bench.networks.dac import encode_waves
 
-        lengths = np.asarray(frames) * self._facts.hop
-        waves = self._tensor(stack(samples, lengths.max()))
-        return self._nearest(encode_waves(self._net.encoder, waves, self._tensor(lengths)))
+        return self._nearest(encode_waves(self._net.encoder, *inputs))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         from codec_bench.networks.dac import decode_latents
+        from codec_bench.networks.ragged import on_device
 
-        return decode_latents(self._net.decoder, self._lookup(values), self._tensor(np.asarray(frames)))
+        return decode_latents(self._net.decoder, self._lookup(values), on_device(frames, self._device))
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         from codec_bench.networks.dac import decoded_samples

@@ -155,17 +155,20 @@ class Encodec(PublishedCodec):
         return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device))
 
     def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
+        from codec_bench.networks.transfer import fetched, sent
+
         waves = [audio.samples for audio in batch]
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
         lengths = [wave.shape[1] for wave in waves]
-        for group in _groups(lengths, short=_SHORT_FRAMES * _HOP):
+        groups, stacks = _groups(lengths, short=_SHORT_FRAMES * _HOP), []
+        for group in groups:
             longest = max(lengths[k] for k in group)
             if longest > _SHORT_FRAMES * _HOP:
                 longest = _frames(longest) * _HOP
-            latents = self._latents(
-                self._tensor(stack([waves[k] for k in group], longest)), [lengths[k] for k in group]
-            )
-            codes = self._search(latents).cpu().numpy()
+            stacks.append(stack([waves[k] for k in group], longest))
+        there = sent(stacks, self._device)
+        found = [self._search(self._latents(own, [lengths[k] for k in g])) for g, own in zip(groups, there)]
+        for group, codes in zip(groups, fetched(found)):
             for k, item in zip(group, codes):
                 values[k] = item[:, : _frames(lengths[k])]
         return [self._codes(item, audio) for item, audio in zip(values, batch)]
@@ -186,13 +189,16 @@ class Encodec(PublishedCodec):
         return hidden
 
     def _decode_causal(self, codes: Sequence[Codes]) -> list[Audio]:
+        from codec_bench.networks.transfer import fetched, sent
+
         values = [item.streams[0].values for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
         lengths = [value.shape[1] for value in values]
-        for group in _groups(lengths, short=_SHORT_FRAMES):
-            stacked = stack([values[k] for k in group], max(lengths[k] for k in group))
-            decoded = self._net.decoder(self._lookup(stacked)).cpu().numpy()
-            for k, wave in zip(group, decoded):
+        groups = _groups(lengths, short=_SHORT_FRAMES)
+        there = sent([stack([values[k] for k in g], max(lengths[k] for k in g)) for g in groups], self._device)
+        decoded = fetched([self._net.decoder(self._lookup(own)) for own in there])
+        for group, own in zip(groups, decoded):
+            for k, wave in zip(group, own):
                 waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
@@ -202,29 +208,37 @@ class Encodec(PublishedCodec):
         if not batch:
             return []
         latents = meeting_in_lstm(
-            self._net.encoder, [self._tensor(audio.samples)[None] for audio in batch], _PIECE_FRAMES * _HOP
+            self._net.encoder, [torch.from_numpy(audio.samples)[None] for audio in batch], _PIECE_FRAMES * _HOP
         )
         values = self._search(torch.cat(latents, dim=-1))[0].split([item.shape[-1] for item in latents], dim=-1)
         return [self._codes(item.numpy(), audio) for item, audio in zip(values, batch)]
 
     def _decode_apart(self, codes: Sequence[Codes]) -> list[Audio]:
+        import torch
+
         if not codes:
             return []
-        latents = self._lookup(np.concatenate([item.streams[0].values for item in codes], axis=1)[None])
+        joined = np.concatenate([item.streams[0].values for item in codes], axis=1)
+        latents = self._lookup(torch.from_numpy(joined)[None])
         apart = latents.split([item.streams[0].values.shape[1] for item in codes], dim=-1)
         waves = meeting_in_lstm(self._net.decoder, apart, _PIECE_FRAMES)
         return [Audio(wave[0, :, : item.num_samples].numpy(), item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
     def _encode_chunked(self, batch: Sequence[Audio]) -> list[Codes]:
+        from codec_bench.networks.transfer import fetched, sent
+
         pieces = [audio.samples[:, o : o + _CHUNK] for audio in batch for o in range(0, audio.num_samples, _STRIDE)]
         values: list[np.ndarray] = [np.empty(0)] * len(pieces)
         scales = np.zeros(len(pieces), np.float32)
-        for group in _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE):
-            waves = self._tensor(np.stack([pieces[k] for k in group]))
+        groups = _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE)
+        found, volumes = [], []
+        for waves in sent([np.stack([pieces[k] for k in group]) for group in groups], self._device):
             volume = waves.mean(dim=1, keepdim=True).pow(2).mean(dim=2, keepdim=True).sqrt() + 1e-8
-            latents = self._net.encoder(waves / volume)
-            codes = self._search(latents).cpu().numpy()
-            scales[group] = volume.flatten().cpu().numpy()
+            found.append(self._search(self._net.encoder(waves / volume)))
+            volumes.append(volume.flatten())
+        here = fetched([*found, *volumes])
+        for group, codes, own in zip(groups, here, here[len(groups) :]):
+            scales[group] = own
             for k, item in zip(group, codes):
                 values[k] = item
         out, start = [], 0
@@ -235,7 +249,7 @@ class Encodec(PublishedCodec):
         return out
 
     def _decode_chunked(self, codes: Sequence[Codes]) -> list[Audio]:
-        import torch
+        from codec_bench.networks.transfer import fetched, sent
 
         frames = [_chunk_frames(item.num_samples) for item in codes]
         pieces = [
@@ -245,17 +259,16 @@ class Encodec(PublishedCodec):
         ]
         scales = np.concatenate([item.side["scales"] for item in codes])
         decoded: list[Any] = [None] * len(pieces)
-        for group in _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE):
-            waves = self._net.decoder(self._lookup(np.stack([pieces[k] for k in group])))
-            waves = waves * torch.as_tensor(scales[group], device=waves.device)[:, None, None]
-            for k, wave in zip(group, waves):
+        groups = _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE)
+        there = sent([np.stack([pieces[k] for k in g]) for g in groups] + [scales[g] for g in groups], self._device)
+        for group, own, levels in zip(groups, there, there[len(groups) :]):
+            for k, wave in zip(group, self._net.decoder(self._lookup(own)) * levels[:, None, None]):
                 decoded[k] = wave
         out, start = [], 0
         for item, counts in zip(codes, frames):
-            wave = overlap_add(decoded[start : start + len(counts)], _STRIDE)[:, : item.num_samples]
-            out.append(Audio(wave.cpu().numpy(), item.sample_rate_hz))
+            out.append(overlap_add(decoded[start : start + len(counts)], _STRIDE)[:, : item.num_samples])
             start += len(counts)
-        return out
+        return [Audio(wave, item.sample_rate_hz) for wave, item in zip(fetched(out), codes)]
 
     def _search(self, latents: Any) -> Any:
         """Codes `(items, codebooks, frames)` of latents `(items, 128, frames)`."""
@@ -263,16 +276,11 @@ class Encodec(PublishedCodec):
 
         return search(latents, self._quantiser, self._codebooks).value
 
-    def _lookup(self, values: np.ndarray) -> Any:
+    def _lookup(self, values: Any) -> Any:
         """Latents `(items, 128, frames)` of codes `(items, codebooks, frames)`."""
         from codec_bench.kernels.rvq.dispatch import lookup
 
-        return lookup(self._tensor(values), self._quantiser).value
-
-    def _tensor(self, values: np.ndarray) -> Any:
-        import torch
-
-        return torch.from_numpy(values).to(self._device)
+        return lookup(values, self._quantiser).value
 
     def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
         codes = one_stream(values, audio, self.info, _CARDINALITY)
@@ -315,6 +323,7 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
     """The network in eval mode on its device, and which weights it has."""
     from transformers import EncodecConfig, EncodecModel
 
+    from codec_bench.networks.transfer import sizes_on_host
     from codec_bench.weights import find
     from codec_bench.weights.pretrained import load_pretrained
 
@@ -324,7 +333,9 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
         found = find(f"encodec-{model}", weights)
         net = load_pretrained(EncodecModel, str(found.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})
         used = found.used
-    return net.eval().to(device), used
+    net = net.eval().to(device)
+    sizes_on_host(net)
+    return net, used
 
 
 def _random_net(model_class: Any, config: Any) -> Any:

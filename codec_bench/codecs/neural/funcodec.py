@@ -175,10 +175,11 @@ class FunCodec(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // self._hop)
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        lengths = [item.shape[1] for item in samples]
-        waves = self._tensor(stack([item / _scale(item) for item in samples], max(lengths)))
-        return self._nearest(self._net.encoder(waves, lengths))
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return super()._inputs([item / _scale(item) for item in samples], frames)
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._nearest(self._net.encoder(inputs[0], samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.decoder(self._lookup(values), frames)

@@ -85,7 +85,10 @@ class Mimi(NeuralCodec):
         info = self.describe(codebooks, stream)  # before the weights are loaded: a wrong number is found at once
         self._codebooks = check_codebooks("mimi", codebooks, _CODEBOOKS)
         self._stream = stream
+        from codec_bench.networks.transfer import sizes_on_host
+
         self._install(info, device, *_load(weights))
+        sizes_on_host(self._net)
 
     @classmethod
     def describe(cls, codebooks: int | None = None, stream: bool = False) -> CodecInfo:
@@ -111,8 +114,11 @@ class Mimi(NeuralCodec):
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return super()._encoder_passes([_frames(count) for count in lengths])
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        return self._nearest(self._latents(self._tensor(stack(samples, max(frames) * _FRAME))))
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return (stack(samples, max(frames) * _FRAME),)
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._nearest(self._latents(inputs[0]))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         import torch
@@ -166,8 +172,8 @@ class _MimiStream(CodecStream):
             )
         self._ended = piece.num_samples % _FRAME > 0
         with full_float32(codec._device):
-            wave = codec._tensor(stack([piece.samples], _frames(piece.num_samples) * _FRAME))
-            values = codec._nearest(self._encoder.latents(wave))[0].cpu().numpy()
+            wave = stack([piece.samples], _frames(piece.num_samples) * _FRAME)
+            (values,) = codec._computed([(wave,)], lambda _, there: codec._nearest(self._encoder.latents(there))[0])
         return one_stream(values, piece, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:
@@ -179,8 +185,8 @@ class _MimiStream(CodecStream):
         codec = self._codec
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
         with full_float32(codec._device):
-            latents = codec._lookup(codec._tensor(codes.streams[0].values[None]))
-            wave = self._decoder.waves(latents).cpu().numpy()
+            given = (codes.streams[0].values[None],)
+            (wave,) = codec._computed([given], lambda _, there: self._decoder.waves(codec._lookup(there)))
         return Audio(wave[0, :, : codes.num_samples], codes.sample_rate_hz)
 
 

@@ -118,6 +118,8 @@ class Snac(PublishedCodec):
         Raises:
             UserError: a rate or channel count that it does not take, or no samples.
         """
+        from codec_bench.networks.transfer import fetched, sent
+
         for audio in batch:
             check_input(audio, self.info)
         lengths = [self._padded(audio.num_samples) for audio in batch]
@@ -125,10 +127,9 @@ class Snac(PublishedCodec):
         with full_float32(self._device):
             for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
-                waves = self._tensor([batch[k].samples for k in group], max(mine))
-                with self._batch.of(mine):
-                    levels = self._net.quantizer(self._net.encoder(waves))[1]
-                levels = [level.cpu().numpy() for level in levels]
+                (waves,) = sent([stack([batch[k].samples for k in group], max(mine))], self._device)
+                with self._batch.of(mine, self._device):
+                    levels = fetched(self._net.quantizer(self._net.encoder(waves))[1])
                 for row, k in enumerate(group):
                     counts = self._frames(batch[k].num_samples)
                     values[k] = [level[row, :count] for level, count in zip(levels, counts)]
@@ -140,6 +141,8 @@ class Snac(PublishedCodec):
         Raises:
             UserError: codes whose shapes do not fit the item's length, or out of range.
         """
+        from codec_bench.networks.transfer import sent
+
         for item in codes:
             self._check(item)
         lengths = [self._padded(item.num_samples) for item in codes]
@@ -148,14 +151,19 @@ class Snac(PublishedCodec):
             for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
                 levels = [
-                    self._tensor(
+                    stack(
                         [codes[k].streams[level].values.astype(np.int64, copy=False) for k in group],
                         max(mine) // self._hop // stride,
                     )[:, 0]
                     for level, stride in enumerate(self._strides)
                 ]
-                with self._batch.of(mine, [self._noise_of(codes[k]) for k in group]):
-                    decoded = self._net.decoder(self._net.quantizer.from_codes(levels)).cpu().numpy()
+                noise = self._batch.noise(
+                    [length // self._hop for length in mine], [self._noise_of(codes[k]) for k in group]
+                )
+                there = sent([*levels, *noise], self._device)
+                with self._batch.of(mine, self._device, there[len(levels) :]):
+                    latents = self._net.quantizer.from_codes(there[: len(levels)])
+                    decoded = self._net.decoder(latents).cpu().numpy()
                 for k, wave in zip(group, decoded):
                     waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
@@ -166,11 +174,6 @@ class Snac(PublishedCodec):
     def _frames(self, num_samples: int) -> list[int]:
         """Frames of each level."""
         return [self._padded(num_samples) // self._hop // stride for stride in self._strides]
-
-    def _tensor(self, items: Sequence[np.ndarray], length: int) -> Any:
-        import torch
-
-        return torch.from_numpy(stack(items, length)).to(self._device)
 
     def _noise_of(self, item: Codes) -> Any:
         """The generator of one item's noise, on the CPU, so that every device gets the same."""

@@ -91,9 +91,8 @@ class SpeechTokenizer(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // _HOP)
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        lengths = [item.shape[1] for item in samples]
-        return self._nearest(self._net.encoder(self._tensor(stack(samples, max(lengths))), lengths))
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._nearest(self._net.encoder(inputs[0], samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.decoder(self._lookup(values), frames)

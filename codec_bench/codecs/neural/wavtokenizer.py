@@ -89,9 +89,8 @@ class WavTokenizer(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return -(-num_samples // self._hop)
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        lengths = [item.shape[1] for item in samples]
-        return self._nearest(self._net.latents(self._tensor(stack(samples, max(lengths))), lengths))
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._nearest(self._net.latents(inputs[0], samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.waves(values[:, 0], frames)[:, None]

@@ -113,14 +113,18 @@ class Xcodec(NeuralCodec):
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths([self._frames(count) for count in lengths])
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
-        return self._nearest(_latents(self._net, self._tensor(stack(samples, frames[0] * _HOP))))
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return (stack(samples, frames[0] * _HOP),)
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._nearest(_latents(self._net, inputs[0]))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         from codec_bench.networks.dac import decode_latents
+        from codec_bench.networks.ragged import on_device
 
         latents = self._net.fc2(self._lookup(values).transpose(1, 2)).transpose(1, 2)
-        return decode_latents(self._net.acoustic_decoder, latents, self._tensor(np.asarray(frames)))
+        return decode_latents(self._net.acoustic_decoder, latents, on_device(frames, self._device))
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:

@@ -128,10 +128,18 @@ class Xcodec2(NeuralCodec):
     def _decoder_passes(self, frames: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths(frames)
 
-    def _search(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Any:
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
         heard = [self._heard(item, count) for item, count in zip(samples, frames)]
-        inputs = self._features(heard, sampling_rate=_ENCODER_HZ, return_tensors="pt").to(self._device)
-        return self._net.encode(**inputs).audio_codes
+        made = self._features(heard, sampling_rate=_ENCODER_HZ, return_tensors="np")
+        needed = [np.ascontiguousarray(made[name]) for name in ("input_values", "input_features")]
+        # The network would have to wait for the device to see that a mask hides nothing.
+        mask = np.ascontiguousarray(made["input_features_mask"])
+        return needed if mask.all() else [*needed, mask]
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        values, features, *mask = inputs
+        found = self._net.encode(values, features, input_features_mask=mask[0] if mask else None)
+        return found.audio_codes
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.decode(values).audio_values

@@ -225,14 +225,16 @@ class FrontEnd:
         """
         import torch
 
-        features = [self._features(torch.from_numpy(np.ascontiguousarray(x, np.float32))) for x in signals]
+        from codec_bench.networks.transfer import sent
+
+        features = [self._features(x) for x in sent([np.array(x, np.float32) for x in signals], self._device)]
         lengths = torch.tensor([len(x) for x in features])
         return torch.nn.utils.rnn.pad_sequence(features, batch_first=True), lengths
 
     def _features(self, signal: torch.Tensor) -> torch.Tensor:
         import torch
 
-        frames = (signal.to(self._device) * FULL_SCALE).unfold(0, WINDOW, HOP)
+        frames = (signal * FULL_SCALE).unfold(0, WINDOW, HOP)
         noise = self._noise_for(len(frames))
         parts = zip(frames.split(FRAMES_AT_ONCE), noise.split(FRAMES_AT_ONCE))
         bands = torch.cat([self._filter_bank(part, added) for part, added in parts])

@@ -156,8 +156,9 @@ class Paraformer(funasr.FunasrFeature):
         with computing(self.device, self._precision):
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 features, lengths = front(signals)
-            encoded, _ = net.encode(features, lengths.to(self.device))
-            real = (torch.arange(encoded.shape[1]) < lengths[:, None]).to(self.device)
+            # FunASR makes its masks from lengths on the CPU; of lengths on a device it would ask for the values.
+            encoded, own = net.encode(features, lengths)
+            real = torch.arange(encoded.shape[1], device=self.device) < own[:, None]
             encoded = encoded.float() * real[:, :, None]
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 embedded, counts = integrate_and_fire(net.predictor, encoded, lengths)
@@ -165,12 +166,14 @@ class Paraformer(funasr.FunasrFeature):
             counts = [counts[place] for place in places]
             if not places:
                 return [], None, []
-            lengths, embedded, encoded = lengths[places], embedded[places], encoded[places]
+            if len(places) < len(signals):
+                lengths, here = lengths[places], torch.tensor(places).to(self.device)
+                embedded, encoded, own = embedded[here], encoded[here], own[here]
             decoded, *_ = net.decoder(
                 encoded[:, : int(lengths.max())],
-                lengths.to(self.device),
+                own,
                 embedded,
-                torch.tensor(counts, device=self.device),
+                torch.tensor(counts),
             )
             return places, torch.log_softmax(decoded.float(), dim=-1), counts
 

@@ -78,8 +78,7 @@ class Ge2e(Feature):
 
     def _embeddings(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         results: list[Result | Unavailable] = [Unavailable("the signal is silent") for _ in signals]
-        places: list[int] = []
-        mels: list[torch.Tensor] = []
+        usable: dict[int, np.ndarray] = {}
         for place, signal in enumerate(signals):
             if not signal.size or not signal.any():
                 continue
@@ -87,7 +86,11 @@ class Ge2e(Feature):
             if not signal.size:
                 results[place] = Unavailable("webrtcvad hears no speech in it")
                 continue
-            mel, starts = mel_spectrogram(signal, self.device), partial_starts(signal.size)
+            usable[place] = signal
+        places: list[int] = []
+        mels: list[torch.Tensor] = []
+        for (place, signal), mel in zip(usable.items(), mel_spectrograms([*usable.values()], self.device)):
+            starts = partial_starts(signal.size)
             places += [place] * len(starts)
             mels += [mel[start : start + PARTIAL_FRAMES] for start in starts]
         embedded = self._embed(mels)
@@ -224,30 +227,37 @@ def partial_starts(num_samples: int) -> list[int]:
     return starts[:-1] if coverage < MIN_COVERAGE and len(starts) > 1 else starts
 
 
-def mel_spectrogram(signal: np.ndarray, device: str = "cpu") -> torch.Tensor:
-    """Mel power spectra as librosa makes them, of a signal followed by silence to the end of its last partial.
+def mel_spectrograms(signals: Sequence[np.ndarray], device: str = "cpu") -> list[torch.Tensor]:
+    """Mel power spectra as librosa makes them, of signals each followed by silence to the end of its last partial.
 
     Frames of 25 ms every 10 ms, the first centred on the first sample, zeros around; periodic Hann window; 40 Slaney bands
     of unit area up to 8 kHz; power, not its logarithm.
 
     Args:
-        signal: float32 `(samples,)`.
-        device: where it is computed and stays.
+        signals: float32 `(samples,)` each.
+        device: where they are computed and stay.
 
     Returns:
-        float32 `(frames, 40)`, frames for every partial.
+        float32 `(frames, 40)` each, frames for every partial.
     """
     import torch
 
+    from codec_bench.networks.transfer import sent
+
+    *waves, window, bands = sent([*map(_with_silence, signals), *_analysis()], device)
+    mels = []
+    for wave in waves:
+        parts = []
+        for some in wave.unfold(0, WINDOW, HOP).split(FRAMES_AT_ONCE):
+            spectra = torch.fft.rfft(some * window)
+            parts.append((spectra.real**2 + spectra.imag**2) @ bands)
+        mels.append(torch.cat(parts))
+    return mels
+
+
+def _with_silence(signal: np.ndarray) -> np.ndarray:
     needed = (partial_starts(signal.size)[-1] + PARTIAL_FRAMES) * HOP
-    padded = np.pad(np.asarray(signal, np.float32), (WINDOW // 2, max(0, needed - signal.size) + WINDOW // 2))
-    frames = torch.from_numpy(padded).to(device).unfold(0, WINDOW, HOP)
-    window, bands = (torch.from_numpy(values).to(device) for values in _analysis())
-    parts = []
-    for some in frames.split(FRAMES_AT_ONCE):
-        spectra = torch.fft.rfft(some * window)
-        parts.append((spectra.real**2 + spectra.imag**2) @ bands)
-    return torch.cat(parts)
+    return np.pad(np.asarray(signal, np.float32), (WINDOW // 2, max(0, needed - signal.size) + WINDOW // 2))
 
 
 @cache

@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -93,23 +94,27 @@ class S3prl(Feature):
         for place, signal in enumerate(signals):
             if signal.size and np.ptp(signal) > 0:
                 by_length.setdefault(signal.size, []).append(place)
-        for places in by_length.values():
-            for place, embedding in zip(places, self._embed([signals[place] for place in places]), strict=True):
+        groups = [*by_length.values()]
+        for places, embeddings in zip(groups, self._embed([[signals[place] for place in g] for g in groups])):
+            for place, embedding in zip(places, embeddings, strict=True):
                 if np.isfinite(embedding).all():
                     results[place] = {"embedding": embedding}
                 else:
                     results[place] = Unavailable("the upstream's output is not a finite number, or has no frames")
         return results
 
-    def _embed(self, signals: Sequence[np.ndarray]) -> np.ndarray:
-        """Signals of one length to embeddings `(batch, width)`."""
-        import torch
+    def _embed(self, groups: Sequence[Sequence[np.ndarray]]) -> list[np.ndarray]:
+        """Groups of signals of one length each to embeddings `(batch, width)`."""
+        from codec_bench.networks.transfer import fetched, sent
 
         with computing(self.device, self._precision), redirect_stdout(sys.stderr):
-            waves = [torch.tensor(signal, device=self.device) for signal in signals]
-            output = self._net(waves)
-            last = output["last_hidden_state"] if "last_hidden_state" in output else output["hidden_states"][-1]
-            return last.float().mean(1).cpu().numpy()
+            there = iter(sent([np.array(signal, np.float32) for group in groups for signal in group], self.device))
+            return fetched([self._pooled([*islice(there, len(group))]) for group in groups])
+
+    def _pooled(self, waves: list[Any]) -> Any:
+        output = self._net(waves)
+        last = output["last_hidden_state"] if "last_hidden_state" in output else output["hidden_states"][-1]
+        return last.float().mean(1)
 
 
 def protocol(upstream: str) -> str:

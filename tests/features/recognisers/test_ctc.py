@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 import pytest
+from tiny_speech import write_ctc
 
 from codec_bench.errors import UnknownName, UserError, WeightsError
 from codec_bench.features import Unavailable
@@ -13,60 +14,10 @@ from codec_bench.features.recognisers import ctc
 from codec_bench.features.recognisers.pocketsphinx import windows
 
 RATE = ctc.RATE_HZ
-LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ETAONIHSRDLUMWCFGYPBVK'XJQZ"]
 FIELD = 400
 FLAVOURS = [
     (kind, norm, stable) for kind in ("hubert", "wav2vec2") for norm, stable in (("group", False), ("layer", True))
 ]
-
-
-def write_checkpoint(folder, kind, norm, stable, *, normalise=True, **changes):
-    """A small network with seeded weights, its letters and its front end, as transformers saves them."""
-    import torch
-    from transformers import (
-        HubertConfig,
-        HubertForCTC,
-        Wav2Vec2Config,
-        Wav2Vec2CTCTokenizer,
-        Wav2Vec2FeatureExtractor,
-        Wav2Vec2ForCTC,
-    )
-
-    folder.mkdir(parents=True, exist_ok=True)
-    config_class, model_class = {
-        "hubert": (HubertConfig, HubertForCTC),
-        "wav2vec2": (Wav2Vec2Config, Wav2Vec2ForCTC),
-    }[kind]
-    config = config_class(
-        **{
-            "vocab_size": len(LETTERS),
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "intermediate_size": 64,
-            "conv_dim": (16,) * 7,
-            "num_conv_pos_embeddings": 16,
-            "num_conv_pos_embedding_groups": 4,
-            "feat_extract_norm": norm,
-            "conv_bias": norm == "layer",
-            "do_stable_layer_norm": stable,
-            "pad_token_id": 0,
-            **changes,
-        }
-    )
-    torch.manual_seed(len(kind) + stable)
-    model = model_class(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():  # the transcripts of a new network are empty, because its biases are zero
-            parameter.add_(0.1 * torch.randn_like(parameter))
-        # Letters and the blank must both win often enough, so that different networks give different transcripts.
-        model.lm_head.weight.mul_(8)
-    model.save_pretrained(folder)
-    vocab = folder / "vocab.json"
-    vocab.write_text(json.dumps({letter: index for index, letter in enumerate(LETTERS)}), "utf-8")
-    Wav2Vec2CTCTokenizer(str(vocab)).save_pretrained(folder)
-    Wav2Vec2FeatureExtractor(do_normalize=normalise, return_attention_mask=norm == "layer").save_pretrained(folder)
-    return folder
 
 
 def reference(folder, kind, signals):
@@ -108,7 +59,7 @@ def speech_like(rng, lengths):
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     root = tmp_path_factory.mktemp("ctc")
-    return {flavour: write_checkpoint(root / "-".join(map(str, flavour)), *flavour) for flavour in FLAVOURS}
+    return {flavour: write_ctc(root / "-".join(map(str, flavour)), *flavour) for flavour in FLAVOURS}
 
 
 def load(folder, model="wav2vec2-base-960h", **options):
@@ -172,7 +123,7 @@ def test_embedded_speech_equals_transformers(folders, embedded):
 
 
 def test_a_signal_is_normalised_only_where_the_checkpoint_wants_it(tmp_path):
-    folder = write_checkpoint(tmp_path, "hubert", "layer", True, normalise=False)
+    folder = write_ctc(tmp_path, "hubert", "layer", True, normalise=False)
     signals = speech_like(np.random.default_rng(10), [9_000, 16_000])
     expected, _ = reference(folder, "hubert", signals)
     found, frames = load(folder).logits(signals)

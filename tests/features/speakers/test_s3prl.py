@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from hostile import Hostile
+from tiny_speech import write_s3prl
 
 torch = pytest.importorskip("torch")
 
@@ -23,18 +24,7 @@ needs_s3prl = pytest.mark.skipif(not HERE, reason="s3prl is not installed")
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
     """A small WavLM in the layout of s3prl's converted checkpoints."""
-    config = {
-        "extractor_mode": "default", "encoder_layers": 2, "encoder_embed_dim": 32, "encoder_ffn_embed_dim": 64,
-        "encoder_attention_heads": 4, "conv_feature_layers": "[(16,10,5)] + [(16,3,2)] * 4 + [(16,2,2)] * 2",
-        "conv_pos": 16, "conv_pos_groups": 2, "relative_position_embedding": True, "gru_rel_pos": True,
-        "num_buckets": 320, "max_distance": 800, "normalize": True,
-    }  # fmt: skip
-    with mended():
-        from s3prl.upstream.wavlm.WavLM import WavLM, WavLMConfig
-    torch.manual_seed(0)
-    path = tmp_path_factory.mktemp("s3prl") / "small.pt"
-    torch.save({"cfg": config, "model": WavLM(WavLMConfig(config)).state_dict()}, path)
-    return str(path)
+    return write_s3prl(tmp_path_factory.mktemp("s3prl") / "small.pt")
 
 
 @needs_s3prl

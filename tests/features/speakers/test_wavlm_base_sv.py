@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import deterministic_weights
 import numpy as np
 import pytest
+from tiny_speech import saved
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -18,10 +18,6 @@ from codec_bench.features.speakers import wavlm_sv  # noqa: E402
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-FACTS = dict(
-    hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96, conv_dim=(32,) * 7, num_labels=7,
-    num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=3, tdnn_dim=(32, 32, 32, 32, 60), xvector_output_dim=24,
-)  # fmt: skip
 LENGTHS = (9001, 5200, 16_000, 5201, 24_017, 5519)
 
 
@@ -29,29 +25,6 @@ LENGTHS = (9001, 5200, 16_000, 5201, 24_017, 5519)
 def _one_batch(monkeypatch):
     """Puts all signals into one padded batch, as on a GPU, however different their lengths are."""
     monkeypatch.setattr(wavlm_sv, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
-
-
-def standing_in(net):
-    """The module with stand-in weights, of the size of trained ones, so that every part counts."""
-    net.load_state_dict(deterministic_weights.stand_in(net))
-    return net.eval()
-
-
-def saved(folder, *, mixes=True, normalises=False, safetensors=False, **others):
-    """A published folder with a small network, and the network."""
-    config = transformers.WavLMConfig(**{**FACTS, "use_weighted_layer_sum": mixes, **others})
-    net = standing_in(transformers.WavLMForXVector(config))
-    front = transformers.Wav2Vec2FeatureExtractor(do_normalize=normalises, return_attention_mask=True)
-    front.save_pretrained(folder)
-    net.save_pretrained(folder)
-    if not safetensors:  # the published file is older than these tensors, and older than torch's parametrisations
-        (folder / "model.safetensors").unlink()
-        state = net.state_dict()
-        for ours, theirs in (("original0", "weight_g"), ("original1", "weight_v")):
-            value = state.pop(f"wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.{ours}")
-            state[f"wavlm.encoder.pos_conv_embed.conv.{theirs}"] = value
-        torch.save(state, folder / "pytorch_model.bin")
-    return net, front
 
 
 def noises(rng, lengths=LENGTHS):

@@ -8,6 +8,7 @@ from pathlib import Path
 import deterministic_weights
 import numpy as np
 import pytest
+from tiny_speech import SmallWavlmSv, published
 
 torch = pytest.importorskip("torch")
 
@@ -17,22 +18,12 @@ from codec_bench.audio.resample import prepare  # noqa: E402
 from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable  # noqa: E402
 from codec_bench.features.speakers import wavlm_sv  # noqa: E402
-from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv  # noqa: E402
-from codec_bench.networks.ecapa import EcapaTdnn, SpeakerNet  # noqa: E402
-from codec_bench.networks.speech_config import EncoderConfig  # noqa: E402
+from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv  # noqa: E402
+from codec_bench.networks.ecapa import EcapaTdnn  # noqa: E402
 from codec_bench.networks.speech_encoder import padded, standardised  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-CONVS = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
-SMALL = EncoderConfig("layer_norm", 32, 3, 4, 64, True, CONVS, conv_pos=16, conv_pos_groups=2, relative_buckets=320)
 FILE = "wavlm_large_finetune.pth"
-
-
-class Small(WavlmLargeSv):
-    """The feature with a network small enough for every test."""
-
-    def _architecture(self):
-        return SpeakerNet(SMALL, channels=32, pooled=48, embedding=20)
 
 
 @pytest.fixture(autouse=True)
@@ -41,20 +32,16 @@ def _one_batch(monkeypatch):
     monkeypatch.setattr(wavlm_sv, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
 
 
-def published(state, path, **others):
-    """Writes tensors in the layout of the published file."""
-    torch.save({"model": {**state, CLASSIFIER: torch.zeros(3, 20)}, "best_valid_eer": 0.43, **others}, path)
-    return str(path)
-
-
 @pytest.fixture(scope="module")
 def small_file(tmp_path_factory):
-    return published(deterministic_weights.stand_in(Small._architecture(None)), tmp_path_factory.mktemp("small") / FILE)
+    return published(
+        deterministic_weights.stand_in(SmallWavlmSv._architecture(None)), tmp_path_factory.mktemp("small") / FILE
+    )
 
 
 @pytest.fixture(scope="module")
 def small(small_file):
-    return Small(weights=small_file)
+    return SmallWavlmSv(weights=small_file)
 
 
 def voices(rng, lengths):
@@ -158,39 +145,39 @@ def test_what_has_no_embedding_says_why_and_harms_nobody(small, rng):
 
 def test_precisions_are_protocols_of_their_own(small_file, small, rng):
     items = voices(rng, (12_000, 8_000))
-    rough = Small(weights=small_file, point="bfloat16")
+    rough = SmallWavlmSv(weights=small_file, point="bfloat16")
     assert small.protocol == "wavlm-large-sv/seed-tts-eval"
     assert rough.protocol == "wavlm-large-sv/seed-tts-eval/bfloat16"
-    assert Small(weights=small_file, point="tf32").protocol.endswith("/tf32")
+    assert SmallWavlmSv(weights=small_file, point="tf32").protocol.endswith("/tf32")
     for one, two in zip(small.compute(items), rough.compute(items), strict=True):
         a, b = one["embedding"], two["embedding"]
         assert b.dtype == np.float32
         assert 0 < np.linalg.norm(a - b) / np.linalg.norm(a) < 0.1
     with pytest.raises(UserError, match="no '@int8'"):
-        Small(weights=small_file, point="int8")
+        SmallWavlmSv(weights=small_file, point="int8")
 
 
 @pytest.mark.gpu
 def test_a_gpu_gives_the_same_embeddings(small_file, small, rng):
     items = voices(rng, (720, 8000, 30_000, 12_345))
-    results = Small(device="cuda:0", weights=small_file).compute(items)
+    results = SmallWavlmSv(device="cuda:0", weights=small_file).compute(items)
     for one, two in zip(small.compute(items), results, strict=True):
         assert np.abs(one["embedding"] - two["embedding"]).max() < 1e-4 * np.abs(one["embedding"]).max()
 
 
 def test_other_weights_are_refused_by_name(small_file, tmp_path, monkeypatch):
-    state = deterministic_weights.stand_in(Small._architecture(None))
+    state = deterministic_weights.stand_in(SmallWavlmSv._architecture(None))
     lacking = {name: value for name, value in state.items() if name != "linear.bias"}
     with pytest.raises(WeightsError, match=r"lack linear\.bias"):
-        Small(weights=published(lacking, tmp_path / "lacking.pth")).load()
+        SmallWavlmSv(weights=published(lacking, tmp_path / "lacking.pth")).load()
     with pytest.raises(WeightsError, match=r"have left over head\.weight"):
-        Small(weights=published({**state, "head.weight": torch.zeros(1)}, tmp_path / "more.pth")).load()
+        SmallWavlmSv(weights=published({**state, "head.weight": torch.zeros(1)}, tmp_path / "more.pth")).load()
     torch.save(state, tmp_path / "bare.pth")
     with pytest.raises(WeightsError, match="no entry 'model'"):
-        Small(weights=str(tmp_path / "bare.pth")).load()
+        SmallWavlmSv(weights=str(tmp_path / "bare.pth")).load()
     (tmp_path / "cut.pth").write_bytes(Path(small_file).read_bytes()[:5000])
     with pytest.raises(WeightsError, match="cannot be read"):
-        Small(weights=str(tmp_path / "cut.pth")).load()
+        SmallWavlmSv(weights=str(tmp_path / "cut.pth")).load()
     for name in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HOME", "HF_HUB_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
     with pytest.raises(WeightsError, match="codec-bench weights fetch wavlm-large-sv"):

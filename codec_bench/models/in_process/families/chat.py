@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY
@@ -23,6 +23,8 @@ from codec_bench.types import Request, Response, Sound
 
 if TYPE_CHECKING:
     import torch
+
+Key = TypeVar("Key")
 
 
 class Chat(Family):
@@ -124,7 +126,9 @@ class Chat(Family):
 
     def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
         """Texts of all rows, generated together."""
-        inputs = self.on_device(self.collate(rows))
+        collated = self.collate(rows)
+        counts = collated["attention_mask"].sum(dim=1).tolist()  # here, where nothing waits for the device
+        inputs = self.on_device(collated)
         with computing(self.loading.device, "float32"), self.around(rows), drawing(settings, self.loading.device):
             out = self.net_that_writes().generate(
                 **inputs,
@@ -133,8 +137,7 @@ class Chat(Family):
             )
         width = inputs["input_ids"].shape[1]
         return [
-            self.response(tokens[width:].tolist(), int(mask.sum()), settings)
-            for tokens, mask in zip(out, inputs["attention_mask"])
+            self.response(tokens[width:], count, settings) for tokens, count in zip(out.tolist(), counts, strict=True)
         ]
 
     def net_that_writes(self) -> Any:
@@ -161,10 +164,16 @@ class Chat(Family):
             stacked[key] = torch.cat(tensors)
         return stacked
 
-    def on_device(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    def on_device(self, inputs: Mapping[Key, Any]) -> dict[Key, Any]:
         """The inputs on the device of the network, floating-point numbers in its type."""
-        device, dtype = self.loading.device, self.net.dtype
-        return {k: v.to(device, dtype) if v.is_floating_point() else v.to(device) for k, v in inputs.items()}
+        from codec_bench.networks.transfer import sent
+
+        there = sent([value.numpy() for value in inputs.values()], self.loading.device)
+        dtype = self.net.dtype
+        return {
+            key: value.to(dtype) if value.is_floating_point() else value
+            for key, value in zip(inputs, there, strict=True)
+        }
 
     @property
     def pad_id(self) -> int:

@@ -51,7 +51,12 @@ class Ragged(Chat):
 
     def around(self, rows: Sequence[Row]) -> AbstractContextManager[Any]:
         """Gives the recordings of the batch to the encoder."""
-        self.alone.alone = [self.arguments(self.on_device(row.inputs)) for row in rows if self.sound[0] in row.inputs]
+        heard = [row.inputs for row in rows if self.sound[0] in row.inputs]
+        named = {(place, key): value for place, inputs in enumerate(heard) for key, value in inputs.items()}
+        there = self.on_device(named)  # together, so that more recordings are not more transfers
+        self.alone.alone = [
+            self.arguments({key: there[place, key] for key in inputs}) for place, inputs in enumerate(heard)
+        ]
         return nullcontext()
 
     def arguments(self, inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Whisper(Family):
             out = self.net.generate(
                 features, max_new_tokens=room, num_beams=1, return_timestamps=False, **told, **sampling
             )
-        return [self._response(tokens.tolist(), room) for tokens in out]
+        return [self._response(tokens, room) for tokens in out.tolist()]
 
     def _response(self, tokens: list[int], room: int) -> Response:
         ends = self.net.generation_config.eos_token_id

@@ -1,0 +1,133 @@
+"""Small networks of noise in the layouts of the published speech encoders, with what the features need beside them."""
+
+from __future__ import annotations
+
+import json
+
+import deterministic_weights
+import torch
+import transformers
+
+from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv
+from codec_bench.networks.speech_config import EncoderConfig
+
+LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ETAONIHSRDLUMWCFGYPBVK'XJQZ"]
+FACTS = dict(
+    hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96, conv_dim=(32,) * 7, num_labels=7,
+    num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=3, tdnn_dim=(32, 32, 32, 32, 60), xvector_output_dim=24,
+)  # fmt: skip
+CONVS = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
+SMALL = EncoderConfig("layer_norm", 32, 3, 4, 64, True, CONVS, conv_pos=16, conv_pos_groups=2, relative_buckets=320)
+
+
+def write_ctc(folder, kind, norm, stable, *, normalise=True, **changes):
+    """A small network with seeded weights, its letters and its front end, as transformers saves them."""
+    from transformers import (
+        HubertConfig,
+        HubertForCTC,
+        Wav2Vec2Config,
+        Wav2Vec2CTCTokenizer,
+        Wav2Vec2FeatureExtractor,
+        Wav2Vec2ForCTC,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    config_class, model_class = {
+        "hubert": (HubertConfig, HubertForCTC),
+        "wav2vec2": (Wav2Vec2Config, Wav2Vec2ForCTC),
+    }[kind]
+    config = config_class(
+        **{
+            "vocab_size": len(LETTERS),
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "intermediate_size": 64,
+            "conv_dim": (16,) * 7,
+            "num_conv_pos_embeddings": 16,
+            "num_conv_pos_embedding_groups": 4,
+            "feat_extract_norm": norm,
+            "conv_bias": norm == "layer",
+            "do_stable_layer_norm": stable,
+            "pad_token_id": 0,
+            **changes,
+        }
+    )
+    torch.manual_seed(len(kind) + stable)
+    model = model_class(config).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():  # the transcripts of a new network are empty, because its biases are zero
+            parameter.add_(0.1 * torch.randn_like(parameter))
+        # Letters and the blank must both win often enough, so that different networks give different transcripts.
+        model.lm_head.weight.mul_(8)
+    model.save_pretrained(folder)
+    vocab = folder / "vocab.json"
+    vocab.write_text(json.dumps({letter: index for index, letter in enumerate(LETTERS)}), "utf-8")
+    Wav2Vec2CTCTokenizer(str(vocab)).save_pretrained(folder)
+    Wav2Vec2FeatureExtractor(do_normalize=normalise, return_attention_mask=norm == "layer").save_pretrained(folder)
+    return folder
+
+
+def standing_in(net):
+    """The module with stand-in weights, of the size of trained ones, so that every part counts."""
+    net.load_state_dict(deterministic_weights.stand_in(net))
+    return net.eval()
+
+
+def saved(folder, *, mixes=True, normalises=False, safetensors=False, **others):
+    """A published folder with a small network, and the network."""
+    config = transformers.WavLMConfig(**{**FACTS, "use_weighted_layer_sum": mixes, **others})
+    net = standing_in(transformers.WavLMForXVector(config))
+    front = transformers.Wav2Vec2FeatureExtractor(do_normalize=normalises, return_attention_mask=True)
+    front.save_pretrained(folder)
+    net.save_pretrained(folder)
+    if not safetensors:  # the published file is older than these tensors, and older than torch's parametrisations
+        (folder / "model.safetensors").unlink()
+        state = net.state_dict()
+        for ours, theirs in (("original0", "weight_g"), ("original1", "weight_v")):
+            value = state.pop(f"wavlm.encoder.pos_conv_embed.conv.parametrizations.weight.{ours}")
+            state[f"wavlm.encoder.pos_conv_embed.conv.{theirs}"] = value
+        torch.save(state, folder / "pytorch_model.bin")
+    return net, front
+
+
+class SmallWavlmSv(WavlmLargeSv):
+    """The feature with a network small enough for every test."""
+
+    def _architecture(self):
+        from codec_bench.networks.ecapa import SpeakerNet
+
+        return SpeakerNet(SMALL, channels=32, pooled=48, embedding=20)
+
+
+def published(state, path, **others):
+    """Writes tensors in the layout of the published file."""
+    torch.save({"model": {**state, CLASSIFIER: torch.zeros(3, 20)}, "best_valid_eer": 0.43, **others}, path)
+    return str(path)
+
+
+def write_s3prl(path):
+    """A small WavLM in the layout of s3prl's converted checkpoints."""
+    from codec_bench.features.speakers.s3prl import mended
+
+    config = {
+        "extractor_mode": "default", "encoder_layers": 2, "encoder_embed_dim": 32, "encoder_ffn_embed_dim": 64,
+        "encoder_attention_heads": 4, "conv_feature_layers": "[(16,10,5)] + [(16,3,2)] * 4 + [(16,2,2)] * 2",
+        "conv_pos": 16, "conv_pos_groups": 2, "relative_position_embedding": True, "gru_rel_pos": True,
+        "num_buckets": 320, "max_distance": 800, "normalize": True,
+    }  # fmt: skip
+    with mended():
+        from s3prl.upstream.wavlm.WavLM import WavLM, WavLMConfig
+    torch.manual_seed(0)
+    torch.save({"cfg": config, "model": WavLM(WavLMConfig(config)).state_dict()}, path)
+    return str(path)
+
+
+def small_utmos():
+    """UTMOS22's network, small, in eval mode."""
+    from codec_bench.networks.utmos import UtmosNet
+
+    config = EncoderConfig("group_norm", 32, 2, 4, 48, False, conv_layers=CONVS, conv_pos=16, conv_pos_groups=4)
+    net = UtmosNet(config, 24, 40).eval()
+    net.load_state_dict(deterministic_weights.stand_in(net))
+    return net

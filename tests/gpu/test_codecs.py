@@ -1,0 +1,90 @@
+"""Every neural codec on a GPU that is not there: the CPU's codes and waves, and a fixed number of waits and uploads a batch."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from functools import partial
+
+import numpy as np
+import pytest
+from glides import glide
+from random_codecs import built
+
+from codec_bench.codecs import TABLE, catalogue, load_codec, neural
+from codec_bench.codecs.neural.base import PublishedCodec
+from codec_bench.registry import load_attribute
+
+NAMES = (
+    "bigcodec", "chattts-dvae", "dac-16khz", "encodec-24khz@6", "encodec-48khz@6", "funcodec-zh-en-ds640@1", "mimi-8cb",
+    "neucodec", "snac-24khz", "spark-bicodec", "speechtokenizer-2k", "wavtokenizer-large-speech-75token",
+    "xcodec-hubert-librispeech", "xcodec2",
+)  # fmt: skip
+SECONDS = (0.1, 0.16, 0.1, 0.13, 0.16)
+WAVE = 1e-4  # of the largest sample
+
+
+def sounds(codec, seconds=SECONDS):
+    rate_hz, channels = codec.info.sample_rates_hz[0], codec.info.channels[0]
+    make = partial(glide, rate_hz=rate_hz)
+    batch = [make(int(length * rate_hz)) for length in seconds]
+    return [type(audio)(np.repeat(audio.samples, channels, 0), rate_hz) for audio in batch]
+
+
+def assert_same_codes(theirs, ours):
+    for there, here in zip(theirs, ours, strict=True):
+        for a, b in zip(there.streams, here.streams, strict=True):
+            np.testing.assert_array_equal(a.values, b.values)
+
+
+def assert_same_waves(theirs, ours):
+    for there, here in zip(theirs, ours, strict=True):
+        assert np.abs(there.samples - here.samples).max() <= WAVE * np.abs(here.samples).max()
+
+
+def test_every_class_of_neural_codecs_is_tried():
+    classes = set()
+    for module in pkgutil.iter_modules(neural.__path__, f"{neural.__name__}."):
+        members = inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
+        classes |= {c for _, c in members if issubclass(c, PublishedCodec) and not inspect.isabstract(c)}
+    assert {load_attribute(TABLE[catalogue.find(name).family.adapter]) for name in NAMES} == classes
+
+
+@pytest.fixture(params=NAMES)
+def case(request):
+    """A codec: its name, sounds, and the CPU's codes and waves."""
+    here = built(request.param)
+    batch = sounds(here)
+    codes = here.encode(batch)
+    return request.param, batch, codes, here.decode(codes)
+
+
+def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, within_limits):
+    name, batch, codes, waves = case
+    codec = load_codec(name, device="cuda:0", weights="random")
+    there.forget()
+    found = codec.encode(batch)
+    within_limits()
+    assert_same_codes(found, codes)
+    decoded = codec.decode(codes)
+    within_limits()
+    assert_same_waves(decoded, waves)
+
+
+@pytest.mark.parametrize("name", ["encodec-24khz@6", "mimi-8cb"])
+def test_a_stream_is_the_cpus_and_waits_once_a_step(name, there, within_limits):
+    here = built(name)
+    (sound,) = sounds(here, (0.25,))
+    codec = load_codec(name, device="cuda:0", weights="random")
+    there.forget()
+    with here.streaming() as ours, codec.streaming() as theirs:
+        for first in range(0, sound.num_samples, 2 * 1920):
+            piece = type(sound)(sound.samples[:, first : first + 2 * 1920], sound.sample_rate_hz)
+            expected, found = ours.encode(piece), theirs.encode(piece)
+            assert sum(there.waits.values()) <= 1, there.waits
+            assert_same_codes([found], [expected])
+            there.forget()
+            assert_same_waves([theirs.decode(expected)], [ours.decode(expected)])
+            assert sum(there.waits.values()) <= 1, there.waits
+            within_limits()

@@ -1,0 +1,172 @@
+"""Every feature that runs on a GPU, on one that is not there: the CPU's values, and a fixed number of waits and uploads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny_funasr
+import tiny_speech
+from pretended import There
+
+from codec_bench import features
+from codec_bench.features import load_feature
+from codec_bench.features.dnsmos import Dnsmos, _Torch
+from codec_bench.features.recognisers.whisper import Whisper, _Window
+from codec_bench.features.utmos import Utmos
+from codec_bench.kernels.dnsmos.ref import Weights
+
+RATE_HZ = 16_000
+TOLERANCE = 1e-5
+LENGTHS = (9001, 5200, 12_000, 5201, 7017, 5519, 9001)
+
+
+class SmallUtmos(Utmos):
+    """The feature with a small network."""
+
+    def __init__(self, device):
+        self.device, self._precision, self._net = device, "float32", None
+
+    def load(self):
+        if self._net is None:
+            self._net = tiny_speech.small_utmos().to(self.device)
+
+
+class SmallDnsmos(Dnsmos):
+    """The feature with networks of two channels, and a window for every signal."""
+
+    def _loaded(self):
+        rng = np.random.default_rng(3)
+
+        def weights(layers, outputs, front=None):
+            channels = [1, *[2] * layers]
+            convolutions = [
+                (rng.normal(0, 0.3, (out, given, 3, 3)).astype(np.float32), np.zeros(out, np.float32))
+                for given, out in zip(channels, channels[1:])
+            ]
+            return Weights(convolutions, [(rng.normal(0, 1, (2, outputs)).astype(np.float32), np.zeros(outputs))], front)
+
+        front = tuple(rng.normal(0, 0.1, (161, 320)).astype(np.float32) for _ in range(2))
+        self._score = self._score or _Torch(self, weights(7, 3, front), weights(4, 1)).score
+        return self._score
+
+
+def saved_sv(folder):
+    tiny_speech.saved(folder)
+    return str(folder)
+
+
+def published_sv(folder):
+    import deterministic_weights
+
+    state = deterministic_weights.stand_in(tiny_speech.SmallWavlmSv._architecture(None))
+    return tiny_speech.published(state, folder / "wavlm_large_finetune.pth")
+
+
+def paraformer(model, predictor):
+    return lambda folder: str(tiny_funasr.write_paraformer(folder, model, predictor))
+
+
+# By name: what makes it on a device, from weights; and what writes the weights into a folder.
+CASES = {
+    "ge2e": (lambda device, _: load_feature("ge2e", device=device), None),
+    "ge2e-vad": (lambda device, _: load_feature("ge2e-vad", device=device), None),
+    "dnsmos": (lambda device, _: SmallDnsmos(device), None),
+    "utmos": (lambda device, _: SmallUtmos(device), None),
+    "wavlm-large-sv": (lambda device, weights: tiny_speech.SmallWavlmSv(device, weights), published_sv),
+    "wavlm-base-plus-sv": (
+        lambda device, weights: load_feature("wavlm-base-plus-sv", device=device, weights=weights), saved_sv,
+    ),
+    "s3prl": (
+        lambda device, weights: load_feature("s3prl[wavlm_local]", device=device, weights=weights),
+        lambda folder: tiny_speech.write_s3prl(folder / "small.pt"),
+    ),
+    "hubert-large-ls960": (
+        lambda device, weights: load_feature("hubert-large-ls960", device=device, weights=weights),
+        lambda folder: str(tiny_speech.write_ctc(folder, "hubert", "layer", True)),
+    ),
+    "wav2vec2-base-960h": (
+        lambda device, weights: load_feature("wav2vec2-base-960h", device=device, weights=weights),
+        lambda folder: str(tiny_speech.write_ctc(folder, "wav2vec2", "group", False)),
+    ),
+    "sensevoice-small": (
+        lambda device, weights: load_feature("sensevoice-small", device=device, weights=weights),
+        lambda folder: str(tiny_funasr.write_sensevoice(folder)),
+    ),
+    "paraformer-zh": (
+        lambda device, weights: load_feature("paraformer-zh", device=device, weights=weights),
+        paraformer("Paraformer", "CifPredictorV2"),
+    ),
+    "seaco-paraformer-zh": (
+        lambda device, weights: load_feature("seaco-paraformer-zh", device=device, weights=weights),
+        paraformer("SeacoParaformer", "CifPredictorV3"),
+    ),
+}  # fmt: skip
+# Of the same classes as others here; Whisper's network is not torch's.
+LIKE_OTHERS = {"wav2vec2-large-960h-lv60-self"}
+ON_THE_CPU = {"pitch", "pocketsphinx"}
+
+
+def voices(lengths):
+    """Buzzes of other pitches and timbres, with noise."""
+    rng = np.random.default_rng(5)
+    out = []
+    for length in lengths:
+        time = np.arange(length) / RATE_HZ
+        buzz = sum(np.sin(2 * np.pi * rng.uniform(80, 250) * k * time) / k for k in range(1, 12))
+        out.append((0.1 * buzz + rng.normal(0, 0.02, length)).astype(np.float32))
+    return out
+
+
+def assert_same(theirs, ours):
+    for there, here in zip(theirs, ours, strict=True):
+        assert isinstance(here, dict) and there.keys() == here.keys()
+        for key, value in here.items():
+            if isinstance(value, (str, bool, int)):
+                assert there[key] == value, key
+            else:
+                a, b = np.asarray(there[key], np.float64), np.asarray(value, np.float64)
+                assert np.abs(a - b).max(initial=0.0) <= TOLERANCE * max(1e-3, np.abs(b).max(initial=0.0)), key
+
+
+def test_every_feature_of_a_device_is_tried():
+    whispers = {name for name, where in features.TABLE.items() if where.endswith(":Whisper")}
+    assert CASES.keys() | LIKE_OTHERS | ON_THE_CPU | whispers == features.TABLE.keys()
+
+
+@pytest.fixture(params=CASES)
+def case(request, tmp_path):
+    """A feature: its name, what makes it on the device, signals, and the CPU's results."""
+    make, write = CASES[request.param]
+    weights = None if write is None else write(tmp_path)
+    signals = voices(LENGTHS)
+    return request.param, lambda: make("cuda:0", weights), signals, make("cpu", weights).compute(signals)
+
+
+def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, within_limits):
+    name, make, signals, expected = case
+    feature = make()
+    feature.load()
+    feature.compute(signals)  # tables that are uploaded once in the life of a feature
+    there.forget()
+    found = feature.compute(signals)
+    # s3prl's own code is asked for every length by itself, and looks at every signal.
+    other = {"more_waits": len(signals), "more_uploads": 3 * len(set(LENGTHS))} if name == "s3prl" else {}
+    within_limits(**other)
+    assert_same(found, expected)
+
+
+def test_whispers_spectrograms_are_the_cpus(there, within_limits):
+    from codec_bench.networks.log_mel import log_mels
+    from codec_bench.networks.precision import computing
+
+    signals = voices(LENGTHS)
+    expected = log_mels(signals, 80, "cpu")
+    with computing("cuda:0", "float32"):
+        found = log_mels(signals, 80, "cuda:0")
+    for theirs, ours in zip(found, expected, strict=True):
+        np.testing.assert_allclose(theirs.kept, ours, rtol=0, atol=1e-6)
+    whisper = object.__new__(Whisper)
+    whisper.device, whisper.facts = "cuda:0", type("Facts", (), {"n_mels": 80})
+    batch = whisper._batch([_Window(0, mel, True) for mel in found])
+    assert isinstance(batch, There) and batch.shape == (len(LENGTHS), 80, 3000)
+    within_limits()

@@ -1,0 +1,78 @@
+"""Every family of models that run in this process, on a GPU that is not there: the CPU's answers, and what a batch costs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import tiny_audio_models
+import tiny_whisper
+import tiny_windowed_models
+from tiny_questions import clip, request
+
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.in_process.families.voxtral import Voxtral
+from codec_bench.models.in_process.transformers_model import TransformersModel
+from codec_bench.types import Request
+
+WRITERS = tiny_audio_models.WRITERS | tiny_windowed_models.WRITERS
+SECONDS = (0.5, 0.4, 0.8, 0.6)
+TOKENS = 3
+# What `generate` of transformers does itself: it looks at the tokens after every step, and uploads the special ones.
+WAITS_A_TOKEN, MORE_UPLOADS = 8, 8
+
+
+@pytest.fixture(params=sorted(WRITERS))
+def case(request, tmp_path, monkeypatch):
+    """A folder with a tiny model, what asks it, and the CPU's answers."""
+    monkeypatch.setattr(Voxtral, "load_processor", lambda self: tiny_audio_models.voxtral_processor(self.loading.folder))
+    folder = tmp_path / request.param
+    WRITERS[request.param](folder)
+    asked = [question(k, seconds) for k, seconds in enumerate(SECONDS)]
+    return folder, asked, model_in(folder, "cpu").answer(asked)
+
+
+question = request
+
+
+def model_in(folder, device, info=None):
+    info = info or ModelInfo("tiny")
+    return TransformersModel(info, weights=str(folder), device=device, dtype="float32", parameters={"max_tokens": TOKENS})
+
+
+def said(answers):
+    return [(answer.status, answer.text, answer.finish, dict(answer.usage), answer.reason) for answer in answers]
+
+
+def test_a_family_answers_as_on_the_cpu_and_more_items_do_not_make_it_wait_more(case, there, within_limits):
+    folder, asked, expected = case
+    model = model_in(folder, "cuda:0")
+    model.load()
+    model.answer(asked[:1])
+    there.forget()
+    found = model.answer(asked)
+    assert said(found) == said(expected)
+    assert {answer.status for answer in found} == {"ok"}
+    # The encoder of Omni in transformers reads the length of every recording from the device.
+    own = 2 * len(asked) if "omni" in folder.name else 0
+    within_limits(more_waits=WAITS_A_TOKEN * TOKENS + own, more_uploads=MORE_UPLOADS)
+
+
+def test_whisper_answers_as_on_the_cpu(tmp_path, request):
+    tiny_whisper.write_transformers(tmp_path, seed=1, end=55.0)
+    tokens = json.loads((tmp_path / "tokenizer.json").read_text())["added_tokens"]
+    ids = {token["content"]: token["id"] for token in tokens}
+    file = tmp_path / "generation_config.json"
+    special = {"no_timestamps_token_id": "<|notimestamps|>", "decoder_start_token_id": "<|startoftranscript|>"}
+    special |= dict.fromkeys(("pad_token_id", "bos_token_id"), "<|endoftext|>")
+    more = {"is_multilingual": True, "task_to_id": {"transcribe": ids["<|transcribe|>"]}}
+    file.write_text(json.dumps(json.loads(file.read_text()) | more | {key: ids[token] for key, token in special.items()}))
+    info = ModelInfo("tiny", inputs=("audio",), reads="fields", window_s=30.0)
+    asked = [Request(str(k), fields={"audio": clip(0.4, k), "language": "en"}) for k in range(3)]
+    expected = model_in(tmp_path, "cpu", info).answer(asked)
+    there, within_limits = request.getfixturevalue("there"), request.getfixturevalue("within_limits")
+    model = model_in(tmp_path, "cuda:0", info)
+    model.load()
+    there.forget()
+    assert said(model.answer(asked)) == said(expected)
+    within_limits(more_waits=WAITS_A_TOKEN * TOKENS, more_uploads=MORE_UPLOADS)
