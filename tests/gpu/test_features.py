@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import tiny_funasr
@@ -41,9 +43,11 @@ class SmallDnsmos(Dnsmos):
             channels = [1, *[2] * layers]
             convolutions = [
                 (rng.normal(0, 0.3, (out, given, 3, 3)).astype(np.float32), np.zeros(out, np.float32))
-                for given, out in zip(channels, channels[1:])
+                for given, out in pairwise(channels)
             ]
-            return Weights(convolutions, [(rng.normal(0, 1, (2, outputs)).astype(np.float32), np.zeros(outputs))], front)
+            return Weights(
+                convolutions, [(rng.normal(0, 1, (2, outputs)).astype(np.float32), np.zeros(outputs))], front
+            )
 
         front = tuple(rng.normal(0, 0.1, (161, 320)).astype(np.float32) for _ in range(2))
         self._score = self._score or _Torch(self, weights(7, 3, front), weights(4, 1)).score

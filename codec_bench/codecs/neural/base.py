@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -78,7 +79,8 @@ class NeuralCodec(PublishedCodec):
                 frames = [[self._frames(samples[k]) for k in group] for group in groups]
                 given = [self._inputs([batch[k].samples for k in g], own) for g, own in zip(groups, frames)]
                 lengths = [[samples[k] for k in group] for group in groups]
-                found = self._computed(given, lambda place, *there: self._search(there, lengths[place], frames[place]))
+                runs = [partial(self._search, samples=mine, frames=own) for mine, own in zip(lengths, frames)]
+                found = self._computed(given, runs)
                 for group, own, items in zip(groups, frames, found):
                     for k, count, item in zip(group, own, items):
                         values[k] = item[:, :count]
@@ -98,7 +100,7 @@ class NeuralCodec(PublishedCodec):
             for groups in self._sent_together(self._decoder_passes([value.shape[1] for value in values])):
                 frames = [[values[k].shape[1] for k in group] for group in groups]
                 given = [(stack([values[k] for k in g], max(own)),) for g, own in zip(groups, frames)]
-                found = self._computed(given, lambda place, there: self._waves(there, frames[place]))
+                found = self._computed(given, [partial(self._decoded, frames=own) for own in frames])
                 for group, items in zip(groups, found):
                     for k, wave in zip(group, items):
                         waves[k] = self._cut(wave, codes[k])
@@ -113,16 +115,21 @@ class NeuralCodec(PublishedCodec):
         passes = list(groups)
         return [[group] for group in passes] if self._device == "cpu" else [passes] if passes else []
 
-    def _computed(self, given: Sequence[Sequence[np.ndarray]], run: Callable[..., Any]) -> list[np.ndarray]:
+    def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
+        return self._waves(inputs[0], frames)
+
+    def _computed(
+        self, given: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]
+    ) -> list[np.ndarray]:
         """The result of each pass.
 
         Args:
-            given: what each pass is given. run: computes one pass from its number and its inputs on the device.
+            given: what each pass is given. runs: compute each pass from its inputs on the device.
         """
         from codec_bench.networks.transfer import fetched, sent
 
         there = iter(sent([array for arrays in given for array in arrays], self._device))
-        return fetched([run(place, *islice(there, len(arrays))) for place, arrays in enumerate(given)])
+        return fetched([run([*islice(there, len(arrays))]) for run, arrays in zip(runs, given, strict=True)])
 
     def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
         """What one pass of the encoder is given: here the waves, with zeros after each item's end.

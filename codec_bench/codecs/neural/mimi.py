@@ -173,7 +173,7 @@ class _MimiStream(CodecStream):
         self._ended = piece.num_samples % _FRAME > 0
         with full_float32(codec._device):
             wave = stack([piece.samples], _frames(piece.num_samples) * _FRAME)
-            (values,) = codec._computed([(wave,)], lambda _, there: codec._nearest(self._encoder.latents(there))[0])
+            (values,) = codec._computed([(wave,)], [lambda there: codec._nearest(self._encoder.latents(there[0]))[0]])
         return one_stream(values, piece, codec.info, _CARDINALITY)
 
     def decode(self, codes: Codes) -> Audio:
@@ -186,7 +186,7 @@ class _MimiStream(CodecStream):
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
         with full_float32(codec._device):
             given = (codes.streams[0].values[None],)
-            (wave,) = codec._computed([given], lambda _, there: self._decoder.waves(codec._lookup(there)))
+            (wave,) = codec._computed([given], [lambda there: self._decoder.waves(codec._lookup(there[0]))])
         return Audio(wave[0, :, : codes.num_samples], codes.sample_rate_hz)
 
 

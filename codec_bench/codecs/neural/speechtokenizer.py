@@ -16,10 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, stack
+from codec_bench.codecs.neural.base import NeuralCodec
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded, spread_codewords
 from codec_bench.errors import UserError
 
