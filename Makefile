@@ -25,7 +25,7 @@ AGREE_docs := -c requirements/test.txt
 
 CHECKED := codec_bench kernels bench tests scripts examples
 
-.PHONY: demo test test-long fuzz kills check docs bench lock clean
+.PHONY: demo test test-long fuzz kills check docs bench lock clean gpu
 
 demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
@@ -65,6 +65,10 @@ docs: $(VENV)/.docs
 # Waits for a quiet machine before each bench; `python bench/measure.py` runs only those whose claims have no rows of one.
 bench: $(VENV)/.test
 	$(BIN)/python bench/measure.py --all
+
+# What a GPU can tell in ten minutes, with the Python that is here: `make gpu WHEELS=FOLDER` first installs what is missing.
+gpu:
+	$(PYTHON) bench/gpu.py $(if $(WHEELS),--wheels $(WHEELS))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

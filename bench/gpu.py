@@ -1,0 +1,159 @@
+"""Everything that a machine with a GPU can tell in ten minutes, most informative first: `make gpu`.
+
+    python bench/gpu.py                     all steps; rows go to bench/data/ as soon as they are known
+    python bench/gpu.py --wheels FOLDER     first installs what is missing from a folder that pack_wheels.py has filled
+    python bench/gpu.py --only codecs rvq   some steps, by name
+
+Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
+whose packages are missing is left out and says so. Without a GPU all steps but the first are left out. The table at the end
+goes to standard output, everything else to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STEPS_FILE = ROOT / "bench" / "gpu_steps.py"
+CUBLAS = "libcublas.so.12"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing to find out.
+
+    Args:
+        name: of the step. limit_s: seconds that it may take.
+        words: what Python is asked to run. needs: modules without which it cannot.
+        anywhere: whether it says something without a GPU.
+    """
+
+    name: str
+    limit_s: int
+    words: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    anywhere: bool = False
+
+
+def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = ()) -> Step:
+    return Step(stem, limit_s, (str(ROOT / "bench" / f"bench_{stem}.py"), *words), ("torch", *needs))
+
+
+_BASE = ("numpy", "soundfile", "soxr", "pydantic", "yaml")
+STEPS = (
+    Step("look", 30, (str(STEPS_FILE), "look"), ("torch",), anywhere=True),
+    Step("tests", 60, ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(ROOT / "tests")), ("torch", "pytest")),
+    Step("compare", 60, (str(STEPS_FILE), "compare"), ("torch", "transformers", *_BASE)),
+    Step("engine", 60, (str(STEPS_FILE), "engine"), ("torch", "transformers", "av", *_BASE)),
+    _bench("wavlm_sv", 45, "--full", "--device", "cuda:0", needs=_BASE),
+    _bench("wavlm_sv", 30, "--full", "--device", "cuda:0", "--precision", "bfloat16", needs=_BASE),
+    _bench("utmos", 30, "--full", "--device", "cuda:0", needs=_BASE),
+    _bench("whisper", 45, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper")),
+    _bench("dnsmos", 30, "--only-ways", "--no-recordings", needs=("speechmos",)),
+    _bench("rvq", 30, "--device", "cuda:0", "--items", "16", needs=("transformers",)),
+    _bench("codecs", 45, "--device", "cuda:0", "--full", needs=("transformers", "av")),
+    _bench("masked_codecs", 45, "--device", "cuda:0", "--weights", "random-full", needs=("transformers", "snac")),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a step: its state, the seconds that it took, and the last line that it said."""
+
+    step: str
+    state: str
+    seconds: float
+    said: str
+
+
+def gpus() -> int:
+    """How many GPUs the driver gives this process, asked without any package."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+
+
+def run(step: Step, environment: dict[str, str], count: int) -> Outcome:
+    """Runs a step, unless it cannot say anything here."""
+    missing = [name for name in step.needs if find_spec(name) is None]
+    if missing:
+        return Outcome(step.name, "left out", 0.0, f"without {', '.join(missing)}")
+    if not count and not step.anywhere:
+        return Outcome(step.name, "left out", 0.0, "there is no GPU")
+    begun = time.monotonic()
+    process = subprocess.Popen(
+        [sys.executable, *step.words], cwd=ROOT, env=environment, start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        said, _ = process.communicate(timeout=step.limit_s)
+        state = "done" if process.returncode == 0 else f"failed ({process.returncode})"
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # with the programs that it has started
+        said, _ = process.communicate()
+        state = f"ended after {step.limit_s} s"
+    sys.stderr.write(said)
+    lines = [line for line in said.splitlines() if line.strip()]
+    return Outcome(step.name, state, time.monotonic() - begun, lines[-1].strip()[:120] if lines else "")
+
+
+def with_cublas(environment: dict[str, str], folder: Path) -> dict[str, str]:
+    """The environment with a link to another cuBLAS under the name that CTranslate2 opens, where cuBLAS 12 is missing."""
+    places = [Path(place) for root in sys.path for place in Path(root).glob("nvidia/*/lib")]
+    if any((place / CUBLAS).exists() for place in places):
+        return environment
+    others = sorted(file for place in places for file in place.glob("libcublas.so.1[0-9]"))
+    if not others:
+        return environment
+    (folder / CUBLAS).symlink_to(others[-1])
+    sys.stderr.write(f"cuBLAS 12 is missing: {others[-1].name} is tried under its name\n")
+    return {**environment, "LD_LIBRARY_PATH": f"{folder}:{others[-1].parent}:{environment.get('LD_LIBRARY_PATH', '')}"}
+
+
+def install(folder: str) -> None:
+    """Installs the wheels of a folder that are not installed, without a network and without their dependencies."""
+    wheels = sorted(str(file) for end in ("*.whl", "*.tar.gz") for file in Path(folder).rglob(end))
+    command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet", *wheels]
+    if wheels and subprocess.run(command, stdout=sys.stderr).returncode:
+        sys.stderr.write(f"some wheels in '{folder}' cannot be installed; steps that need them are left out\n")
+
+
+def main() -> int:
+    """Runs the steps in order, and prints what became of each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--wheels", metavar="FOLDER", help="installs from here first")
+    parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
+    asked = parser.parse_args()
+    if asked.wheels:
+        install(asked.wheels)
+    count = gpus()
+    outcomes = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        environment = with_cublas({**os.environ, "PYTHONPATH": path}, Path(folder))
+        for step in STEPS:
+            if asked.only and step.name not in asked.only:
+                continue
+            sys.stderr.write(f"-- {step.name} (at most {step.limit_s} s)\n")
+            outcomes.append(run(step, environment, count))
+    width = max(len(outcome.step) for outcome in outcomes)
+    for outcome in outcomes:
+        print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.said}")
+    return 3 if any(outcome.state not in ("done", "left out") for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

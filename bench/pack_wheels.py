@@ -1,0 +1,77 @@
+"""Packs what `make gpu` needs into parts of at most 60 MiB, most informative first, for a machine without a network.
+
+    python bench/pack_wheels.py FOLDER [--python 3.12]
+
+The machine is expected to have torch, transformers, Triton, onnxruntime and numba. FOLDER gets part-1, part-2 and so on;
+`make gpu WHEELS=FOLDER` installs from all parts that have arrived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+LIMIT = 60 * 2**20
+# In the order of what they let the steps say.
+PACKAGES = (
+    "pydantic", "pydantic-core", "annotated-types", "typing-inspection", "soundfile", "soxr", "cffi", "pycparser", "av",
+    "ctranslate2", "faster-whisper", "snac", "einops", "speechmos", "Resemblyzer", "pytest", "pluggy", "iniconfig",
+    "typer", "rich", "onnx", "pyarrow", "whisper-normalizer", "pystoi", "funasr",
+)  # fmt: skip
+FROM_SOURCE = ("pesq",)
+
+
+def parts(sizes: Iterable[tuple[str, int]], limit: int = LIMIT) -> list[list[str]]:
+    """Names in their order, in parts of at most `limit` bytes. A file that is larger by itself has a part of its own."""
+    out: list[list[str]] = []
+    room = 0
+    for name, size in sizes:
+        if not out or size > room:
+            out.append([])
+            room = limit
+        out[-1].append(name)
+        room -= size
+    return out
+
+
+def download(python: str, folder: Path) -> list[Path]:
+    """Fetches each package without its dependencies; returns the files in order. What cannot be had is said and left out."""
+    found: list[Path] = []
+    for package in (*PACKAGES, *FROM_SOURCE):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), package]
+        if package in FROM_SOURCE:
+            command += ["--no-binary", package]
+        else:
+            command += ["--only-binary", ":all:", "--python-version", python]
+            command += ["--platform", "manylinux_2_28_x86_64", "--platform", "manylinux2014_x86_64"]
+        before = set(folder.iterdir())
+        if subprocess.run(command, stdout=sys.stderr).returncode:
+            sys.stderr.write(f"{package} cannot be had; it is left out\n")
+        found += sorted(set(folder.iterdir()) - before)
+    return found
+
+
+def main() -> None:
+    """Writes the parts and prints what is in them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--python", default="3.12", help="of the machine with the GPU")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as fetched:
+        files = {file.name: file for file in download(asked.python, Path(fetched))}
+        for number, names in enumerate(parts((name, file.stat().st_size) for name, file in files.items()), start=1):
+            part = asked.folder / f"part-{number}"
+            part.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                shutil.copy(files[name], part)
+            size = sum(files[name].stat().st_size for name in names) / 2**20
+            print(f"{part}: {size:.1f} MiB: {', '.join(names)}")
+
+
+if __name__ == "__main__":
+    main()
