@@ -92,11 +92,11 @@ def windows(audio: Audio, window_s: float) -> list[tuple[int, int]]:
         first = start + int(longest * 0.8)
         last = signal[first : start + longest]
         frames = last[: len(last) // frame * frame].reshape(-1, frame)
-        # Of equally quiet frames the last one is taken, so that a silent recording gives the longest windows.
-        quiet = (
-            len(frames) - 1 - int(np.argmin((frames[::-1].astype(np.float64) ** 2).sum(axis=1))) if len(frames) else 0
-        )
-        end = first + quiet * frame + frame // 2 if len(frames) else start + longest
+        end = start + longest
+        if len(frames):
+            # Of equally quiet frames the last one is taken, so that a silent recording gives the longest windows.
+            quiet = len(frames) - 1 - int(np.argmin((frames[::-1].astype(np.float64) ** 2).sum(axis=1)))
+            end = first + quiet * frame + frame // 2
         out.append((start, end))
         start = end
     return [*out, (start, len(signal))]

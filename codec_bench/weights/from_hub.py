@@ -46,8 +46,6 @@ def from_hub(order: Order, endpoint: str) -> Found:
         needed = sum(listed[path][0] for path in chosen)
         check_room(place, needed, f"'{entry.name}'")
         order.tell(f"fetching {readable(needed)} from {endpoint}/{repo} at {commit}")
-        if to is not None:
-            place.mkdir(parents=True, exist_ok=True)
         folder = Path(
             snapshot_download(
                 repo,
@@ -56,7 +54,6 @@ def from_hub(order: Order, endpoint: str) -> Found:
                 endpoint=endpoint,
                 token=token,
                 etag_timeout=TIMEOUT_S,
-                cache_dir=place if to is None else None,
                 local_dir=None if to is None else place,
             )
         )

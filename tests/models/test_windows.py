@@ -86,6 +86,18 @@ def test_texts_are_joined_as_their_script_is_written():
     assert join_texts(["안녕", "하세요"]) == "안녕 하세요" and join_texts([]) == ""
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF)],
+)
+def test_scripts_without_spaces_are_those_of_their_unicode_blocks(first, last):
+    """Thai and Lao, Myanmar, Khmer, the radicals to the unified ideographs, and the forms for compatibility."""
+    for code in (first, last):
+        assert join_texts([chr(code), chr(code)]) == chr(code) * 2
+    for code in (first - 1, last + 1):
+        assert join_texts([chr(code), chr(code)]) == f"{chr(code)} {chr(code)}"
+
+
 def test_joined_answers_add_up():
     heard = Heard((asked(),) * 2)
     one = Response(text="a", usage={"output_tokens": 2.0}, latency_s=1.0, first_s=0.1, finish="length", notes=("n",))

@@ -187,18 +187,6 @@ def test_a_hub_cache_and_a_bare_folder_stand_in_too(hub, content, tmp_path, monk
         fetch("one", mirror=str(tmp_path / "nowhere"), to=tmp_path / "shelf")
 
 
-def test_another_hub_stands_in_by_its_address_and_gets_no_token(hub, content, catalogue, monkeypatch, the_hub_is):
-    the_hub_is("http://127.0.0.1:9")
-    monkeypatch.setenv("HF_TOKEN", "secret")
-    assert fetch("one", mirror=hub.url + "/").path.read_bytes() == content
-    assert all("secret" not in str(r.headers) for r in hub.requests), "a mirror is not given the hub's token"
-    hub.requests.clear()
-    the_hub_is(hub.url)
-    catalogue("two", hub="owner/model", files=[{"path": "README.md"}])
-    fetch("two")
-    assert hub.requests and all(r.headers["authorization"] == "Bearer secret" for r in hub.requests)
-
-
 def test_a_plain_file_server_stands_in(plain, serve, content, tmp_path, catalogue, monkeypatch, digest):
     catalogue(
         "one",

@@ -54,10 +54,12 @@ def test_an_interrupted_hub_download_is_continued(hub, content, monkeypatch):
     assert sent == [300_000, len(content) - (4 << 16)], "four whole chunks had come"
 
 
-def test_a_hub_checkpoint_goes_into_a_folder(hub, content, tmp_path, monkeypatch, states):
+def test_a_hub_checkpoint_goes_into_a_folder(hub, content, digest, tmp_path, monkeypatch, states):
     found = fetch("one", to=tmp_path / "shelf")
     assert found.folder == tmp_path / "shelf" / "one" and found.path.read_bytes() == content
-    assert json.loads((found.folder / RECORD).read_text())["revision"] == COMMIT
+    record = json.loads((found.folder / RECORD).read_text())
+    assert record["revision"] == COMMIT
+    assert record["files"]["model.safetensors"] == {"size": len(content), "sha256": digest(content), "url": None}
     assert lookup("one") is None, "a folder of one's own is used when it is named"
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", os.pathsep.join((str(tmp_path / "none"), str(tmp_path / "shelf"))))
     assert find("one") == found
@@ -121,6 +123,26 @@ def test_a_repository_that_is_not_there_is_one_sentence(hub, server, catalogue):
     catalogue("four", hub="owner/model", files=[{"path": "lost.pt", "or": ["lost.bin"]}])
     with pytest.raises(WeightsError, match=r"has no lost\.pt and no lost\.bin"):
         fetch("four")
+
+
+def test_another_hub_stands_in_by_its_address_and_gets_no_token(hub, content, catalogue, monkeypatch, the_hub_is):
+    the_hub_is("http://127.0.0.1:9")
+    monkeypatch.setenv("HF_TOKEN", "secret")
+    assert fetch("one", mirror=hub.url + "/").path.read_bytes() == content
+    assert all("secret" not in str(r.headers) for r in hub.requests), "a mirror is not given the hub's token"
+    hub.requests.clear()
+    the_hub_is(hub.url)
+    catalogue("two", hub="owner/model", files=[{"path": "README.md"}])
+    fetch("two")
+    assert hub.requests and all(r.headers["authorization"] == "Bearer secret" for r in hub.requests)
+
+
+def test_a_server_that_is_broken_is_one_sentence(hub, server):
+    server.answers["/api/models/owner/model/revision/main"] = (500, {}, b"{}")
+    server.answers["/api/models/owner/model"] = server.answers["/api/models/owner/model/revision/main"]
+    with pytest.raises(WeightsError, match="could not be fetched: the server answered 500") as caught:
+        fetch("one")
+    assert "--from URL" in caught.value.hint and "\n" not in caught.value.message
 
 
 def test_without_a_network_it_fails_at_once(hub, monkeypatch):
