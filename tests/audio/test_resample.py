@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.resample import cut, fit_length, mono, prepare, resample, resampled_length, to_signal
+from codec_bench.audio.resample import cut, fit_length, mono, prepare, resample, resampled_length, to_rate, to_signal
 from codec_bench.types import Audio
 
 RATES = [4000, 8000, 10000, 11025, 16000, 22050, 24000, 44100, 48000, 192000]
@@ -54,6 +54,21 @@ def test_a_signal_has_the_level_of_its_audio_until_it_is_cut():
     np.testing.assert_array_equal(cut(to_signal(loud, 24000)), prepare(loud, 24000))
     within = to_signal(Audio(loud.samples / 4, 16000), None)
     assert cut(within) is within
+
+
+def test_either_end_of_full_scale_is_cut():
+    for sign in (1, -1):
+        out = cut(sign * np.array([0.25, 1.5, -0.5], np.float32))
+        assert out.tolist() == [sign * 0.25, sign, sign * -0.5]
+    assert cut(np.zeros(0, np.float32)).size == 0
+
+
+def test_audio_at_another_rate_keeps_its_channels_and_at_its_own_is_itself(rng):
+    audio = Audio(rng.standard_normal((2, 4800)).astype(np.float32) / 10, 48000)
+    assert to_rate(audio, 48000) is audio
+    other = to_rate(audio, 16000)
+    assert other.sample_rate_hz == 16000
+    np.testing.assert_array_equal(other.samples, resample(audio.samples, 48000, 16000))
 
 
 def test_fitting_cuts_or_adds_zeros():

@@ -172,6 +172,40 @@ def rows(values):
     return [ItemParts(f"u{i:02d}", v, None if v is None else (10 * v, 10.0), f"s{i % 4}") for i, v in enumerate(values)]
 
 
+def test_an_adjusted_p_is_a_probability():
+    assert holm([0.9, 0.8, None]) == [1.0, 1.0, None]
+    assert holm([0.04, 0.6, 0.5]) == pytest.approx([0.12, 1.0, 1.0])
+
+
+def test_the_detectable_difference_is_that_of_the_t_test(rng):
+    """At a power of 80 %, the interval's half width and the 0.8 quantile of Student's t, in standard errors."""
+    a, b = rng.normal(size=9), rng.normal(size=9)
+    error = stats.sem(a - b)
+    expected = error * (stats.t.ppf(0.975, 8) + stats.t.ppf(0.8, 8))
+    assert paired_test(a, b).detectable == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_value_that_rests_on_one_unit_has_no_interval():
+    """Of A, one unit has words: without it there is no error rate."""
+    a = np.array([[1, 5], [1, 0], [0, 0], [2, 0], [0, 0], [1, 0], [0, 0]], float)
+    b = np.array([[1, 5], [1, 4], [0, 3], [2, 6], [0, 5], [1, 7], [2, 9]], float)
+    found = paired_parts(ratios, a, b, None, seed=0)
+    assert found.difference == pytest.approx(5 / 5 - 7 / 39)
+    assert (found.low, found.high, found.p, found.detectable, found.units) == (None, None, None, None, 7)
+    assert "without one of the units there is no value" in found.note
+
+
+@pytest.mark.parametrize(("better", "wins", "losses"), [(True, 3, 2), (False, 2, 3), (None, 3, 2)])
+def test_every_pair_is_better_worse_or_the_same(better, wins, losses):
+    def side(values):
+        return [ItemParts(str(n), value, (value, 1.0), None) for n, value in enumerate(values)]
+
+    found = compare_items(
+        side([3.0, 2.0, 1.0, 0.0, 0.0, 7.0]), side([1.0, 1.0, 0.0, 1.0, 2.0, 7.0]), metric="m", higher_is_better=better, seed=0
+    )  # fmt: skip
+    assert (found.wins, found.losses, found.ties, found.pairs) == (wins, losses, 1, 6)
+
+
 def test_only_items_with_both_numbers_are_compared():
     a = rows([0.5, None, 0.25, 0.75, 1.0])
     b = [*rows([0.25, 0.5, 0.25, None]), ItemParts("only b", 0.1, (1.0, 10.0))]
