@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -180,6 +181,12 @@ def candidates() -> list[str]:
     return [name for name in names if tests_of(name).exists()]
 
 
+def drawn_by(seed: int) -> list[str]:
+    """The modules that are not always taken, in an order of the seed's. A module more or less leaves the others in their order."""
+    order = {name: hashlib.sha256(f"{seed} {name}".encode()).hexdigest() for name in candidates() if name not in FIRST}
+    return sorted(order, key=order.__getitem__)
+
+
 def outcome(tests: Path, told: dict[str, str] | None, limit_s: float) -> tuple[str, float]:
     """Runs the tests in a process of its own: `passed`, `failed` or `too long`, and its seconds."""
     with tempfile.TemporaryDirectory() as folder:
@@ -235,6 +242,7 @@ def examine(module: str, count: int, seed: int, limit_s: float) -> Result | None
     said, baseline_s = outcome(tests, None, limit_s)
     if said != "passed":
         sys.stdout.write(f"{module}: left out, its tests {said} without a mutant (limit {limit_s:.0f} s)\n")
+        sys.stdout.flush()
         return None
     every, result, equivalents = mutants(source), Result(module, seed), known()
     lines = source.splitlines()
@@ -302,8 +310,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT))
     for name in LOADED:
         importlib.import_module(name)
-    drawn = [name for name in candidates() if name not in FIRST]
-    random.Random(options.seed).shuffle(drawn)
+    drawn = drawn_by(options.seed)
     results: list[Result] = []
     for module in options.only or (*FIRST, *drawn):
         if len(results) == options.modules:
