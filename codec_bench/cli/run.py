@@ -40,6 +40,8 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
     reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Take answers of other runs although the service may serve another checkpoint under the same name now.")] = False,
+    max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once this command has spent so much on answers, by the prices of the model.")] = None,
+    max_hours: Annotated[float | None, typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
@@ -76,7 +78,7 @@ def run(
             outcome = run_codecs(codec=codec, **common)
         else:
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
-            terms = Terms(wait=wait, anyway=anyway, reuse_answers=reuse_answers)
+            terms = Terms(wait, reuse_answers, anyway, max_cost_usd, max_hours)
             outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, **common)
     if _print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)

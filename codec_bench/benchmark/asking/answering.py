@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark.asking.requests import Pair, ask_all
-from codec_bench.errors import RunMismatch
+from codec_bench.benchmark.asking.spending import Spending
+from codec_bench.errors import RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Request
@@ -32,6 +34,7 @@ class Answering:
         cache: where answers are kept, or None.
         identity: everything that is known to change an answer before the model is started.
         shared: whether answers of other runs are taken although the service may serve another checkpoint now.
+        spending: what the command spends, or None.
     """
 
     def __init__(
@@ -43,7 +46,9 @@ class Answering:
         identity: Mapping[str, Any],
         *,
         shared: bool = False,
+        spending: Spending | None = None,
     ) -> None:
+        self._spending = spending
         self._model, self._begin, self._writer, self._cache = model, begin, writer, cache
         self._identity, self._shared = dict(identity), shared or model.tells_apart
 
@@ -68,9 +73,19 @@ class Answering:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self._writer.set_meta(service=[*before, {**facts, "when": now}])
 
-    def ask_all(self, model: Model, requests: Iterable[Request]) -> AsyncGenerator[Pair, None]:
-        """As `requests.ask_all`, with the answers that are kept for this model."""
-        return ask_all(model, requests, cache=self._cache, identity=self._identity)
+    async def ask_all(self, model: Model, requests: Iterable[Request]) -> AsyncGenerator[Pair, None]:
+        """As `requests.ask_all`, with the answers that are kept for this model.
+
+        Raises:
+            UserError: as `requests.ask_all`, or a limit is reached. What was answered before is yielded first.
+        """
+        spending = self._spending
+        pairs = ask_all(model, requests, cache=self._cache, identity=self._identity, spending=spending)
+        async with aclosing(pairs):
+            async for pair in pairs:
+                yield pair
+        if spending is not None and spending.why is not None:
+            raise UserError(spending.why, hint=spending.hint)
 
     def _token(self) -> str:
         """A word that is this run's alone."""

@@ -6,16 +6,18 @@ The model is started once, and only if a question is left.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.asking.asking import Asking
+from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
@@ -51,6 +53,9 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
     cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
     identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
     started = False
+    terms = request.terms
+    limited = terms.max_cost_usd is not None or terms.max_hours is not None
+    spending = Spending(terms.max_cost_usd, terms.max_hours) if limited else None
 
     async def start() -> None:
         nonlocal started
@@ -64,7 +69,8 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
         for one in wanted:
             place = run_folder(folder, one.name, model.info.name)
             try:
-                await _ask_one(one, model, start, identity, place, request, cache)
+                opened = partial(Answering, model, start, shared=terms.reuse_answers, spending=spending)
+                await _ask_one(one, model, partial(opened, cache=cache, identity=identity), identity, place, request)
             except UserError as error:  # other benchmarks may have their data
                 broken[one.name] = error
     finally:
@@ -78,11 +84,10 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
 async def _ask_one(
     one: Benchmark,
     model: Model,
-    start: Callable[[], Awaitable[None]],
+    opened: Callable[..., Answering],
     identity: Mapping[str, Any],
     folder: Path,
     request: RunRequest,
-    cache: ResponseCache | None,
 ) -> None:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     begun = _fingerprint_of(folder)
@@ -102,7 +107,7 @@ async def _ask_one(
         told = _Told(request.running.progress, f"{one.name}: asking", before, total)
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
-        answering = Answering(model, start, writer, cache, identity, shared=request.terms.reuse_answers)
+        answering = opened(writer=writer)
         asking = Asking(
             model,
             answering.start,

@@ -21,6 +21,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
+    from codec_bench.benchmark.asking.spending import Spending
     from codec_bench.models.cache import ResponseCache
 
 Pair = tuple[Request, Response]
@@ -38,6 +39,7 @@ async def ask_all(
     *,
     cache: ResponseCache | None = None,
     identity: Mapping[str, Any] | None = None,
+    spending: Spending | None = None,
     ahead: int | None = None,
     on_response: Callable[[Request, Response], None] | None = None,
 ) -> AsyncGenerator[Pair, None]:
@@ -49,6 +51,7 @@ async def ask_all(
             iterator is read in the event loop's own thread, so that it may share state with the caller.
         cache: a request whose answer it holds is not sent to the model. New answers are put into it; failures are not.
         identity: of the model, under which the cache keeps its answers; None for `model.identity`.
+        spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
         ahead: how many requests may be read and not yet yielded; by default twice the model's concurrency, and at
             least 512.
         on_response: called with each pair as soon as it is finished, before it is yielded.
@@ -60,7 +63,7 @@ async def ask_all(
     """
     room = asyncio.Semaphore(ahead if ahead is not None else max(512, 2 * model.concurrency))
     lookup = _Lookup(cache, model, identity) if cache is not None else None
-    flight = _Flight(model, lookup, on_response)
+    flight = _Flight(model, lookup, on_response, spending)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
         while (item := await flight.finished.get()) is not None:
@@ -107,14 +110,20 @@ class _Flight:
         model: it is asked by `model.concurrency` jobs at once.
         lookup: the cache, or None.
         on_response: called with each pair as soon as it is finished, or None.
+        spending: what is spent, or None.
 
     Attributes:
         finished: answered requests; then the error that ended the flight, if any; then None.
     """
 
     def __init__(
-        self, model: Model, lookup: _Lookup | None, on_response: Callable[[Request, Response], None] | None
+        self,
+        model: Model,
+        lookup: _Lookup | None,
+        on_response: Callable[[Request, Response], None] | None,
+        spending: Spending | None,
     ) -> None:
+        self._spending = spending
         self._model, self._lookup, self._on_response = model, lookup, on_response
         self._waiting: asyncio.Queue[tuple[str | None, Request] | None] = asyncio.Queue()
         self.finished: asyncio.Queue[Pair | BaseException | None] = asyncio.Queue()
@@ -123,9 +132,10 @@ class _Flight:
         """Asks everything; an error is put into `finished` and not raised."""
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._feed(batches))
-                for _ in range(self._model.concurrency):
-                    group.create_task(self._work())
+                feed = group.create_task(self._feed(batches))
+                workers = [group.create_task(self._work()) for _ in range(self._model.concurrency)]
+                await asyncio.wait(workers)
+                feed.cancel()  # workers end before the feed only if nothing more may be sent
         except BaseExceptionGroup as several:
             # Only one of several errors is raised: one that the caller can mend is preferred.
             causes = sorted(several.exceptions, key=lambda e: not isinstance(e, UserError))
@@ -148,7 +158,11 @@ class _Flight:
     async def _work(self) -> None:
         while (item := await self._waiting.get()) is not None:
             key, request = item
+            if self._spending is not None and not await self._spending.begin():
+                break
             response = await _asked(self._model, request)
+            if self._spending is not None:
+                self._spending.end(response)
             if self._lookup is not None and key is not None and response.status == "ok":
                 await self._lookup.put(key, response)
             self._finish(request, response)

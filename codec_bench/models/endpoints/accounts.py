@@ -23,12 +23,14 @@ class Prices:
     Args:
         input, output: price of text tokens, and of audio tokens that have no separate price.
         audio_input, audio_output: price of audio tokens.
+        date: the day of the prices, as it was given.
     """
 
     input: float | None = None
     output: float | None = None
     audio_input: float | None = None
     audio_output: float | None = None
+    date: str | None = None
 
     @classmethod
     def parse(cls, given: Mapping[str, Any] | None) -> Prices:
@@ -37,14 +39,16 @@ class Prices:
         Raises:
             UserError: a name is unknown, or a price is not a number of at least 0.
         """
-        for part, price in (given or {}).items():
+        day = str(given["date"]) if given and given.get("date") is not None else None
+        given = {part: price for part, price in (given or {}).items() if part != "date"}
+        for part, price in given.items():
             if part not in PARTS:
                 raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(PARTS)}")
             if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0):
                 raise UserError(
                     f"the price of '{part}' is {price!r}; expected a number of at least 0, in US dollars per million tokens"
                 )
-        return cls(**(given or {}))
+        return cls(**given, date=day)
 
     def cost(self, usage: Mapping[str, float]) -> float | None:
         """Cost of one answer in US dollars; None if a count or its price is unknown.

@@ -58,7 +58,8 @@ class RemoteModel(Model):
         concurrency: the most requests at the service at once; how many the service accepts is found by trying. As many
             more are read and encoded in advance.
         timeout_s: time limit of one attempt, in seconds. attempts: the most attempts for one request.
-        prices: US dollars per million tokens, `{input, output, audio_input, audio_output}`; leave out what is unknown.
+        prices: US dollars per million tokens, `{input, output, audio_input, audio_output}`, and their `date`; leave out what is
+            unknown.
 
     Raises:
         UserError: an option has a wrong value, or holds a key.

@@ -1,0 +1,74 @@
+"""Limits of cost and of time: what is in flight counts, and nothing more is sent once a limit is reached."""
+
+import asyncio
+
+import pytest
+
+from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.spending import Spending
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Request, Response
+
+
+class Dear(Model):
+    """Answers for a price, several at once."""
+
+    identity = property(lambda self: {})
+
+    def __init__(self, cost, concurrency=4):
+        self.info, self.concurrency, self.cost, self.asked, self.busy, self.most = (
+            ModelInfo("dear"),
+            concurrency,
+            cost,
+            0,
+            0,
+            0,
+        )
+
+    async def ask(self, request):
+        self.asked += 1
+        self.busy += 1
+        self.most = max(self.most, self.busy)
+        for _ in range(3):
+            await asyncio.sleep(0)
+        self.busy -= 1
+        return Response(text="x", usage={} if self.cost is None else {"cost_usd": self.cost})
+
+
+def all_of(model, spending, n=50):
+    """What was answered of n questions."""
+
+    async def run():
+        questions = (Request(f"q{k}", fields={"text": "x"}) for k in range(n))
+        return [pair async for pair in ask_all(model, questions, spending=spending)]
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("concurrency", [1, 4, 16])
+def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
+    model = Dear(0.3, concurrency)
+    spending = Spending(max_cost_usd=5.0)
+    answered = all_of(model, spending)
+    assert len(answered) == model.asked == 16 and spending.spent_usd == pytest.approx(4.8)
+    assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.why
+
+
+def test_without_a_limit_reached_everything_is_asked_at_once():
+    model = Dear(0.01)
+    spending = Spending(max_cost_usd=5.0, max_hours=1.0)
+    assert len(all_of(model, spending)) == 50 and spending.why is None and model.most == 4
+
+
+def test_an_unknown_cost_ends_it_after_one_answer():
+    model = Dear(None)
+    spending = Spending(max_cost_usd=5.0)
+    assert len(all_of(model, spending)) == model.asked == 1
+    assert "cost of an answer is not known" in spending.why and "prices=" in spending.hint
+
+
+def test_a_limit_of_hours():
+    now = iter(range(0, 10**9, 600))  # every look at the clock is ten minutes later
+    model = Dear(None, concurrency=1)
+    spending = Spending(max_hours=1.0, clock=lambda: next(now))
+    assert len(all_of(model, spending)) == 5 and spending.why == "the limit of 1 hours is reached"
