@@ -262,15 +262,15 @@ def _asked_for(run: Run) -> str | None:
 def is_other_model(asked: str | None, answered: str | None) -> bool:
     """Whether a service named another model than it was asked for.
 
-    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), and a name with or without its owner or folder, are
-    the same model.
+    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), a name with its revision (`NAME@main`), and a name with
+    or without its owner or folder, are the same model.
     """
     if not asked or not answered:
         return False
     ours, theirs = (name.lower().rstrip("/").removeprefix("models/") for name in (asked, answered))
     last, their_last = ours.rpartition("/")[2], theirs.rpartition("/")[2]
     return not (
-        their_last == last or re.fullmatch(rf"{re.escape(last)}[-@](?:\d[\d-]*|latest|preview[\d-]*)", their_last)
+        their_last == last or re.fullmatch(rf"{re.escape(last)}(?:@.+|-(?:\d[\d-]*|latest|preview[\d-]*))", their_last)
     )
 
 

@@ -311,6 +311,7 @@ def test_a_model_that_changes_in_the_middle_is_told_and_shown(ask, server):
         ("gemini-2.5-flash", "gemini-2.5-flash-lite", True),
         ("Qwen/Qwen2-Audio-7B", "qwen2-audio-7b", False),
         ("models/gemini-2.0-flash", "gemini-2.0-flash-001", False),
+        ("/ckpt/mine", "/ckpt/mine@main", False),
         ("m", None, False),
         (None, "m", False),
     ],

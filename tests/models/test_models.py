@@ -11,7 +11,7 @@ from codec_bench.models import KINDS, list_models, load_model, model_info, model
 from codec_bench.models.base import ModelInfo
 
 REMOTE = {"openai-chat", "openai-transcription", "openai-speech", "openai-realtime", "gemini", "json-endpoint"}
-GENERIC = {"openai-chat", "openai-transcription", "openai-speech", "json-endpoint"}
+GENERIC = {"openai-chat", "openai-transcription", "openai-speech", "json-endpoint", "transformers-serve"}
 ROWS = [row for row in list_models() if row.kind in REMOTE]
 OWN = """
 from codec_bench.models.base import Model, ModelInfo

@@ -16,7 +16,7 @@ from codec_bench.models.endpoints.json_text import parse_json
 
 _LONGEST = 20_000
 _OBJECTS = re.compile(
-    r"(?i)unsupport|not support|n.t support|unrecogni[sz]ed|unknown (?:name|parameter|field|argument)|not allowed|not permitted|"
+    r"(?i)unsupport|not support|n.t support|unrecogni[sz]ed|unexpected (?:field|key|parameter|argument|keyword)|unknown (?:name|parameter|field|argument)|not allowed|not permitted|"
     r"extra[_ ]forbidden|extra inputs|must be|out of range|only (?:the default|\w+=)|does not accept|invalid value|too large|"
     r"not compatible|deprecated|cannot be (?:set|used)"
 )

@@ -24,7 +24,7 @@ PYDANTIC = {
         {"type": "extra_forbidden", "loc": ["body", "repetition_penalty"], "msg": "Extra inputs are not permitted"}
     ]
 }
-SERVE = {"detail": "Unexpected fields in the request: {'repetition_penalty'} are not supported"}
+SERVE = {"detail": "Unexpected fields in the request: {'repetition_penalty'}"}
 GEMINI = {
     "error": {
         "code": 400,

@@ -1,0 +1,85 @@
+"""A tiny model that hears, in this process and behind `transformers serve`: greedy answers in float32 are the same texts."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import replace
+
+import httpx
+import pytest
+import tiny_audio_models
+from tiny_questions import request
+
+from codec_bench.models import load_model
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.in_process.transformers_model import TransformersModel
+
+for package in ("fastapi", "uvicorn", "openai", "accelerate"):
+    pytest.importorskip(package, reason="transformers serve needs it")
+
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("one_thread")]
+SERVE = "import sys; from transformers.cli.transformers import main; sys.argv[0] = 'transformers'; main()"
+GREEDY = {"max_tokens": 12, "temperature": 0.0, "repetition_penalty": 1.0}
+
+
+@contextmanager
+def serving(folder):
+    """The address of a real server of the checkpoint in a folder."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    args = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--device", "cpu"]
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen([sys.executable, "-P", "-c", SERVE, *args], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    try:
+        while not _answers(port):
+            with pytest.raises(subprocess.TimeoutExpired):  # it must not end
+                process.wait(timeout=0.5)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _answers(port):
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/health", timeout=5).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def asked(model, requests, *, together):
+    async def run():
+        await model.start()
+        try:
+            if together:
+                return await asyncio.gather(*map(model.ask, requests))
+            return [await model.ask(one) for one in requests]
+        finally:
+            await model.close()
+
+    return asyncio.run(run())
+
+
+def test_in_process_and_served_answers_are_the_same(tmp_path):
+    tiny_audio_models.write_qwen2_audio(tmp_path)
+    requests = [replace(request(k, 0.4 + 0.1 * (k % 9)), parameters=GREEDY) for k in range(50)]
+    here = [
+        asked(TransformersModel(ModelInfo("tiny"), weights=str(tmp_path), device="cpu"), requests, together=together)
+        for together in (True, False)
+    ]
+    with serving(tmp_path) as url:
+        model = load_model("transformers-serve", {"base_url": url, "model": str(tmp_path)})
+        there = asked(model, requests, together=True)
+        plain = load_model("openai-chat", {"base_url": url, "model": str(tmp_path)})
+        asked(plain, requests[:1], together=True)
+    texts = [[(one.status, one.text, one.finish) for one in answers] for answers in (*here, there)]
+    assert texts[0] == texts[1] == texts[2]
+    assert len({text for _, text, _ in texts[0]}) > 25, "the checkpoint answers different questions differently"
+    assert model.untold == {}
+    assert "Unexpected fields" in plain.untold["repetition_penalty"], "the checkpoint's own penalty would stay"
