@@ -288,6 +288,13 @@ def is_text(response: httpx.Response) -> bool:
     return bool(kind.startswith("text/") or kind.endswith("json"))
 
 
+def _is_binary(data: bytes) -> bool:
+    try:
+        return "\0" in data[: len(data) - len(data) % 4 - 4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start < len(data) - 8  # a character may be cut at the end
+
+
 async def read_sound(response: httpx.Response) -> bytes:
     """The complete body of a reply that is a sound.
 
@@ -295,8 +302,8 @@ async def read_sound(response: httpx.Response) -> bytes:
         Again: it is a page, such as that of a proxy. GivenUp: it is another text, or too long.
     """
     data = await read_bytes(response)
-    # Some services name the wrong type; a sound has bytes that are no text.
-    if is_text(response) and data[:4] not in (b"RIFF", b"OggS", b"fLaC", b"ID3\x03", b"ID3\x04"):
+    # Some services name the wrong type; a sound has bytes that are in no text.
+    if is_text(response) and not _is_binary(data[:4096]):
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         trouble = Again if kind == "text/html" else GivenUp
         raise trouble(f"expected audio, got {clean(kind)}: {clean(data.decode('utf-8', 'replace'))}")

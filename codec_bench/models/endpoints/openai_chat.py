@@ -39,6 +39,7 @@ class Written:
         refusal: the text with which the model declined. reasoning: characters of reasoning that are not in the answer.
         finish: why the answer ended. usage: counts of tokens.
         first_s: seconds from the request to the first piece.
+        tools: calls of tools. speaker: the choice that holds the text.
         model, revision: the model that answered, and the state of it, as the service names them.
     """
 
@@ -52,6 +53,8 @@ class Written:
     first_s: float | None = None
     model: str | None = None
     revision: str | None = None
+    tools: int = 0
+    speaker: int | None = None
 
     def add(self, body: Mapping[str, Any], began: float) -> None:
         """Adds a complete reply, or one event of a stream.
@@ -69,16 +72,24 @@ class Written:
         self.revision = named(body, "system_fingerprint") or self.revision
         if body.get("usage"):
             self.usage = openai_usage(body["usage"])
-        # Text and sound of one answer may come as two choices.
+        # Text and sound of one answer may come as two choices; of two texts the first is the answer.
         for choice in body.get("choices") or ():
-            part = choice.get("message") or choice.get("delta") or {}
+            part, index = choice.get("message") or choice.get("delta") or {}, choice.get("index") or 0
+            if self.speaker is None and part.get("content"):
+                self.speaker = index
+            if index != (self.speaker or 0) and part.get("content") and not part.get("audio"):
+                continue
             self._add_part(part, began)
             self.finish = choice.get("finish_reason") or self.finish
 
     def _add_part(self, part: Mapping[str, Any], began: float) -> None:
         content = part.get("content")
         if isinstance(content, list):
-            content = "".join(piece.get("text") or "" for piece in content)
+            thoughts = [piece for piece in content if piece.get("type") in ("reasoning", "thinking")]
+            self.reasoning += sum(len(piece.get("text") or piece.get("thinking") or "") for piece in thoughts)
+            self.refusal += "".join(piece.get("refusal") or "" for piece in content)
+            content = "".join(piece.get("text") or "" for piece in content if piece not in thoughts)
+        self.tools += len(part.get("tool_calls") or ())
         audio = part.get("audio") or {}
         self.reasoning += len(part.get("reasoning_content") or part.get("reasoning") or "")
         self.refusal += part.get("refusal") or ""
@@ -221,6 +232,8 @@ class OpenAiChat(JsonModel):
                 return Response.failed(error.message, text=text or None, **about)
         if not text and audio is None:
             notes.append(EMPTY)
+        if written.tools:
+            notes.append("the model called tools, which it was not given")
         return Response(text=text, audio=audio, notes=tuple(notes), **about)
 
 
