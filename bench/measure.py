@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 from common import ROOT
+from rows import QUIET_LOAD
 from table import CLAIMS, claims, standing
 
 BENCH = Path(__file__).parent
@@ -40,7 +41,7 @@ def words_of(name: str) -> list[str]:
 def waited(patience_min: float) -> bool:
     """Waits till the machine is quiet; False where it does not become so."""
     end = time.monotonic() + 60 * patience_min
-    while os.getloadavg()[0] > CLAIMS["quiet_load"]:
+    while os.getloadavg()[0] > QUIET_LOAD:
         if time.monotonic() > end:
             return False
         time.sleep(5)
@@ -53,7 +54,7 @@ def measure(name: str, patience_min: float) -> str:
     if (variable := told.get("needs")) and not os.environ.get(variable):
         return f"left out: set {variable}"
     if not waited(patience_min):
-        return f"left out: the load stays above {CLAIMS['quiet_load']}"
+        return f"left out: the load stays above {QUIET_LOAD}"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     if told.get("embedded"):

@@ -11,30 +11,27 @@ a row was changed or removed by hand, and where README.md or docs/ hold a ratio 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+import common
 import yaml
-from common import DATA, FIELDS, ROOT, digest, read_rows
+from blocks import example_table, noise_table, searches_table
+from common import ROOT
+from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of, runs, stems
 
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
+OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table}
 SECTIONS = ("metrics", "networks", "codecs", "models", "engine")
-OLDER = Path(__file__).parent / "older_rows.json"
-OLD_FIELDS = FIELDS[: FIELDS.index("run")]
-NOT_QUIET = "not measured on a quiet machine yet"
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
     r"(?<![\w@.×-])\d+(?:\.\d+)?x\b(?! a\b)|\d(?:\.\d+)? times (?:as fast|as slow|as long|faster|slower|less time)"
 )
-Row = dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -67,17 +64,6 @@ def claims() -> dict[str, Claim]:
     """The claims by name, in the order of claims.yaml."""
     found = {name: Claim(name, **told) for section in SECTIONS for name, told in CLAIMS[section].items()}
     return {name: Claim(**{**vars(claim), "note": tuple(claim.note)}) for name, claim in found.items()}
-
-
-@cache
-def rows_of(stem: str) -> list[Row]:
-    """The rows of a bench; none where it has no file."""
-    return read_rows(stem) if (DATA / f"{stem}.csv").exists() else []
-
-
-def quiet(row: Row) -> bool:
-    """Whether a row counts as measured on a quiet machine: little load before the bench began, and a clean tree."""
-    return bool(row["run"]) and row["tree"] == "clean" and float(row["load"]) <= CLAIMS["quiet_load"]
 
 
 @dataclass(frozen=True)
@@ -142,7 +128,7 @@ class Found:
             return said
         if not row["run"]:
             return f"{said}; {NOT_QUIET}"
-        why = f"load {row['load']}" if float(row["load"]) > CLAIMS["quiet_load"] else f"tree {row['tree']}"
+        why = f"load {row['load']}" if float(row["load"]) > QUIET_LOAD else f"tree {row['tree']}"
         return f"{said}; {NOT_QUIET} ({why})"
 
 
@@ -194,103 +180,10 @@ def table(names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def noise_table() -> str:
-    """How often pitch agrees with Praat, by the level of noise, from the newest row of each."""
-    cells: dict[tuple[str, str], str] = {}
-    for row in rows_of("pitch"):
-        if (level := re.fullmatch(r"noise (\S+) dB below", row["case"])) is None:
-            continue
-        both = []
-        for text, pattern in (
-            (row["note"], r"mean ([\d.]+) %, least ([\d.]+) %"),
-            (row["agreement"], r"on ([\d.]+) % .*least ([\d.]+) %"),
-        ):
-            mean, least = (f"{float(number):.1f} %" for number in re.search(pattern, text).groups())
-            both.append(mean if mean == least else f"{mean} ({least})")
-        cells[level[1], row["n"]] = " | ".join(both)
-    lines = [
-        "| noise | voicing, 6 real recordings | pitch to 0.2 % | voicing, 32 embedded clips | pitch to 0.2 % |",
-        "|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {level} dB | {cells[level, '6']} | {cells[level, '32']} |" for level in ("40", "30", "20", "10", "5", "0")
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def searches_table() -> str:
-    """Error rate and processor time of PocketSphinx's searches, from the newest run that has all of them."""
-    found = list(runs("pocketsphinx"))
-    if not found:
-        return f"The searches were {NOT_QUIET}.\n"
-    rows = next((rows for _, rows in reversed(found) if quiet(rows[0])), found[-1][1])
-    cells: dict[str, dict[str, str]] = {}
-    for row in rows:
-        length, rate, share = re.fullmatch(
-            r"(.+); word error rate (.+); (\S+) of the audio's time", row["note"]
-        ).groups()
-        cells.setdefault(row["variant"], {})[f"{row['case']}, {row['n']} utterances, {length}"] = f"{rate}, {share}"
-    heads = list(next(iter(cells.values())))
-    lines = [f"| search | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
-    lines += [f"| {name} | {' | '.join(of.values())} |" for name, of in cells.items()]
-    state = "" if quiet(rows[0]) else f" The times were {NOT_QUIET}."
-    return "\n".join(lines) + f"\n\nMeasured on {rows[0]['machine']}, {rows[0]['date'][:10]}.{state}\n"
-
-
-def example_table() -> str:
-    """The summary of the example's newest run: a line for each metric, a column for each system."""
-    from codec_bench.report import numbers
-
-    found = list(runs("example"))
-    if not found:
-        return "The run was not measured yet.\n"
-    run, rows = found[-1]
-    entries: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in rows:
-        if row["unit"] == "value":
-            ends = [float(row["p20"]), float(row["p80"])] if row["p20"] else None
-            value = float(row["p50"]) if row["p50"] else None
-            entry = {**json.loads(row["note"]), "value": value, "ci95": ends, "n": int(row["n"])}
-            entries.setdefault(row["case"], {})[row["variant"]] = entry
-    systems = list(next(iter(entries.values())))
-    lines = [f"| metric | {' | '.join(systems)} |", "|---" + "|--:" * len(systems) + "|"]
-    for metric, of in entries.items():
-        factor, unit = numbers.shown_unit(next(iter(of.values()))["unit"])
-        arrow = numbers.ARROWS[next(iter(of.values()))["higher_is_better"]]
-        places = numbers.decimals(of.values(), factor)
-        counts = sorted({entry["n"] for entry in of.values() if entry["n"]})
-        head = " ".join(filter(None, (f"`{metric}`", arrow, unit)))
-        head += (
-            f", n={'–'.join(map(str, counts))}"
-            if counts != [max(e["n"] for m in entries.values() for e in m.values())]
-            else ""
-        )
-        cells = []
-        for system in systems:
-            entry = of.get(system)
-            if entry is None or entry["value"] is None:
-                cells.append("–")
-                continue
-            value = numbers.number(factor * entry["value"], places)
-            cells.append(f"{value} {numbers.spread(entry, places, factor)}".strip().replace("*", "\\*"))
-        lines.append(f"| {head} | {' | '.join(cells)} |")
-    told = dict.fromkeys(e["note"] for of in entries.values() for e in of.values() if e["note"] and e["ci95"])
-    text = "\n".join(lines) + "\n" + "".join(f"\n\\* The interval {note}.\n" for note in told)
-    for row in rows:
-        if row["unit"] == "difference":
-            value, low, high = (numbers.number(float(row[name]), 3, sign=True) for name in ("p50", "p20", "p80"))
-            text += f"\n{row['case']}: {value} ({low} to {high}), over {row['n']} pairs.\n"
-    return f"{text}\nMade by run `{run}` of `bench/bench_example.py` at revision {rows[0]['commit']}.\n"
-
-
 def block(name: str) -> str:
     """What stands between the marks of this name."""
-    if name == "example":
-        return example_table()
-    if name == "searches":
-        return searches_table()
-    if name == "pitch-noise":
-        return noise_table()
+    if name in OF_ONE_BENCH:
+        return OF_ONE_BENCH[name]()
     if name == "readme":
         return table([claim.name for claim in claims().values() if claim.readme])
     return table(list(CLAIMS[name]))
@@ -325,7 +218,7 @@ def data_page() -> str:
         "",
         "## Which row stands for a claim",
         "",
-        f"The newest complete rows of a quiet machine do. Quiet means: the load average over one minute was at most {CLAIMS['quiet_load']}",
+        f"The newest complete rows of a quiet machine do. Quiet means: the load average over one minute was at most {QUIET_LOAD}",
         "before the bench began, and the tree was as committed (rows that other benches had just added do not count). Complete means: the",
         "row and the one that it is compared with are from the same run, and both have a median and a spread. Where there are no such",
         f"rows, the newest complete ones stand in, and the text says “{NOT_QUIET}”. `python bench/measure.py` measures what is missing.",
@@ -366,43 +259,6 @@ def data_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def stems() -> list[str]:
-    """The benches that have rows."""
-    return sorted(path.stem for path in DATA.glob("*.csv"))
-
-
-def runs(stem: str) -> Iterator[tuple[str, list[Row]]]:
-    """The runs of a bench in their order, each with its rows."""
-    found: dict[str, list[Row]] = {}
-    for row in rows_of(stem):
-        if row["run"]:
-            found.setdefault(row["run"], []).append(row)
-    yield from found.items()
-
-
-def older_digests() -> dict[str, dict[str, Any]]:
-    """Count and hash of the rows from before runs had ids, by bench."""
-    found = {}
-    for stem in stems():
-        cells = [[row[name] for name in OLD_FIELDS] for row in rows_of(stem) if not row["run"]]
-        if cells:
-            found[stem] = {"rows": len(cells), "sha256": hashlib.sha256(json.dumps(cells).encode()).hexdigest()}
-    return found
-
-
-def damaged() -> Iterator[str]:
-    """What was changed in the rows by another hand than a bench's."""
-    for stem in stems():
-        for run, rows in runs(stem):
-            if run.rpartition("-")[2] != digest(rows):
-                yield f"bench/data/{stem}.csv: the rows of run {run} are not those that the bench wrote; measure it again"
-    older = json.loads(OLDER.read_text("utf-8"))
-    now = older_digests()
-    for stem in older.keys() | now.keys():
-        if older.get(stem) != now.get(stem):
-            yield f"bench/data/{stem}.csv: rows from before runs had ids were changed or removed; restore them"
-
-
 def pages() -> list[Path]:
     """The texts that may hold measured numbers: the README and the pages that people write."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -426,7 +282,7 @@ def wrong() -> Iterator[str]:
             yield f"{page.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
         for found in unbound(text):
             yield f"{page.relative_to(ROOT)}: {found} is a measured ratio without a claim in bench/claims.yaml"
-    page = DATA / "README.md"
+    page = common.DATA / "README.md"
     if not page.exists() or page.read_text("utf-8") != data_page():
         yield "bench/data/README.md does not say what the rows say; run `python bench/table.py`"
     measured = {told["run"].split()[0] for told in CLAIMS["commands"].values()}
@@ -448,7 +304,7 @@ def main() -> None:
         if (new := written(text)) != text:
             page.write_text(new, "utf-8")
             sys.stderr.write(f"{page.relative_to(ROOT)} written\n")
-    (DATA / "README.md").write_text(data_page(), "utf-8")
+    (common.DATA / "README.md").write_text(data_page(), "utf-8")
 
 
 if __name__ == "__main__":

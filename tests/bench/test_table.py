@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import common
 import numpy as np
 import pytest
+import rows
 import table
 
 
@@ -16,27 +18,28 @@ def folder(tmp_path, monkeypatch):
     data = tmp_path / "bench" / "data"
     data.mkdir(parents=True)
     (tmp_path / "docs").mkdir()
-    for module in (common, table):
-        monkeypatch.setattr(module, "DATA", data)
+    monkeypatch.setattr(common, "DATA", data)
     monkeypatch.setattr(table, "ROOT", tmp_path)
-    monkeypatch.setattr(table, "OLDER", tmp_path / "older_rows.json")
+    monkeypatch.setattr(rows, "OLDER", tmp_path / "older_rows.json")
     claim = table.Claim("mine", "stoi", "speech", "ours", "what it is", "theirs", against="theirs", readme=True)
     monkeypatch.setattr(table, "claims", lambda: {"mine": claim})
     monkeypatch.setattr(table, "CLAIMS", {**table.CLAIMS, "metrics": ["mine"]})
     start = {"date": "2026-11-01T10:00:00Z", "load": "0.10", "tree": "clean", "commit": "0123456789"}
     monkeypatch.setattr(common, "START", start)
-    table.rows_of.cache_clear()
+    rows.rows_of.cache_clear()
     yield tmp_path
-    table.rows_of.cache_clear()
+    rows.rows_of.cache_clear()
 
 
 def measured(theirs_s: float, ours_s: float, **start: str) -> None:
     """Appends a run of both sides, as a bench does."""
     common.START.update(start)
     around = np.array([0.9, 1.0, 1.1])
-    rows = [common.row("speech", name, s * around, n=1) for name, s in (("theirs", theirs_s), ("ours", ours_s))]
-    common.append_rows("stoi", rows)
-    table.rows_of.cache_clear()
+    measured_rows = [
+        common.row("speech", name, s * around, n=1) for name, s in (("theirs", theirs_s), ("ours", ours_s))
+    ]
+    common.append_rows("stoi", measured_rows)
+    rows.rows_of.cache_clear()
 
 
 def settle(folder) -> None:
@@ -44,15 +47,15 @@ def settle(folder) -> None:
     page = folder / "README.md"
     page.write_text(table.written(page.read_text("utf-8") if page.exists() else BEGUN), "utf-8")
     (common.DATA / "README.md").write_text(table.data_page(), "utf-8")
-    if not table.OLDER.exists():
-        table.OLDER.write_text("{}", "utf-8")
+    if not rows.OLDER.exists():
+        rows.OLDER.write_text("{}", "utf-8")
 
 
 BEGUN = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: metrics -->\n<!-- rows end -->\n"
 
 
 def faults() -> list[str]:
-    table.rows_of.cache_clear()
+    rows.rows_of.cache_clear()
     return [text for text in table.wrong() if "has no command in" not in text]
 
 
@@ -104,19 +107,19 @@ def test_sides_of_two_runs_are_no_ratio(folder):
     measured(6.0, 2.0)
     common.START["date"] = "2026-11-05T10:00:00Z"
     common.append_rows("stoi", [common.row("speech", "ours", np.array([0.5, 0.6]), n=1)])
-    table.rows_of.cache_clear()
+    rows.rows_of.cache_clear()
     assert table.standing(table.claims()["mine"]).value() == "3.0x"
 
 
 def edited(change) -> None:
     """Changes the rows of the file as a person with an editor would."""
     path = common.DATA / "stoi.csv"
-    rows = list(csv.DictReader(path.open(newline="")))
-    change(rows)
+    held = list(csv.DictReader(path.open(newline="")))
+    change(held)
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, common.FIELDS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(held)
 
 
 def test_a_row_that_was_changed_or_removed_is_found(folder):
@@ -135,7 +138,7 @@ def test_an_older_row_that_was_changed_is_found(folder):
     path = common.DATA / "stoi.csv"
     old = common.FIELDS[: common.FIELDS.index("run")]
     path.write_text(f"{','.join(old)}\nstoi,speech,ours,1,s,1,2,3{',' * (len(old) - 8)}\n")
-    table.OLDER.write_text(table.json.dumps(table.older_digests()))
+    rows.OLDER.write_text(json.dumps(rows.older_digests()))
     measured(6.0, 2.0)
     settle(folder)
     assert faults() == [], "a new run widens the file and leaves the numbers"
