@@ -219,7 +219,7 @@ def data_page() -> str:
         "## Which row stands for a claim",
         "",
         f"The newest complete rows of a quiet machine do. Quiet means: the load average over one minute was at most {QUIET_LOAD}",
-        "before the bench began, and the tree was as committed (rows that other benches had just added do not count). Complete means: the",
+        "before the bench began, and the tree was as committed (but for rows that were just added, and texts). Complete means: the",
         "row and the one that it is compared with are from the same run, and both have a median and a spread. Where there are no such",
         f"rows, the newest complete ones stand in, and the text says “{NOT_QUIET}”. `python bench/measure.py` measures what is missing.",
         "",

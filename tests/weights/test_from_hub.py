@@ -137,6 +137,17 @@ def test_another_hub_stands_in_by_its_address_and_gets_no_token(hub, content, ca
     assert hub.requests and all(r.headers["authorization"] == "Bearer secret" for r in hub.requests)
 
 
+def test_the_hubs_progress_bars_are_off_while_it_fetches_into_a_log_and_on_again_afterwards(hub, monkeypatch):
+    from huggingface_hub import constants
+    from huggingface_hub.utils import are_progress_bars_disabled, enable_progress_bars
+
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", None)
+    enable_progress_bars()
+    off = []
+    fetch("one", tell=lambda text: off.append(are_progress_bars_disabled()))
+    assert off[-1] and not are_progress_bars_disabled()
+
+
 def test_a_server_that_is_broken_is_one_sentence(hub, server):
     server.answers["/api/models/owner/model/revision/main"] = (500, {}, b"{}")
     server.answers["/api/models/owner/model"] = server.answers["/api/models/owner/model/revision/main"]
