@@ -284,6 +284,8 @@ def _sent(make: Callable[..., Any]) -> Callable[..., Any]:
     def made(*args: Any, device: Any = None, **kwargs: Any) -> Any:
         if device is None or torch.device(device).type != "cuda":
             return make(*args, **kwargs, **({} if device is None else {"device": device}))
+        if isinstance(args[0], torch.Tensor):
+            return args[0].to(device, kwargs.get("dtype"))
         numbers = tree_map(lambda leaf: leaf.item() if isinstance(leaf, There) else leaf, args)
         return make(*numbers, **kwargs).to(device)
 

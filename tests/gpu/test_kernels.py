@@ -1,0 +1,116 @@
+"""Every dispatcher of kernels on a GPU that is not there: which kernel it launches, and the CPU's values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from pretended import Mixed
+
+from codec_bench.kernels import codebook
+from codec_bench.kernels.mask import activate
+from codec_bench.kernels.rvq import dispatch
+
+
+def noise(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def euclidean():
+    return dispatch.Euclidean(noise(3, 40, 16, seed=1), noise(16, 24, seed=2), noise(24, 16, seed=3))
+
+
+def factorised():
+    shapes = (3, 40, 8), (3, 8, 24), (3, 8), (3, 24, 8), (3, 24)
+    return dispatch.Factorised(*(noise(*shape, seed=seed) for seed, shape in enumerate(shapes)))
+
+
+def split():
+    return dispatch.Split((euclidean(), euclidean()))
+
+
+def moved(quantiser):
+    if isinstance(quantiser, dispatch.Split):
+        return dispatch.Split(tuple(map(moved, quantiser.parts)))
+    names = ("embed", "project", "expand")
+    if isinstance(quantiser, dispatch.Factorised):
+        names = ("embed", "project", "project_bias", "expand", "expand_bias")
+    return type(quantiser)(*(getattr(quantiser, name).to("cuda:0") for name in names))
+
+
+@pytest.mark.parametrize("make", [euclidean, factorised, split])
+def test_search_and_lookup_launch_triton_and_give_the_cpus_values(make, there):
+    here = make()
+    latents = noise(4, 24, 50, seed=9)
+    codes = dispatch.search(latents, here).value
+    words = dispatch.lookup(codes, here).value
+    moved_latents, quantiser = latents.to("cuda:0"), moved(here)
+    there.forget()
+    found, ran = dispatch.search(moved_latents, quantiser)
+    assert ran == "triton" and torch.equal(found.kept, codes)
+    torch.testing.assert_close(dispatch.lookup(found, quantiser).value.kept, words, rtol=1e-5, atol=1e-5)
+    launched = {"search_factorised": 1} if make is factorised else {"search_euclidean": 1, "lookup_euclidean": 1}
+    assert there.kernels == {name: count * (2 if make is split else 1) for name, count in launched.items()}
+    assert not there.waits and not there.uploads
+    with pytest.raises(Mixed):
+        dispatch.search(latents, quantiser)
+
+
+def test_counts_of_codes_are_made_there(there):
+    codes = torch.from_numpy(np.random.default_rng(0).integers(-1, 9, (3, 2, 40)))
+    lengths = torch.tensor([40, 7, 0])
+    expected, pairs = codebook.histogram(codes, 8, lengths).value, codebook.pairs(codes, 8, lengths).value
+    on_device, own = codes.to("cuda:0"), lengths.to("cuda:0")
+    there.forget()
+    found = codebook.histogram(on_device, 8, own)
+    assert found.implementation == "triton" and there.kernels == {"histogram": 1} and not there.waits
+    np.testing.assert_array_equal(found.value.kept, expected)
+    keys, counts = codebook.pairs(on_device, 8, own).value
+    np.testing.assert_array_equal(keys.kept, pairs[0])
+    np.testing.assert_array_equal(counts.kept, pairs[1])
+    assert sum(there.waits.values()) == 2  # how many pairs there are, and how many different ones
+
+
+def test_an_activation_is_one_launch(there):
+    x, lengths, alpha = noise(3, 4, 30), torch.tensor([30, 5, 17]), noise(1, 4, 1).abs()
+    expected = activate(x, lengths, "snake", alpha).value
+    given = [tensor.to("cuda:0") for tensor in (x, lengths, alpha)]
+    there.forget()
+    found, ran = activate(given[0], given[1], "snake", given[2])
+    assert ran == "triton" and there.kernels == {"activate": 1} and not there.waits and not there.uploads
+    torch.testing.assert_close(found.kept, expected)
+    with pytest.raises(Mixed, match="is on the CPU"):
+        activate(given[0], lengths, "snake", given[2])
+
+
+def test_the_device_refuses_what_a_real_one_would(there):
+    here = noise(3, 4)
+    tensor = here.to("cuda:0")
+    for mixed in (lambda: tensor + here, lambda: torch.cat([tensor, here]), lambda: tensor @ here.T):
+        with pytest.raises(Mixed, match="both places"):
+            mixed()
+    with pytest.raises(TypeError, match="Use Tensor"):
+        tensor.numpy()
+    with pytest.raises(Mixed, match="generator"):
+        torch.randn(3, device="cuda:0", generator=torch.Generator())
+    assert tensor.device.type == "cuda" and not tensor.is_cpu and torch.equal((2 * tensor).kept, 2 * here)
+
+
+def test_waits_and_uploads_are_counted_where_they_are_caused(there):
+    tensor = noise(4).to("cuda:0")
+    torch.tensor([1, 2], device="cuda:0")
+    assert sum(there.uploads.values()) == 2
+    for waiting in (
+        tensor.cpu,
+        tensor.tolist,
+        tensor.sum().item,
+        lambda: tensor[tensor > 0],
+        lambda: bool(tensor[0] > 0),
+    ):
+        there.forget()
+        waiting()
+        assert sum(there.waits.values()) == 1, waiting
+    there.forget()
+    tensor.clone().add_(1).relu()
+    assert not there.waits and not there.uploads and there.launches >= 2
+    assert all("test_kernels.py" in line for line in there.waits)
