@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -45,6 +46,26 @@ def machine() -> dict[str, str | int | float]:
         facts["memory_gib"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
     facts["gpu"] = _gpu_names() or "none"
     return facts
+
+
+def free_memory_bytes() -> int | None:
+    """How much memory this process may still take, by the machine and by its container; None if that is unknown."""
+    free: list[int] = []
+    with suppress(OSError, ValueError, StopIteration):
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free.append(1024 * int(next(line for line in lines if line.startswith("MemAvailable")).split()[1]))
+    group = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):  # there is no limit, or it is not written as a number
+        free.append(int((group / "memory.max").read_text()) - int((group / "memory.current").read_text()))
+    return min(free, default=None)
+
+
+def resident_bytes(pid: int) -> int:
+    """How much memory a process holds; 0 if that is unknown."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _cpu_name() -> str:

@@ -121,3 +121,10 @@ def _causes(error: BaseException) -> list[BaseException]:
     while (below := chain[-1].__cause__ or chain[-1].__context__) is not None and below not in chain:
         chain.append(below)
     return chain
+
+
+def describe(error: BaseException) -> str:
+    """An exception as one sentence."""
+    text = " ".join(str(error).split())
+    kind = type(error).__name__
+    return f"{kind}: {text}" if text else kind

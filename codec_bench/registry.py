@@ -192,6 +192,31 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
     return factory(**{k: v for k, v in options.items() if k in parameters})
 
 
+def declared_methods(name: str) -> frozenset[str]:
+    """The methods of a class of own code and of its bases in the same file, found without running anything.
+
+    Empty if the file cannot be found or read, or holds no such class.
+    """
+    head, _, attribute = name.rpartition(":")
+    path = Path(head).expanduser()
+    try:
+        if path.suffix != ".py":
+            found = importlib.util.find_spec(head)
+            path = Path(found.origin) if found is not None and found.origin else path
+        tree = ast.parse(path.read_text("utf-8"))
+    except (OSError, ValueError, SyntaxError, ImportError):
+        return frozenset()
+    classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    methods: set[str] = set()
+    waiting = [attribute]
+    while waiting:
+        node = classes.pop(waiting.pop(), None)
+        if node is not None:
+            methods |= {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+            waiting += [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return frozenset(methods)
+
+
 class Registry:
     """The names of one kind of thing, such as codecs or metrics.
 

@@ -15,16 +15,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from codec_bench.codecs import codec_names, has_codec
+from codec_bench.codecs import require_codec
 from codec_bench.data import open_source
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.environment import machine, versions
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.errors import UserError
 from codec_bench.profiling.settings import NotApplicable, Settings
 from codec_bench.profiling.together import Asked, measure_codecs
-from codec_bench.registry import Spec, is_own_code, names
+from codec_bench.registry import names
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 
@@ -181,17 +181,7 @@ def _known(system: System) -> None:
             "is profiled in a process of its own, which cannot import it",
             hint=f"put the class into a file and name it: ./my_codec.py:{system.cls.__name__}",
         )
-    if name is not None and is_own_code(name):
-        path = Path(name.rpartition(":")[0]).expanduser()
-        if path.suffix == ".py" and not path.is_file():
-            raise UserError(f"there is no file '{path}'")
-        return
-    from codec_bench.codecs import catalogue
-
-    if name is None or not has_codec(name):
-        raise UnknownName("codec", system.asked, [*codec_names(), *catalogue.families()])
-    if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
-        catalogue.find(name)
+    require_codec(name, system.asked)
 
 
 def _plain(value: Any) -> Any:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from codec_bench.api.progress import shown_to_caller
-from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source
+from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
-from codec_bench.errors import UserError
+from codec_bench.errors import Note, UserError
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
 from codec_bench.store.folders import mark_finished
@@ -32,6 +33,7 @@ def score(
     by: str | Sequence[str] | None = None,
     progress: bool | Progress | None = None,
     running: Running | None = None,
+    allow_same: bool = False,
     **how: Any,
 ) -> Run:
     """Scores audio that exists already, such as that of speech synthesis, voice conversion or another program's codec.
@@ -41,6 +43,8 @@ def score(
             systems are scored in one run as `{"name": folder, "other": folder}` or `name=FOLDER,other=FOLDER`.
         data: what the audio is compared with: transcripts, reference audio, speakers. A sample without a generated file
             fails for that system, with that as the reason.
+        allow_same: whether estimates may be the references themselves; otherwise that is an error, since it mostly is a mistake in a
+            path. Either way the summary counts the estimates that equal their references sample by sample.
         metrics, preset, out, seed, limit, options, by, progress, running: as for `evaluate`. Pair metrics need reference audio in
             `data`.
 
@@ -48,7 +52,8 @@ def score(
         The finished run with one row for each system. A system without a name of its own is called `generated`.
 
     Raises:
-        UserError: as for `evaluate`; or two systems have one name or are one folder.
+        UserError: as for `evaluate`; two systems have one name or are one folder; or estimates are the files of their own
+            references, or more than half of them equal their references.
     """
     running = chosen_running(running, how)
     chosen = chosen_metrics(metrics, preset)
@@ -61,13 +66,36 @@ def score(
     else:
         systems = [replace(system, made=_matched(system, source, audio)) for system, audio in given]
         told = {system.name: data_name(audio) for system, audio in given}
+    matched = [(system, system.made or source) for system in systems]
+    for system, pairs in matched:
+        _report(system, pairs, allow_same)
+    taken = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
     request = {"command": "score", "data": data_name(data), "generated": told, "seed": seed, "limit": limit}
-    asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
+    if allow_same:
+        request["allow_same"] = True
+    about = {**broken_down(by, source), **({"taken": taken} if taken else {})}
+    asked = Evaluation(systems, chosen, source, request, dict(options or {}), about)
     with shown_to_caller(running, progress) as running:
         run = execute(asked, out, running)
         write_results(run, page=running.page)
         mark_finished(run.folder)
     return run
+
+
+def _report(system: System, matched: Source, allow_same: bool) -> None:
+    """Says where the audio of a system was taken from, and refuses audio that is the reference's.
+
+    Raises:
+        UserError: the estimates are the references.
+    """
+    if matched.taken:
+        warnings.warn(f"the generated audio of '{system.asked}' is {matched.taken}", Note, stacklevel=3)
+    same = None if allow_same else sameness(matched.samples)
+    if same is not None:
+        raise UserError(
+            f"'{system.asked}' is the reference audio: {same}",
+            hint="name the folder of the generated audio; for a lossless system add --allow-same (allow_same=True)",
+        )
 
 
 def _matched(system: System, source: Source, audio: Any) -> Source:

@@ -6,23 +6,26 @@ waveforms. Codes must be equal in at least 99.99 % of the frames; every frame th
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.resample import prepare, resample, to_rate
-from codec_bench.codecs.adapt import choose_rate, split_channels
+from codec_bench.audio.resample import prepare, resample
+from codec_bench.codecs import require_codec
 from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.stage import compute_features
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.types import Audio, Codes, Score
+from codec_bench.profiling import isolate
+from codec_bench.profiling.batches import BatchRequest, read_clips
+from codec_bench.profiling.settings import Settings
+from codec_bench.types import Audio, Score
 
 TOLERANCE = 1e-5
-WAVE_TOLERANCE = 1e-4
-CODE_SHARE = 0.9999
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,81 +62,110 @@ class Verdict:
 
 def verify_batching(
     *, name: str, data: Any = "embedded", limit: int = 12, device: str = "auto", seed: int = 0,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None, settings: Settings | None = None,
 ) -> Verdict:  # fmt: skip
     """Checks that the results of a codec, a feature or a metric do not depend on the batch.
 
     The clips are cut to random lengths, so that a batch of them is padded. Each is run alone, then all together in the
-    order of the data, then all together in a random order.
+    order of the data, then all together in a random order. A codec also gets pieces that fit together badly (a frame,
+    one sample more, silence) and batches of other sizes, and it runs in a process of its own.
 
     Args:
         name: of a codec, feature or metric, own code included.
         data: as for `evaluate`. limit: how many clips to take. device: `auto`, `cpu` or `cuda:0`.
         seed: of the lengths and the order. options: further arguments, such as {"dnsmos": {"weights": "folder"}}.
+        settings: how long one call of a codec may take, and how much memory.
 
     Raises:
-        UserError: there is no such name, or the data has fewer than two usable clips.
+        UserError: there is no such name, the data has fewer than two usable clips, or the codec cannot be run: it raised an
+            exception, ended its process, did not answer in time, or took too much memory.
     """
     rng = np.random.default_rng(seed)
-    clips, labels = _clips(data, limit, rng)
+    chosen = _chosen(data, limit, rng)
     target = resolve_devices(device)[0]
-    kind, run = _runner(name, clips, target, dict((options or {}).get(name, {})))
+    given = dict((options or {}).get(name, {}))
+    if _is_codec(name):
+        return _of_codec(BatchRequest(name, chosen, target, given), settings or Settings())
+    clips, labels = read_clips(chosen), [id for id, _, _ in chosen]
+    kind, run = _runner(name, clips, target, given)
     alone = [run([k])[0] for k in range(len(clips))]
     orders = [list(range(len(clips))), list(rng.permutation(len(clips)))]
-    relative = wave = 0.0
-    frames = flips = 0
-    saw_wave = False
-    worst, worst_by = labels[0], -1.0
+    relative, worst, worst_by = 0.0, labels[0], -1.0
     for order in orders:
         for k, result in zip(order, run(order)):
-            r, w, f, n = _difference(alone[k], result)
-            relative, frames, flips = max(relative, r), frames + n, flips + f
-            if w is not None:
-                wave, saw_wave = max(wave, w), True
-            size = max(r, w or 0.0, float(f))
+            size = _difference(alone[k], result)
+            relative = max(relative, size)
             if size > worst_by:
                 worst, worst_by = labels[k], size
-    exact = relative <= TOLERANCE and wave <= WAVE_TOLERANCE and (not frames or 1 - flips / frames >= CODE_SHARE)
     lengths = [c.duration_s for c in clips]
     return Verdict(
-        name=name,
-        kind=kind,
-        items=len(clips),
-        shortest_s=min(lengths),
-        longest_s=max(lengths),
-        relative=None if kind == "codec" else relative,
-        wave=wave if saw_wave else None,
-        frames=frames or None,
-        flips=flips if frames else None,
-        worst=worst,
-        exact=exact,
+        name,
+        kind,
+        len(clips),
+        min(lengths),
+        max(lengths),
+        relative,
+        None,
+        None,
+        None,
+        worst,
+        exact=relative <= TOLERANCE,
     )
 
 
-def _clips(data: Any, limit: int, rng: np.random.Generator) -> tuple[list[Audio], list[str]]:
-    clips, labels = [], []
-    for sample in open_source(data):
-        if problem_of(sample) is not None or sample.audio is None:
-            continue
-        audio = Audio.read(sample.audio)
-        keep = max(1, int(audio.num_samples * rng.uniform(0.3, 1.0)))
-        clips.append(Audio(audio.samples[:, :keep], audio.sample_rate_hz))
-        labels.append(sample.id)
-        if len(clips) == limit:
-            break
-    if len(clips) < 2:
-        raise UserError(f"'{data}' has {len(clips)} usable clips; a batch needs at least 2")
-    return clips, labels
+def _is_codec(name: str) -> bool:
+    """Whether a name is that of a codec, found without running code of one's own if its file shows it."""
+    from codec_bench import codecs
+    from codec_bench.registry import declared_methods, is_own_code, load_attribute
+
+    if not is_own_code(name):
+        return codecs.has_codec(name)
+    methods = declared_methods(name)
+    return bool({"encode", "decode"} & methods) or not hasattr(load_attribute(name), "compute")
+
+
+def _of_codec(request: BatchRequest, settings: Settings) -> Verdict:
+    """The verdict on a codec, which runs in a process of its own.
+
+    Raises:
+        UserError: it cannot be run.
+    """
+    require_codec(request.codec)
+    memory = isolate.memory_limit(settings.memory_gib)
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "output.log"
+        try:
+            said = list(
+                isolate.converse(("batches", request), limit_s=settings.time_limit_s, log=log, memory_bytes=memory)
+            )
+        except isolate.Stopped as fault:
+            raise UserError(f"the codec '{request.codec}' cannot be run: {fault}") from fault
+    kind, found = next(words for words in said if words[0] in ("found", "failed"))
+    if kind == "failed":
+        raise UserError(f"the codec '{request.codec}' cannot be run: {found}")
+    return Verdict(name=request.codec, kind="codec", **found)
+
+
+def _chosen(data: Any, limit: int, rng: np.random.Generator) -> tuple[tuple[str, str, float], ...]:
+    """(id, path, the part that is kept) of the first clips that can be used.
+
+    Raises:
+        UserError: there are fewer than two.
+    """
+    usable = [(s.id, s.audio) for s in open_source(data) if s.audio is not None and problem_of(s) is None][:limit]
+    if len(usable) < 2:
+        raise UserError(f"'{data}' has {len(usable)} usable clips; a batch needs at least 2")
+    return tuple((id, path, float(rng.uniform(0.3, 1.0))) for id, path in usable)
 
 
 def _runner(
     name: str, clips: Sequence[Audio], device: str, options: dict[str, Any]
 ) -> tuple[str, Callable[[list[int]], list[Any]]]:
     from codec_bench import codecs, features, metrics
-    from codec_bench.registry import Spec, is_own_code
+    from codec_bench.registry import Spec, is_own_code, load_attribute
 
     base = Spec.parse(name).name
-    own = codecs.REGISTRY.resolve(base) if is_own_code(base) else None
+    own = load_attribute(base) if is_own_code(base) else None
     if base in features.REGISTRY.names() or (own is not None and hasattr(own, "compute") and hasattr(own, "cached")):
         feature = features.load_feature(name, device=device, **options)
         signals = [prepare(c, feature.rate_hz) for c in clips]
@@ -141,24 +173,11 @@ def _runner(
         return "feature", lambda order: compute_features(feature, [signals[k] for k in order], languages)
     if base in metrics.REGISTRY.names() or base in metrics.GROUPS or (own is not None and hasattr(own, "compute")):
         return "metric", _metric_runner(name, clips, device)
-    if own is None and not codecs.has_codec(name):
-        raise UnknownName(
-            "codec, feature or metric",
-            name,
-            [*codecs.codec_names(), *features.REGISTRY.names(), *metrics.REGISTRY.names()],
-        )
-    codec = codecs.load_codec(name, device=device, **options)
-    info = codec.info
-    pieces = []
-    for clip in clips:
-        ready = to_rate(clip, choose_rate(info.sample_rates_hz, clip.sample_rate_hz))
-        pieces.append(split_channels(ready, info.channels)[0])
-
-    def run(order: list[int]) -> list[Any]:
-        codes = codec.encode([pieces[k] for k in order])
-        return list(zip(codes, codec.decode(codes)))
-
-    return "codec", run
+    raise UnknownName(
+        "codec, feature or metric",
+        name,
+        [*codecs.codec_names(), *features.REGISTRY.names(), *metrics.REGISTRY.names()],
+    )
 
 
 def _metric_runner(name: str, clips: Sequence[Audio], device: str) -> Callable[[list[int]], list[Any]]:
@@ -185,37 +204,13 @@ def _telephone(clip: Audio) -> np.ndarray:
     return np.pad(narrow, ((0, 0), (0, max(0, clip.num_samples - narrow.shape[1]))))[:, : clip.num_samples]
 
 
-def _difference(alone: Any, together: Any) -> tuple[float, float | None, int, int]:
-    """How two results differ: (relative, wave, code frames that differ, code frames)."""
-    if isinstance(alone, tuple):
-        (codes, audio), (codes2, audio2) = alone, together
-        flips, frames = _flips(codes, codes2)
-        if audio.samples.shape != audio2.samples.shape:
-            return float("inf"), float("inf"), flips, frames
-        # If codes differ, the waves differ for that reason. They are then not compared.
-        same = flips == 0
-        wave = float(np.abs(audio.samples - audio2.samples).max(initial=0.0)) if same else 0.0
-        return 0.0, wave, flips, frames
+def _difference(alone: Any, together: Any) -> float:
+    """How far two results differ, relative to the size of the first; infinite if one has no value."""
     if isinstance(alone, Exception) or isinstance(together, Exception):
-        return (0.0 if type(alone) is type(together) else float("inf")), None, 0, 0
+        return 0.0 if type(alone) is type(together) else float("inf")
     if isinstance(alone, Mapping):
-        return max((_relative(alone[k], together[k]) for k in alone), default=0.0), None, 0, 0
-    return _relative(alone, together), None, 0, 0
-
-
-def _flips(codes: Codes, other: Codes) -> tuple[int, int]:
-    flips = frames = 0
-    for a, b in zip(codes.streams, other.streams):
-        a_values, b_values = np.asarray(a.values), np.asarray(b.values)
-        frames += a_values.shape[1]
-        flips += (
-            int((a_values != b_values).any(axis=0).sum()) if a_values.shape == b_values.shape else a_values.shape[1]
-        )
-    if codes.packets or other.packets:
-        frames += len(codes.packets)
-        same = sum(a == b for a, b in zip(codes.packets, other.packets))
-        flips += max(len(codes.packets), len(other.packets)) - same
-    return flips, frames
+        return max((_relative(alone[k], together[k]) for k in alone), default=0.0)
+    return _relative(alone, together)
 
 
 def _relative(a: Any, b: Any) -> float:

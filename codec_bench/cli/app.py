@@ -11,7 +11,18 @@ import typer
 
 from codec_bench.cli.answers import answers_app
 from codec_bench.cli.evaluate import demo, evaluate, score
-from codec_bench.cli.options import By, Device, Json, Seed, Set, columns, command_group, parse_settings
+from codec_bench.cli.options import (
+    By,
+    CallLimit,
+    Device,
+    Json,
+    MemoryGib,
+    Seed,
+    Set,
+    columns,
+    command_group,
+    parse_settings,
+)
 from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
 from codec_bench.cli.record import rescue, verify
@@ -188,12 +199,14 @@ def validate(
             help="Manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (./mine.py:MyCodec)."
         ),
     ],
-    as_json: Json = False,
-) -> None:
+    time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None, settings: Set = None, as_json: Json = False,
+) -> None:  # fmt: skip
     """Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is wrong."""
     from codec_bench.cli.check import print_validation
+    from codec_bench.profiling.settings import Settings
 
-    if not print_validation(names, as_json):
+    how = Settings(time_limit_s=time_limit, memory_gib=memory_gib)
+    if not print_validation(names, as_json, how, parse_settings(settings or [])):
         raise typer.Exit(2)
 
 
@@ -211,14 +224,22 @@ def verify_batching(
     name: Annotated[str, typer.Argument(help="A codec, feature or metric, also your own.")],
     data: Annotated[str, typer.Option("--data", help="The audio for the check, as for eval.")] = "embedded",
     limit: Annotated[int, typer.Option("--limit", help="How many samples.")] = 12,
-    device: Device = "auto", seed: Seed = 0, settings: Set = None, as_json: Json = False,
+    device: Device = "auto", seed: Seed = 0, time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None, settings: Set = None,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Check that results do not depend on the batch: each clip alone, and batches of mixed lengths in two orders."""
+    """Check that results do not depend on the batch: each clip alone, and batches of mixed lengths in other orders."""
     from codec_bench.api.verify_batching import verify_batching as verify
     from codec_bench.cli.show import print_verdict
+    from codec_bench.profiling.settings import Settings
 
     verdict = verify(
-        name=name, data=data, limit=limit, device=device, seed=seed, options=parse_settings(settings or [])
+        name=name,
+        data=data,
+        limit=limit,
+        device=device,
+        seed=seed,
+        options=parse_settings(settings or []),
+        settings=Settings(time_limit_s=time_limit, memory_gib=memory_gib),
     )
     if as_json:
         sys.stdout.write(json.dumps(verdict.as_dict(), ensure_ascii=False) + "\n")

@@ -14,6 +14,7 @@ from codec_bench.cli.options import (
     BatchS,
     By,
     Cache,
+    Check,
     Device,
     Json,
     Limit,
@@ -79,8 +80,8 @@ def evaluate(
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
-    settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
-    per_gpu: PerGpu = 1, as_json: Json = False,
+    settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, check: Check = True,
+    timings: Timings = False, per_gpu: PerGpu = 1, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
@@ -91,7 +92,7 @@ def evaluate(
     }  # fmt: skip
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,
-        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu,
+        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "check": check,
     }  # fmt: skip
     _run(evaluate_codecs, asked, how, as_json, timings)
 
@@ -102,6 +103,7 @@ def score(
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
+    allow_same: Annotated[bool, typer.Option("--allow-same", help="Score audio that is the reference audio itself, as that of a lossless system.")] = False,
     per_gpu: PerGpu = 1, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
@@ -109,7 +111,7 @@ def score(
 
     asked = {
         "generated": generated, "data": data, "metrics": metrics, "preset": preset, "out": out, "seed": seed, "limit": limit,
-        "options": parse_settings(settings or []), "by": columns(by),
+        "options": parse_settings(settings or []), "by": columns(by), "allow_same": allow_same,
     }  # fmt: skip
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-State = Literal["ok", "note", "wrong"]
+State = Literal["ok", "note", "suspect", "wrong"]
 
 
 @dataclass(frozen=True, slots=True)

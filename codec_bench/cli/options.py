@@ -45,6 +45,24 @@ TimeLimit = Annotated[
         help="Seconds that a batch may take. Default: 600, or 60 per second of audio if that is more.",
     ),
 ]
+CallLimit = Annotated[
+    float,
+    typer.Option(
+        "--time-limit", min=1.0, help="Seconds that one call of a codec may take before it counts as hanging."
+    ),
+]
+MemoryGib = Annotated[
+    float | None,
+    typer.Option(
+        "--memory-gib",
+        min=0.1,
+        help="Memory that the process of a codec may take. Default: nine tenths of what is free.",
+    ),
+]
+Check = Annotated[
+    bool,
+    typer.Option("--check/--no-check", help="Check every codec on a few short pieces of the data."),
+]
 Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep computed features for other runs.")]
 SaveAudio = Annotated[
     str | None, typer.Option("--save-audio", help="all, none, or the number of samples whose audio is kept.")

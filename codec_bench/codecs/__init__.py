@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from codec_bench.codecs.base import Codec, CodecInfo
@@ -145,6 +146,28 @@ def has_codec(name: str) -> bool:
     return base in codec_names() or base in catalogue.families()
 
 
+def require_codec(name: str | None, asked: str | None = None) -> None:
+    """Checks that a codec and its operating point exist, without loading anything.
+
+    Args:
+        name: as `load_codec` takes it; None if no name leads to the codec. asked: what to call it in the message.
+
+    Raises:
+        UserError: there is no such codec, operating point or file.
+    """
+    from codec_bench.codecs import catalogue
+
+    if name is not None and is_own_code(name):
+        path = Path(name.rpartition(":")[0]).expanduser()
+        if path.suffix == ".py" and not path.is_file():
+            raise UserError(f"there is no file '{path}'")
+        return
+    if name is None or not has_codec(name):
+        raise UnknownName("codec", asked or str(name), [*codec_names(), *catalogue.families()])
+    if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
+        catalogue.find(name)
+
+
 def is_command_file(name: str) -> bool:
     """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS` after it."""
     return _COMMAND_FILE.match(name.strip()) is not None
@@ -219,4 +242,5 @@ __all__ = [
     "is_command_file",
     "list_codecs",
     "load_codec",
+    "require_codec",
 ]

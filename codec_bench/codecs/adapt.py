@@ -17,12 +17,21 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.resample import to_rate
-from codec_bench.errors import UserError
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.errors import UserError, describe
 from codec_bench.types import Audio, Codes
+
+_LONGEST = 500  # characters of a reason; torch writes pages about weights that do not fit
 
 
 class CodecFault(Exception):
     """A codec broke the contract of `Codec`. The message says how."""
+
+
+def sentence(error: BaseException) -> str:
+    """An error as one sentence: the message of our own errors as it is, any other with the name of the exception."""
+    text = " ".join(str(error).split()) if isinstance(error, UserError | CodecFault) else describe(error)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,15 @@ def join_channels(pieces: Sequence[Audio], channels: int) -> Audio:
     return Audio(np.stack([p.samples.mean(axis=0, dtype=np.float32) for p in pieces]), pieces[0].sample_rate_hz)
 
 
+def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
+    """What a codec is given for a clip: one piece at one of its rates, or one piece for each channel.
+
+    Raises:
+        UserError: the codec takes neither this number of channels, nor one or two.
+    """
+    return split_channels(to_rate(audio, choose_rate(info.sample_rates_hz, audio.sample_rate_hz)), info.channels)
+
+
 def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
     """Encodes and decodes a batch of any audio.
 
@@ -76,26 +94,50 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
         CodecFault: the codec returned another number of items, another length or rate, codes out of range, or samples
             that are not finite.
     """
-    info = codec.info
     pieces, owners = [], []
     for index, audio in enumerate(batch):
-        ready = to_rate(audio, choose_rate(info.sample_rates_hz, audio.sample_rate_hz))
-        for piece in split_channels(ready, info.channels):
+        for piece in ready(audio, codec.info):
             pieces.append(piece)
             owners.append(index)
     start = perf_counter()
-    codes = codec.encode(pieces)
+    codes = encode(codec, pieces)
     middle = perf_counter()
-    check_encoded(info.name, codes, len(pieces))
-    decoded = codec.decode(codes)
+    decoded = decode(codec, codes, pieces)
     end = perf_counter()
-    check_decoded(info.name, decoded, pieces)
     items = []
     for index, audio in enumerate(batch):
         mine = [k for k, owner in enumerate(owners) if owner == index]
         estimate = join_channels([decoded[k] for k in mine], audio.channels)
         items.append(Coded(estimate, sum(codes[k].bits for k in mine)))
     return CodedBatch(items, middle - start, end - middle)
+
+
+def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
+    """The codes of a batch.
+
+    Raises:
+        CodecFault: the codec gave another number of items, or codes out of range.
+    """
+    codes = codec.encode(list(pieces))
+    check_encoded(codec.info.name, codes, len(pieces))
+    return codes
+
+
+def decode(codec: Any, codes: Sequence[Codes], pieces: Sequence[Audio]) -> list[Audio]:
+    """The audio of a batch of codes, which must be as long as the pieces that were encoded.
+
+    Raises:
+        CodecFault: the codec gave another number of items, another length or rate, or samples that are not finite.
+    """
+    decoded = codec.decode(list(codes))
+    check_decoded(codec.info.name, decoded, pieces)
+    return decoded
+
+
+def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Codes], list[Audio]]:
+    """The codes of a batch, and the audio that they decode to."""
+    codes = encode(codec, pieces)
+    return codes, decode(codec, codes, pieces)
 
 
 def check_encoded(name: str, codes: Any, count: int) -> None:
@@ -114,6 +156,8 @@ def check_encoded(name: str, codes: Any, count: int) -> None:
             values = np.asarray(stream.values)
             if values.ndim != 2:
                 raise CodecFault(f"{name}.encode gave codes of shape {values.shape}; expected (codebooks, frames)")
+            if values.dtype.kind not in "iub":
+                raise CodecFault(f"{name}.encode gave codes of type {values.dtype}; expected whole numbers")
             if values.size and (values.min() < 0 or values.max() >= stream.cardinality):
                 raise CodecFault(
                     f"{name}.encode gave codes from {values.min()} to {values.max()}; expected 0 to {stream.cardinality - 1}"

@@ -75,12 +75,14 @@ class EvalRequest(_Scoring):
     """The options of `eval`."""
 
     codec: _Rows = None
+    check: _Flag = None
 
 
 class ScoreRequest(_Scoring):
     """The options of `score`."""
 
     generated: _Rows = None
+    allow_same: _Flag = None
 
 
 class RunRequest(_Request):
@@ -248,12 +250,22 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
         request |= {"by": record.get("by")}
         request |= {"model": config.get("asked", config["model"])} if "model" in config else {"codec": systems}
     elif command == "score":
-        request |= {"generated": config.get("generated"), "metrics": config.get("metrics"), "by": record.get("by")}
+        request |= {
+            "generated": config.get("generated"),
+            "allow_same": config.get("allow_same"),
+            "metrics": config.get("metrics"),
+            "by": record.get("by"),
+        }
     elif command == "profile":
         settings = how.get("settings") or {}
         request |= {"codec": systems, "metrics": config.get("metrics") or "none", "anchor": config.get("anchor")}
         request |= {key: settings.get(key) for key in ("clip_s", "reencodings", "threads")}
         request |= {"time_limit": settings.get("time_limit_s")}
     else:
-        request |= {"codec": systems, "metrics": config.get("metrics"), "by": record.get("by")}
+        request |= {
+            "codec": systems,
+            "metrics": config.get("metrics"),
+            "by": record.get("by"),
+            "check": how.get("check"),
+        }
     return {key: value for key, value in request.items() if value is not None}

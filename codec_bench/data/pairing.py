@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from codec_bench.audio.table import find_locator
 from codec_bench.data.rows import stem
-from codec_bench.data.source import Source, open_source, problem_of, with_problem
+from codec_bench.data.source import Source, manifest_in, open_source, problem_of, sounds_in, with_problem
 from codec_bench.errors import UserError
 from codec_bench.types import Sample
 
@@ -24,12 +24,15 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
 
     Args:
         source: the samples. Open it with `require_audio=False` if a text is enough.
-        generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them.
+        generated: a folder of sound files, or a manifest whose column `estimate` (else `audio`) names them. The manifest of a
+            folder is used only if all files that it names lie in that folder: another one may be that of the references.
+            The result's `taken` says which it was, if the folder holds a manifest.
 
     Raises:
         UserError: `generated` cannot be opened, or no file belongs to any sample.
     """
-    usable = [sample for sample in open_source(generated, require_audio=False) if problem_of(sample) is None]
+    opened = open_generated(generated)
+    usable = [sample for sample in opened if problem_of(sample) is None]
     files = {sample.id: path for sample in usable if (path := sample.estimate or sample.audio) is not None}
     found: dict[str, str] = {}
     wanted = [sample for sample in source if problem_of(sample) is None]
@@ -59,7 +62,48 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
         )
     used = {*found.values(), *source.problems}
     unmatched = sorted(id for id in files if id not in used) if source.complete else []
-    return Source(source.name, samples, unmatched, source.complete)
+    matched = Source(source.name, samples, unmatched, source.complete)
+    matched.taken = opened.taken
+    return matched
+
+
+def open_generated(generated: str | os.PathLike[str] | Sequence[Sample]) -> Source:
+    """The generated audio that a folder, a manifest or samples name; see `match_estimates`.
+
+    Raises:
+        UserError: it cannot be opened; or a folder holds no sound file, and a manifest that names files elsewhere.
+    """
+    folder = generated if isinstance(generated, str | os.PathLike) and os.path.isdir(generated) else None
+    manifest = manifest_in(os.fspath(folder)) if folder is not None else None
+    if folder is None or manifest is None:
+        return open_source(generated, require_audio=False)
+    listed = open_source(manifest, require_audio=False)
+    paths = [path for s in listed if (path := s.estimate or s.audio) is not None]
+    elsewhere = next((path for path in paths if not _lies_in(path, os.fspath(folder))), None)
+    name = os.path.basename(manifest)
+    if elsewhere is None and any(map(_is_there, paths)):
+        listed.taken = f"the files that its {name} names"
+        return listed
+    found = sounds_in(os.fspath(folder))
+    why = f"names '{elsewhere}', which is not in the folder" if elsewhere else "names no file that is in the folder"
+    if not len(found):
+        raise UserError(
+            f"the folder '{folder}' holds no sound file, and its {name} {why}",
+            hint=f"if that is the generated audio, name the manifest itself: {manifest}",
+        )
+    found.taken = f"the sound files in the folder; its {name} was left out, since it {why}"
+    return found
+
+
+def _lies_in(path: str, folder: str) -> bool:
+    located = find_locator(path)
+    real = os.path.realpath(path if located is None else located.file)
+    return real.startswith(os.path.join(os.path.realpath(folder), ""))
+
+
+def _is_there(path: str) -> bool:
+    located = find_locator(path)
+    return os.path.isfile(path if located is None else located.file)
 
 
 def stem_of_id(id: str) -> str:

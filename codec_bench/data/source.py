@@ -53,7 +53,10 @@ class Source:
         samples: as given.
         unmatched: as given.
         complete: as given.
+        taken: what the generated audio was taken from, where a folder left a choice (see `match_estimates`); otherwise empty.
     """
+
+    taken: str = ""
 
     def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = (), complete: bool = True) -> None:
         self.name, self.samples, self.unmatched, self.complete = name, samples, tuple(unmatched), complete
@@ -173,9 +176,9 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
         hint = f"did you mean {near[0]}?" if near else f"registered names: {', '.join(REGISTERED)}"
         raise UserError(f"there is no data set, folder or manifest '{data}'", hint=hint)
     if os.path.isdir(path):
-        manifest = next((found for held in NAMES if os.path.isfile(found := os.path.join(path, held))), None)
+        manifest = manifest_in(path)
         if manifest is None:
-            samples = to_samples(read_folder(path), name, unit="file", limit=front)
+            samples = sounds_in(path, limit=front).samples
             if not samples and _holds_tables(path):
                 return _open_table(path, limit, seed, require_audio)
             if not samples:
@@ -192,6 +195,18 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
         name = os.path.basename(os.path.dirname(path)) or name
     rows = read_manifest(path, require_audio=require_audio)
     return Source(name, to_samples(rows, os.path.basename(path), unit=unit_of(path), limit=front))
+
+
+def manifest_in(folder: str) -> str | None:
+    """The manifest that a folder is read by, or None if it holds none."""
+    return next((found for held in NAMES if os.path.isfile(found := os.path.join(folder, held))), None)
+
+
+def sounds_in(folder: str, *, limit: int | None = None) -> Source:
+    """The sound files below a folder, whatever manifest it holds."""
+    path = os.path.abspath(os.path.expanduser(folder))
+    name = os.path.basename(path) or "root"
+    return Source(name, to_samples(read_folder(path), name, unit="file", limit=limit))
 
 
 def _open_table(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:

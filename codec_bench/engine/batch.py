@@ -8,6 +8,7 @@ Conventions
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,9 +17,9 @@ from typing import Any
 from codec_bench.audio.budget import Budget
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.pool import Batch, Died, Done, Pool
-from codec_bench.engine.stage import CodecStage, Fault, StageSpec, describe
+from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
 from codec_bench.engine.worker import run_batch
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, describe
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
 TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
@@ -26,8 +27,7 @@ TIME_LIMIT_PER_S = 60.0
 _WINDOW = 2048  # among so many waiting items, similar lengths are looked for
 MOST_PADDED = 1.1
 """A large batch may be longer with its padding than its audio by so much."""
-_MAX_KILLS = 2
-_MAX_LATE = 2
+_TRIES = 2
 _HUNG_AT_FIRST = 3
 _MAX_IDLE_DEATHS = 6
 
@@ -60,6 +60,8 @@ class Stage(Budget):
         pads: whether every item of a batch costs as much as the longest.
         growing: whether a larger budget is still being tried.
         items, audio_s, busy_s, cpu_s, steps: what is done, and what it took, in seconds.
+        barred: the number of a process that must not run its batches, or None.
+        limit_s: seconds that a batch may take at most. tries: how often an item is sent alone before it is given up.
         hung: how many items were given up because they exceeded their time limit.
         refusal: why no further item is sent to it, or None.
         here: what runs its batches in this process, because no worker process can; None for the workers.
@@ -79,9 +81,12 @@ class Stage(Budget):
     busy_s: float = 0.0
     cpu_s: float = 0.0
     steps: dict[str, float] = field(default_factory=dict)
+    barred: int | None = None
+    limit_s: float = math.inf
+    tries: int = _TRIES
     hung: int = 0
     refusal: str | None = None
-    here: CodecStage | None = None
+    here: CodecStage | CheckStage | None = None
     first: bool = False
     name: str = field(init=False)
     first_s: float = field(init=False)
@@ -178,7 +183,7 @@ class Dispatcher:
         where: str,
         budget_s: float,
         pads: bool,
-        here: CodecStage | None = None,
+        here: CodecStage | CheckStage | None = None,
         *,
         first: bool = False,
     ) -> None:
@@ -188,10 +193,10 @@ class Dispatcher:
             spec, where, fixed_s or budget_s, pads, growing=fixed_s is None, here=here, first=first
         )
 
-    def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None]) -> None:
-        """Adds one item to those that wait for a stage."""
+    def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None], *, alone: bool = False) -> None:
+        """Adds one item to those that wait for a stage; `alone` if it must be sent by itself."""
         self._order += 1
-        self.stages[key].put(Work(payload, length_s, done, self._order))
+        self.stages[key].put(Work(payload, length_s, done, self._order, alone))
 
     def fill(self) -> None:
         """Gives a batch to every worker that has room: a full batch if there is one, otherwise the one that waited longest."""
@@ -202,7 +207,7 @@ class Dispatcher:
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
                 waiting = [s for s in self.stages.values() if s.waiting and s.here is None]
-                fitting = [s for s in waiting if self._pool.fits(worker, s.where)]
+                fitting = [s for s in waiting if s.barred != worker.process.pid and self._pool.fits(worker, s.where)]
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
@@ -230,7 +235,8 @@ class Dispatcher:
 
     def _batch(self, stage: Stage, device: str) -> Batch:
         works = stage.take(self._room_s(stage, device))
-        return Batch(stage.spec.key, works, sum(w.length_s for w in works), device, self._limit_s(works))
+        limit_s = min(self._limit_s(works), stage.limit_s)
+        return Batch(stage.spec.key, works, sum(w.length_s for w in works), device, limit_s)
 
     def _room_s(self, stage: Stage, device: str) -> float:
         if device != "cpu" or (self._batch_s is not None and not stage.first):
@@ -294,7 +300,7 @@ class Dispatcher:
             work.alone = True
             work.late += event.late
             work.kills += alone and not event.late
-            if alone and (work.kills >= _MAX_KILLS or work.late >= _MAX_LATE):
+            if alone and max(work.kills, work.late) >= self.stages[batch.key].tries:
                 self._give_up(work, batch, event)
             else:
                 again.append(work)
@@ -303,10 +309,11 @@ class Dispatcher:
     def _give_up(self, work: Work, batch: Batch, event: Died) -> None:
         stage = self.stages[batch.key]
         if not event.late:
-            reason = f"the worker process died {_MAX_KILLS} times ({event.reason}) while computing {stage.name}"
-            work.done(Fault(reason))
+            often = f" {stage.tries} times" if stage.tries > 1 else ""
+            work.done(Fault(f"the worker process died{often} ({event.reason}) while computing {stage.name}"))
             return
-        work.done(Fault(f"{stage.name} took longer than its limit of {batch.limit_s:g} s, twice"))
+        often = ", twice" if stage.tries > 1 else ""
+        work.done(Fault(f"{stage.name} took longer than its limit of {batch.limit_s:g} s{often}"))
         stage.hung += 1
         if stage.refusal is None and stage.hung >= _HUNG_AT_FIRST and not stage.items:
             # No item has ever come back. Waiting for the time limit of every further item would be in vain.

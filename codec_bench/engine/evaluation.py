@@ -94,7 +94,7 @@ def _execute_in(place: RunFolder, asked: Evaluation, plan: Plan, running: Runnin
         writer = RunWriter(folder, _fingerprint(plan, facts, asked), lock=place.lock)
         how = {
             "device": running.device, "workers": workers, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
-            "cache": running.cache, "save_audio": running.save_audio,
+            "cache": running.cache, "save_audio": running.save_audio, "check": running.check,
         }  # fmt: skip
         try:
             writer.set_meta(**asked.about)
@@ -153,12 +153,15 @@ def _run(
     )  # fmt: skip
     with closing(Run(writer.folder)) as begun:  # also a run that is stopped can be repeated from it
         write_json(writer.folder / "run.json", begun.meta)
+        checks = begun.meta.get("checks") or {}
     before = len(finished)
 
     def report(phase: str, done: int, failed: int, audio_s: float) -> None:
         running.progress(phase, before + done, total, failed, audio_s)
 
-    timings = engine.run(list(source), writer, finished, report)
+    timings = engine.run(list(source), writer, finished, report, checks)
+    if engine.checks.found:
+        writer.set_meta(checks={**checks, **engine.checks.found})
     timings["continued_after_items"] = before
     if timings["items"] or not before:  # if nothing was left to do, the earlier timings stay
         writer.set_meta(timings=timings)

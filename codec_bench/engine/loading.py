@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from codec_bench.engine.batch import Dispatcher
+from codec_bench.engine.checks import LIMIT_S, check_key
 from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.reading import READ_AT_ONCE, READING
-from codec_bench.engine.stage import CodecStage, StageSpec, describe
+from codec_bench.engine.stage import CheckStage, CodecStage, StageSpec
 from codec_bench.engine.systems import System, named
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, describe
 
 CPU_BUDGET_S = 600.0
 """Seconds of a batch of a stage of the CPU, at most; what a batch may cost bounds it first."""
@@ -43,7 +44,8 @@ def load_stages(
     features = [f.stage for f in plan.features.values()]
     rates = {"reference": plan.reference_rates, "estimate": plan.estimate_rates, "with_audio": plan.needs_codec_audio}
     reading = StageSpec(READING, "read", (), rates)
-    pool.define({spec.key: spec for spec in [reading, *by_workers, *features, *metrics]})
+    checks = [StageSpec(check_key(spec.key), "check", (spec.key,)) for spec in by_workers]
+    pool.define({spec.key: spec for spec in [reading, *by_workers, *features, *metrics, *checks]})
     dispatcher.add(reading, "cpu", READ_AT_ONCE, False, first=True)
     found = pool.facts((spec.key, "device") for spec in by_workers)
     facts: dict[str, dict[str, Any]] = {}
@@ -60,6 +62,7 @@ def load_stages(
             assert loaded is not None  # a codec of a worker has facts, or an error that was raised
             facts[stage.key] = loaded
             dispatcher.add(stage, loaded["where"], loaded["batch_s"], loaded["where"] == "device", here)
+            _add_check(dispatcher, stage, loaded["where"], here)
         systems.append(system)
     for feature in plan.features.values():
         dispatcher.add(feature.stage, feature.where, feature.batch_s, feature.where == "device")
@@ -70,8 +73,17 @@ def load_stages(
     for system in plan.systems:
         if system.stage is not None:
             dispatcher.stages[system.stage.key].name = system.name
+            dispatcher.stages[check_key(system.stage.key)].name = check_key(system.name)
             by_system[system.name] = facts[system.stage.key]
     return plan, by_system
+
+
+def _add_check(dispatcher: Dispatcher, stage: StageSpec, where: str, here: CodecStage | None) -> None:
+    """Adds the stage that checks a codec, in the same process as the codec's."""
+    spec = StageSpec(check_key(stage.key), "check", (stage.key,))
+    dispatcher.add(spec, where, 0.0, False, None if here is None else CheckStage(here))
+    check = dispatcher.stages[spec.key]
+    check.limit_s, check.tries = LIMIT_S, 1
 
 
 def _load_here(system: System, stage: StageSpec, pool: Pool) -> CodecStage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from codec_bench.engine.checks import check_key
 from codec_bench.engine.plan import Plan
 
 RUNNING = "running"
@@ -45,4 +46,5 @@ def _what(plan: Plan, key: str) -> tuple[str, str]:
     if key in plan.features:
         return plan.features[key].kind, key
     codecs = {system.stage.key: system.name for system in plan.systems if system.stage is not None}
+    codecs |= {check_key(stage): name for stage, name in codecs.items()}
     return ("codec", codecs[key]) if key in codecs else ("", key)

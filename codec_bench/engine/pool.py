@@ -266,6 +266,11 @@ class Pool:
         self.workers[self.workers.index(worker)] = self._start(worker.device)
         return Died(reason, held[0] if held else None, held[1:], late)
 
+    def renew(self, worker: Worker) -> None:
+        """Starts a worker anew that holds no batch, so that nothing of what it has computed is left."""
+        worker.kill()
+        self._replace(worker)
+
     def close(self) -> None:
         """Ends every worker."""
         for worker in self.workers:

@@ -17,8 +17,8 @@ import numpy as np
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import to_signal
 from codec_bench.engine.arena import Region, Segments, rounded
-from codec_bench.engine.stage import Fault, StageSpec, describe, keep_audio, signal_notes
-from codec_bench.errors import UserError
+from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
+from codec_bench.errors import UserError, describe
 from codec_bench.types import Audio
 
 READING = "decode and resample"

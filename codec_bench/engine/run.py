@@ -25,6 +25,7 @@ from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.cache import FeatureCache
+from codec_bench.engine.checks import Checks, clips_of
 from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.loading import load_stages
 from codec_bench.engine.phases import phase_of
@@ -42,7 +43,7 @@ from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import flagged, inputs_or_score
-from codec_bench.store.rows import SILENT, ItemRecord, Results
+from codec_bench.store.rows import SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import SPOKEN, Sample, Score
 
@@ -95,12 +96,14 @@ class Settings:
         time_limit_s: seconds that a batch may take; None for the default of `batch.py`, 600 s or more.
         look_ahead: how much is in work at a time.
         keep: numbers of the samples whose audio is kept.
+        check: whether the codecs are checked.
     """
 
     batch_s: float | None = None
     time_limit_s: float | None = None
     look_ahead: LookAhead = LookAhead(128 << 20, 512)
     keep: frozenset[int] = frozenset()
+    check: bool = False
 
 
 class Engine:
@@ -112,7 +115,10 @@ class Engine:
 
     Attributes:
         plan: as given; once the codecs are loaded its systems have their final names.
+        checks: what the checks of the codecs found, once it has run.
     """
+
+    checks: Checks
 
     def __init__(self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache, log: str) -> None:
         self.plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
@@ -149,12 +155,14 @@ class Engine:
         writer: Results,
         finished: set[tuple[int, int]],
         progress: Callable[[str, int, int, float], None],
+        checked: Collection[str] = (),
     ) -> dict[str, Any]:
         """Runs everything that is not finished; `load_codecs` must be called first.
 
         Args:
             samples: the data. writer: takes the results. finished: (system, sample) numbers of items that are not run again.
             progress: called with (what is happening, items finished, failed, seconds of audio finished) when one changes.
+            checked: the names of the systems whose codecs need no check.
 
         Returns:
             Timings for the record.
@@ -173,14 +181,19 @@ class Engine:
             self._admit,
             len(self._pool.fitting("cpu")),
         )
+        clips = clips_of(samples) if self._settings.check else ()
+        self.checks = Checks(self._dispatcher, self._pool, self.plan.systems, clips, writer.folder, checked)
         try:
-            while feed.more or self._in_flight:
+            while feed.more or self._in_flight or self.checks.open:
                 feed.request(self._has_room)
                 self._dispatcher.fill()
                 more_here = self._dispatcher.run_here()
                 self._write(force=False)
                 self._tell()
-                if feed.more or self._in_flight:
+                if not feed.more and not self._in_flight:
+                    self.checks.finish()
+                    self._dispatcher.fill()
+                if feed.more or self._in_flight or self.checks.open:
                     for event in self._pool.events(0.0 if more_here else 1.0):
                         self._dispatcher.follow(event)
                     self._pool.forget(self._arena.trim())
@@ -397,7 +410,7 @@ class Engine:
             scores={name: self._counted(outcome, name) for name in self.plan.metrics},
             bits=outcome.bits,
             audio=outcome.audio,
-            notes=_notes(estimate, reference),
+            notes=_notes(estimate, reference, made=outcome.system.kind == "files"),
             duration_s=shown.duration_s if shown is not None else None,
             sample_rate_hz=shown.sample_rate_hz if shown is not None else None,
             channels=loaded.channels if shown is not None else None,
@@ -449,10 +462,19 @@ class Engine:
             self._progress(*now, self._failed, self._spent.audio_s)
 
 
-def _notes(estimate: Signal | None, reference: Signal | None) -> tuple[str, ...]:
-    """What is worth knowing of an item's signals. That a reference is silent is no fault of the item."""
+def _notes(estimate: Signal | None, reference: Signal | None, *, made: bool) -> tuple[str, ...]:
+    """What is worth knowing of an item's signals. That a reference is silent is no fault of the item.
+
+    Args:
+        estimate, reference: the signals. made: whether the estimate was made elsewhere.
+    """
     if estimate is None:
         return ()
     if reference is None or reference is estimate:
         return estimate.notes
-    return (*estimate.notes, *(f"{note} in the reference" for note in reference.notes if note != SILENT))
+    same = made and SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
+    return (
+        *((SAME,) if same else ()),
+        *estimate.notes,
+        *(f"{note} in the reference" for note in reference.notes if note != SILENT),
+    )

@@ -43,6 +43,7 @@ class Running:
         cache: whether features are taken from and put into the feature cache.
         save_audio: `all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.
         retry_failed: whether items that failed before run again.
+        check: whether every codec is checked on a few short pieces of the data, for mistakes that its scores do not show.
         page: whether to write `report.html` at the end.
         progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
         on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is loaded.
@@ -56,6 +57,7 @@ class Running:
     cache: bool = True
     save_audio: str | int | None = None
     retry_failed: bool = False
+    check: bool = True
     page: bool = True
     progress: Progress = quiet
     on_folder: OnFolder = lambda folder, words: None
@@ -90,6 +92,7 @@ def working_engine(
         batch_s=running.batch_s,
         time_limit_s=running.time_limit_s,
         keep=keep,
+        check=running.check,
     )
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -21,7 +22,8 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
-from codec_bench.store.rows import SILENT
+from codec_bench.errors import UserError, describe
+from codec_bench.store.rows import CUT, SILENT
 from codec_bench.types import Audio, Score
 
 
@@ -31,13 +33,13 @@ class StageSpec:
 
     Args:
         key: unique in the run, shown in the table of where the time went.
-        kind: `read`, `codec`, `feature` or `metrics`.
-        names: the registered name, or the names of all metrics of the stage.
+        kind: `read`, `codec`, `feature`, `metrics`, or `check` of a codec.
+        names: the registered name, or the names of all metrics of the stage, or the key of the codec's stage.
         options: arguments for building it (weights and the like).
     """
 
     key: str
-    kind: Literal["read", "codec", "feature", "metrics"]
+    kind: Literal["read", "codec", "feature", "metrics", "check"]
     names: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -67,6 +69,35 @@ class CodecResult:
     bits: float
     content_hash: str
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckWork:
+    """What a codec is checked on.
+
+    Args:
+        parcel: the file with what another process is to decode. It is no part of the message, because a pipe is full soon, and
+            who writes to the full pipe of a worker that hangs would hang too.
+        clips: the files that it is checked on; empty if the parcel is to be decoded.
+    """
+
+    parcel: str
+    clips: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a check found.
+
+    Args:
+        findings: as `codecs.checks` describes them. sent: whether there is a parcel for another process now.
+        process: the number of this process. load_s: how long the codec took to load.
+    """
+
+    findings: tuple[Mapping[str, Any], ...]
+    sent: bool
+    process: int
+    load_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +149,13 @@ class CodecStage:
     def __init__(self, spec: StageSpec, device: str, live: Any = None) -> None:
         from codec_bench.codecs import build_codec, load_codec
 
+        start = perf_counter()
         if live is None:
             self.codec = load_codec(spec.names[0], device=device, **spec.options)
         else:
             self.codec = build_codec(live, spec.key, device=device, **spec.options)
         self.facts = codec_facts(self.codec)
+        self.load_s = perf_counter() - start
 
     def run(self, works: Sequence[CodecWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
         """Returns one `CodecResult` or `Fault` per work, and seconds per step."""
@@ -141,6 +174,38 @@ class CodecStage:
         if work.keep is not None:
             keep_audio(work.keep, estimate)
         return CodecResult(bits, content_hash(estimate.samples, estimate.sample_rate_hz), signal_notes(estimate))
+
+
+class CheckStage:
+    """Checks the codec of another stage of this process."""
+
+    def __init__(self, of: CodecStage) -> None:
+        self._codec, self._load_s = of.codec, of.load_s
+        self.facts: dict[str, Any] = {}
+
+    def run(self, works: Sequence[CheckWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
+        """Returns one `CheckResult` per work."""
+        return [self._check(work) for work in works], {}
+
+    def _check(self, work: CheckWork) -> CheckResult:
+        from codec_bench.codecs.checks import finding
+        from codec_bench.codecs.checks.quick import quick_check
+        from codec_bench.codecs.checks.sent import Parcel, unpack, unsent
+
+        if not work.clips:
+            return CheckResult((unpack(self._codec, Parcel.read(work.parcel)),), False, os.getpid(), self._load_s)
+        clips = []
+        for path in work.clips:
+            with suppress(UserError):  # the item of this file says why it cannot be read
+                clips.append(Audio.read(path))
+        if not clips:
+            nothing = finding("contract", "not applicable", "the first files of the data cannot be read")
+            return CheckResult((nothing,), False, os.getpid(), self._load_s)
+        found, sent = quick_check(self._codec, clips)
+        if isinstance(sent, str):
+            return CheckResult((*found, unsent(sent)), False, os.getpid(), self._load_s)
+        sent.write(work.parcel)
+        return CheckResult(tuple(found), True, os.getpid(), self._load_s)
 
 
 class FeatureStage:
@@ -258,11 +323,4 @@ def signal_notes(audio: Audio) -> tuple[str, ...]:
     if is_silent(audio):
         return (SILENT,)
     beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
-    return (f"{beyond} samples beyond full scale were cut",) if beyond else ()
-
-
-def describe(error: BaseException) -> str:
-    """An exception as one sentence."""
-    text = " ".join(str(error).split())
-    kind = type(error).__name__
-    return f"{kind}: {text}" if text else kind
+    return (f"{beyond} {CUT}",) if beyond else ()

@@ -46,6 +46,7 @@ def timings(
             "steps": s.steps, **({} if s.first else {"audio_s": s.audio_s}),
         }
         for s in stages.values()
+        if s.spec.kind != "check" or s.items
     ]  # fmt: skip
     rows.append({"stage": "writing the record", "items": spent.items, "busy_s": spent.write_s, "share": None})
     return {

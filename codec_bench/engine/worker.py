@@ -15,12 +15,12 @@ from typing import Any
 
 from codec_bench.engine.arena import Segments
 from codec_bench.engine.reading import ReadStage
-from codec_bench.engine.stage import CodecStage, Fault, FeatureStage, MetricStage, StageSpec, describe
-from codec_bench.errors import UserError
+from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec
+from codec_bench.errors import UserError, describe
 from codec_bench.memory import give_back, out_of_memory, own_device
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
-"""What runs the stages of each kind."""
+"""What runs the stages of each kind; a check takes the stage of its codec."""
 
 
 def serve(pipe: Connection, device: str, processes: int = 1) -> None:
@@ -38,10 +38,14 @@ def serve(pipe: Connection, device: str, processes: int = 1) -> None:
         if key in broken:  # so that unusable weights are not read again for every batch
             raise broken[key]
         if key not in stages:
-            if not stages:  # before the first network takes memory
+            spec = specs[key]
+            if not stages and spec.kind != "check":  # before the first network takes memory
                 own_device(device, processes)
             try:
-                stages[key] = STAGES[specs[key].kind](specs[key], device)
+                if spec.kind == "check":  # it shares the codec that this process has anyway
+                    stages[key] = CheckStage(stage(spec.names[0]))
+                else:
+                    stages[key] = STAGES[spec.kind](spec, device)
             except UserError as error:
                 broken[key] = error
                 raise

@@ -1,8 +1,8 @@
 """The process of one codec: runs the steps that it is asked for, reports each, and ends when its parent ends.
 
 It is started as `python -P -m codec_bench.profiling.child HANDLE`, so that the caller's main module is not run again. It sends
-its parent the messages `("begin", step)`, `("alive",)`, `("end", step, sections)` and `("done",)`. No message goes over
-standard output, so that codecs may print.
+its parent the messages `("begin", step)`, `("alive",)`, `("parcel", what another process is to decode)`,
+`("end", step, sections)` and `("done",)`. No message goes over standard output, so that codecs may print.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from multiprocessing.connection import Connection
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.codecs.adapt import CodecFault
-from codec_bench.engine.stage import describe
+from codec_bench.codecs.adapt import sentence
 from codec_bench.errors import UserError
 from codec_bench.profiling.settings import NotApplicable
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from codec_bench.engine.running import Running
     from codec_bench.store.record import Run
 
-_LONGEST = 500  # characters of a reason; torch writes pages about weights that do not fit
 _ALIVE_S = 0.5  # seconds between two `alive` messages, at least: a stream calls its codec many times a second
 
 
@@ -33,7 +31,7 @@ def serve(pipe: Connection) -> None:
     """Runs what the first message asks for, then tells the parent that it is done."""
     kind, request = pipe.recv()
     threading.Thread(target=_end_with_parent, args=(pipe,), daemon=True).start()
-    (_quality if kind == "quality" else _codec)(pipe, request)
+    {"quality": _quality, "batches": _batches}.get(kind, _codec)(pipe, request)
     pipe.send(("done",))
 
 
@@ -57,9 +55,21 @@ def _codec(pipe: Connection, request: Any) -> None:
             sections = _all(STEPS[step], "not applicable", str(reason))
         except Exception as error:  # own code may raise anything: its section has failed, and the other steps go on
             sections = _all(STEPS[step], "failed", sentence(error))
+        if step == "sent" and measuring.parcel is not None:
+            pipe.send(("parcel", measuring.parcel))
         pipe.send(("end", step, json.loads(json.dumps(sections, default=_plain))))
         if step in NEEDED and any(s["state"] == "failed" for s in sections.values()):
             return
+
+
+def _batches(pipe: Connection, request: Any) -> None:
+    """Compares batches with one by one; the answer is what was found, or why the codec failed."""
+    from codec_bench.profiling.batches import compare_batches
+
+    try:
+        pipe.send(("found", compare_batches(request, _Alive(pipe))))
+    except Exception as error:  # own code may raise anything
+        pipe.send(("failed", sentence(error)))
 
 
 def _all(names: tuple[str, ...], state: str, reason: str) -> dict[str, dict[str, Any]]:
@@ -69,12 +79,6 @@ def _all(names: tuple[str, ...], state: str, reason: str) -> dict[str, dict[str,
 def _plain(value: Any) -> Any:
     """Values that JSON does not know: NumPy's numbers become Python's, anything else becomes text."""
     return value.item() if hasattr(value, "item") else str(value)
-
-
-def sentence(error: BaseException) -> str:
-    """An error as one sentence: the message of our own errors as it is, any other with the name of the exception."""
-    text = " ".join(str(error).split()) if isinstance(error, UserError | CodecFault) else describe(error)
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + " …"
 
 
 class _Alive:

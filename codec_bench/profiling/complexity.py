@@ -16,7 +16,8 @@ import sys
 from collections import Counter
 from typing import Any
 
-from codec_bench.profiling.material import Material, decode, encode
+from codec_bench.codecs.adapt import decode, encode
+from codec_bench.profiling.material import Material
 from codec_bench.profiling.settings import NotApplicable, Settings
 
 _LISTED = 8

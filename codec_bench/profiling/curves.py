@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from codec_bench.codecs.checks import finding
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.profiling.sanity import finding
 from codec_bench.report.numbers import family
 from codec_bench.stats.bd_rate import bd_rate
 

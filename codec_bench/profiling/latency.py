@@ -2,8 +2,10 @@
 
 If the input changes at sample t, and the earliest output sample that changes is t - L, then the codec needs L input samples
 after the place of that output sample. L depends on where t lies within a frame, so several places are tried:
-    algorithmic_samples   one frame, and the look-ahead beyond it (the largest L + 1 if there are no frames). This delay
-                          remains on a machine of any speed.
+    algorithmic_samples   one frame, the look-ahead beyond it (the largest L + 1 if there are no frames), and the delay of
+                          the output. This delay remains on a machine of any speed.
+    delay_samples         by how much the output is late, by cross-correlation; 0 if it is not late, and if the waveform is
+                          not kept.
     lookahead_samples     the largest L. A codec that waits for frames of F samples and looks no further has F - 1.
     beyond_frame_samples  the smallest L, at the best place within a frame: 0 for a causal codec, whatever its frame.
 All three are lower bounds, since only some changes are tried. A negative value says that the output is late: the codec
@@ -20,13 +22,21 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.profiling.material import Material, recode
+from codec_bench.codecs.adapt import recode
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.alignment import align_waves
+from codec_bench.codecs.checks.signals import CORRELATED
+from codec_bench.profiling.material import Material
 from codec_bench.profiling.settings import NotApplicable, Settings
 from codec_bench.types import Audio
 
 _TOLERANCE = 1e-4
 _PLACES = (0.45, 0.7)  # where the signal is changed, as shares of its length
 _WHOLE_SHARE = 0.05
+_LONGEST_DELAY_S = 0.5
+_LEAST_DELAY_SAMPLES = 1.0  # a low bitrate moves the peak of the correlation by less
+_LOOKAHEAD_SLACK_S = 0.003  # for resampling inside a codec, which its label does not include
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
@@ -74,11 +84,13 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
             of_place[place] = max(samples_ahead, of_place.get(place, samples_ahead))
     beyond = min(of_place.values(), default=max(ahead))
     whole = all(earliest < _WHOLE_SHARE * samples.shape[1] for _, earliest in tried)
-    algorithmic = hop + max(0, beyond) if hop else max(0, max(ahead) + 1)
+    delay = _delay(samples, plain, rate)
+    algorithmic = (hop + max(0, beyond) if hop else max(0, max(ahead) + 1)) + delay
     return {
         "sample_rate_hz": rate,
         "algorithmic_samples": algorithmic,
         "algorithmic_ms": 1000 * algorithmic / rate,
+        "delay_samples": delay,
         "lookahead_samples": max(ahead),
         "lookahead_ms": 1000 * max(ahead) / rate,
         "beyond_frame_samples": beyond,
@@ -89,6 +101,26 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         "tolerance": tolerance,
         "changes": [list(pair) for pair in tried],
     }
+
+
+def _delay(samples: np.ndarray, decoded: np.ndarray, rate: int) -> float:
+    found = align_waves(samples, decoded, rate, round(_LONGEST_DELAY_S * rate))
+    clear = abs(found.correlation) >= CORRELATED and found.delay_samples >= _LEAST_DELAY_SAMPLES
+    return round(found.delay_samples, 2) if clear else 0.0
+
+
+def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
+    """The finding that compares what a codec declares of its look-ahead with what was measured."""
+    beyond = latency["beyond_frame_samples"]
+    if info.causal is None:
+        return finding("causal label", "not applicable", "it does not declare whether it is causal")
+    allowed = round((info.lookahead_s or 0.0) * latency["sample_rate_hz"])
+    if info.causal and beyond > allowed + _LOOKAHEAD_SLACK_S * latency["sample_rate_hz"]:
+        text = f"declared causal with a look-ahead of {allowed} samples, but looks {beyond} samples beyond its frame"
+        return finding("causal label", "suspect", text, float(beyond))
+    said = "causal" if info.causal else "not causal"
+    said += f" with a look-ahead of {allowed} samples" if allowed else ""
+    return finding("causal label", "ok", f"declared {said}; looks {beyond} samples beyond its frame", float(beyond))
 
 
 def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.resample import fit_length, to_rate
-from codec_bench.codecs.adapt import CodecFault, check_decoded, check_encoded, choose_rate, split_channels
+from codec_bench.audio.resample import fit_length
+from codec_bench.codecs.adapt import ready
 from codec_bench.errors import AudioError, UserError
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio
 
 _LOOK_AHEAD = 64  # clips that are read before they are sorted into batches of similar lengths
 
@@ -31,8 +31,7 @@ class Material:
 
     def ready(self, audio: Audio) -> list[Audio]:
         """What the codec is given for a clip, as the engine would give it: one piece, or one for each channel."""
-        info = self._codec.info
-        return split_channels(to_rate(audio, choose_rate(info.sample_rates_hz, audio.sample_rate_hz)), info.channels)
+        return ready(audio, self._codec.info)
 
     def read(self) -> Iterator[tuple[str, Audio]]:
         """Every clip that can be read, with its id. The others are put into `unreadable`."""
@@ -98,34 +97,3 @@ def _fill(window: list[tuple[str, Audio]], batch_s: float) -> Iterator[list[tupl
         batch.append(entry)
     if batch:
         yield batch
-
-
-def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
-    """The codes of a batch.
-
-    Raises:
-        CodecFault: the codec gave another number of items, or codes out of range.
-    """
-    codes = codec.encode(list(pieces))
-    check_encoded(codec.info.name, codes, len(pieces))
-    return codes
-
-
-def decode(codec: Any, codes: Sequence[Codes], pieces: Sequence[Audio]) -> list[Audio]:
-    """The audio of a batch of codes, which must be as long as the pieces that were encoded.
-
-    Raises:
-        CodecFault: the codec gave another number of items, another length or rate, or samples that are not finite.
-    """
-    decoded = codec.decode(list(codes))
-    check_decoded(codec.info.name, decoded, pieces)
-    return decoded
-
-
-def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Codes], list[Audio]]:
-    """The codes of a batch, and the audio that they decode to."""
-    codes = encode(codec, pieces)
-    return codes, decode(codec, codes, pieces)
-
-
-__all__ = ["CodecFault", "Material", "decode", "encode", "recode"]

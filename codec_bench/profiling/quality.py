@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import RunMismatch, UserError
-from codec_bench.profiling.isolate import Ended, Hangs, converse
+from codec_bench.profiling.isolate import Stopped, converse
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import open_run
 
@@ -44,7 +44,7 @@ def measure(
     try:
         run_folder = _evaluate(codecs, request, folder, partial(converse, limit_s=limit_s, log=log), tell)
         return _entries(codecs, run_folder)
-    except (Hangs, Ended) as fault:
+    except Stopped as fault:
         if len(codecs) == 1:
             return {next(iter(codecs)): {"state": "failed", "reason": str(fault)}}
     found: dict[str, dict[str, Any]] = {}

@@ -22,6 +22,7 @@ class Settings:
         shift_samples: how many samples a clip is moved by.
         players: of how many clips the decoded audio is kept, to be played on the page.
         time_limit_s: how long one call of a codec may take before it counts as hanging.
+        memory_gib: how much memory the codec's process may take before it is ended; None for nine tenths of what is free.
         threads: how many threads the codec's process may use; None for as many as its libraries take.
         seed: decides the noise and which samples `limit` takes.
     """
@@ -37,6 +38,7 @@ class Settings:
     shift_samples: int = 1
     players: int = 3
     time_limit_s: float = 300.0
+    memory_gib: float | None = None
     threads: int | None = None
     seed: int = 0
 

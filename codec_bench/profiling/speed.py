@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.profiling.material import Material, decode, encode
+from codec_bench.codecs.adapt import decode, encode
+from codec_bench.profiling.material import Material
 from codec_bench.profiling.settings import Settings
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")

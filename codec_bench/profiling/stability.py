@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.profiling.material import Material, recode
+from codec_bench.codecs.adapt import recode
+from codec_bench.profiling.material import Material
 from codec_bench.profiling.settings import Settings
 from codec_bench.types import Audio, Codes
 

@@ -13,10 +13,16 @@ from time import perf_counter
 from typing import Any
 
 from codec_bench.audio.encode import write_flac
-from codec_bench.profiling import complexity, latency, sanity, speed, stability, streaming
-from codec_bench.profiling.material import Material, decode, encode, recode
+from codec_bench.codecs.adapt import decode, encode, recode
+from codec_bench.codecs.checks.batching import one_by_one
+from codec_bench.codecs.checks.behaviour import probe
+from codec_bench.codecs.checks.labels import LabelChecks
+from codec_bench.codecs.checks.sent import CannotSend, Parcel, pack, unpack
+from codec_bench.codecs.checks.signals import SignalChecks
+from codec_bench.profiling import complexity, latency, speed, stability, streaming
+from codec_bench.profiling.material import Material
 from codec_bench.profiling.rate import RateCounter
-from codec_bench.profiling.settings import Settings
+from codec_bench.profiling.settings import NotApplicable, Settings
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "load": ("info", "load"),
@@ -28,13 +34,24 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "streaming": ("streaming",),
     "stability": ("stability",),
     "probe": ("probe",),
+    "sent": ("sent",),
+    "elsewhere": ("elsewhere",),
 }
 """Every step with the sections that it gives. Speed comes before the corpus, so that its memory is that of one clip."""
+
+CHECKED = ("load", "contract", "corpus", "probe", "sent", "elsewhere")
+"""The steps that show whether a codec is right."""
+
+ELSEWHERE = "elsewhere"
+"""The step that runs in a process of its own: it decodes what the step `sent` left."""
 
 NEEDED = ("load", "contract")
 """Steps that must succeed; if one fails, nothing else is measured."""
 
 _CONTRACT_S = 2.0
+_PROBE_S = 2.0
+_PROBE_CLIPS = 3
+_SENT_S = (1.5, 0.4)
 _LEAST_BATCH_S = 1.0
 
 
@@ -49,6 +66,7 @@ class Request:
         settings: as for `profile`.
         steps: the steps to do, in order. `load` is always done.
         players: files to write the decoded audio of some clips to, by the id of the clip.
+        parcel: what the step `elsewhere` decodes.
     """
 
     codec: str
@@ -58,6 +76,7 @@ class Request:
     steps: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     players: Mapping[str, str] = field(default_factory=dict)
+    parcel: Parcel | None = None
 
 
 class Watched:
@@ -87,7 +106,12 @@ class Measuring:
     Args:
         request: what to do.
         announce: called before every call of the codec.
+
+    Attributes:
+        parcel: what another process is to decode, once the step `sent` has run and if there is anything.
     """
+
+    parcel: Parcel | None = None
 
     def __init__(self, request: Request, announce: Callable[[], None]) -> None:
         self._request, self._announce = request, announce
@@ -133,7 +157,7 @@ class Measuring:
 
     def _corpus(self) -> dict[str, dict[str, Any]]:
         codec, material = self._codec, self._material
-        rate, looks = RateCounter(codec.info), sanity.SanityCounter()
+        rate, looks, labels = RateCounter(codec.info), SignalChecks(), LabelChecks()
         clock = speed.BatchClock(self._device, float(getattr(codec, "batch_s", 60.0)))
         split = 0
         sample_rate_hz = material.few[0].sample_rate_hz
@@ -148,6 +172,7 @@ class Measuring:
             codes, decoded = self._coded(pieces, clock)
             for name, item, piece, out in zip(owners, codes, pieces, decoded):
                 rate.add(item)
+                labels.add(item)
                 looks.add(name, piece, out)
                 if name in self._request.players and not Path(self._request.players[name]).exists():
                     write_flac(self._request.players[name], out)
@@ -155,7 +180,7 @@ class Measuring:
         return {
             "rate": {**rate.result(), "channel_by_channel": split, "unreadable": unreadable},
             "batched": {**clock.result(), "threads": speed.threads(), "device": self._device},
-            "findings": {"findings": looks.findings(sample_rate_hz)},
+            "findings": {"findings": [*looks.findings(sample_rate_hz), *labels.findings(codec.info)]},
         }
 
     def _coded(self, pieces: list[Any], clock: speed.BatchClock) -> tuple[list[Any], list[Any]]:
@@ -194,4 +219,18 @@ class Measuring:
         return {"stability": stability.measure(self._codec, self._material, self._request.settings)}
 
     def _probe(self) -> dict[str, dict[str, Any]]:
-        return {"probe": {"findings": sanity.probe(self._codec, self._material)}}
+        return {"probe": {"findings": probe(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))}}
+
+    def _sent(self) -> dict[str, dict[str, Any]]:
+        """Codes two clips, which another process is to decode."""
+        pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
+        results = one_by_one(self._codec, pieces)
+        try:
+            self.parcel = pack([codes for codes, _ in results], [wave for _, wave in results])
+        except CannotSend as reason:
+            raise NotApplicable(str(reason)) from reason
+        return {"sent": {"bytes": sum(map(len, self.parcel.codes))}}
+
+    def _elsewhere(self) -> dict[str, dict[str, Any]]:
+        assert self._request.parcel is not None  # this step is asked for only if there is one
+        return {"elsewhere": {"findings": [unpack(self._codec, self._request.parcel)]}}

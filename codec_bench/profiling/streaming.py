@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.codecs.adapt import recode
 from codec_bench.errors import UserError
-from codec_bench.profiling.material import Material, recode
+from codec_bench.profiling.material import Material
 from codec_bench.profiling.settings import NotApplicable, Settings
 from codec_bench.types import Audio, Codes
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.sent import CHECK
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.engine.systems import System
 from codec_bench.errors import UserError
-from codec_bench.profiling import curves, isolate, quality
-from codec_bench.profiling.sanity import labels
+from codec_bench.profiling import curves, isolate, latency, quality
 from codec_bench.profiling.settings import Settings
 from codec_bench.profiling.steps import STEPS, Request
 from codec_bench.registry import code_hash, is_own_code
@@ -156,7 +157,7 @@ def measure_codecs(asked: Asked) -> dict[str, Any]:
         name, sections = next(iter(found.items()))
         raise UserError(f"'{name}' cannot be loaded: {sections['load']['reason']}")
     for sections in found.values():
-        _gather_findings(sections)
+        gather_findings(sections)
     called = _names(asked, found)
     groups = curves.families(called)
     against = curves.anchor_family(asked.anchor, groups) if asked.anchor else None
@@ -250,16 +251,21 @@ def _names(asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> dict[str, st
     return {n: own[n] if n in own and taken.count(own[n]) == 1 else n for n in found}
 
 
-def _gather_findings(sections: dict[str, Any]) -> None:
+def gather_findings(sections: dict[str, Any]) -> None:
     """Puts all findings of a codec into one list, with the checks of its declared facts, which need several sections."""
     listed = list(sections["findings"].get("findings", []))
-    if sections["info"]["state"] == "ok" and sections["rate"]["state"] == "ok":
+    if sections["info"]["state"] == "ok" and "lookahead_samples" in sections.get("latency", {}):
         info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})
-        listed += labels(info, sections["rate"], sections["latency"])
-    probe = sections.pop("probe")
-    listed += probe.get("findings", [])
-    if probe["state"] == "failed":
-        listed.append({"check": "odd input", "state": "failed", "found": probe["reason"], "value": None})
+        listed.append(latency.label(info, sections["latency"]))
+    sent = sections.pop("sent")
+    for step, check in (("probe", "odd input"), ("elsewhere", CHECK)):
+        section = sections.pop(step)
+        listed += section.get("findings", [])
+        if section["state"] == "failed":
+            listed.append(finding(check, "failed", section["reason"]))
+        elif step == "elsewhere" and "findings" not in section:
+            reason = sent["reason"] if sent["state"] in ("failed", "not applicable") else section["reason"]
+            listed.append(finding(check, "failed" if sent["state"] == "failed" else "not applicable", reason))
     sections["findings"]["findings"] = listed
 
 
@@ -276,7 +282,7 @@ def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
     mine = {**asked.options, **{name: given for name in sound if (given := asked.options_of(name))}}
     request = {
         "data": asked.data, "metrics": asked.with_bitrate, "seed": asked.seed, "limit": asked.limit, "options": mine,
-        "running": {"device": asked.device, "page": False, "save_audio": "none"},
+        "running": {"device": asked.device, "page": False, "save_audio": "none", "check": False},
     }  # fmt: skip
 
     def tell(stage: str, *_: Any) -> None:
@@ -295,9 +301,9 @@ def _faults(sections: Mapping[str, Any]) -> list[str]:
     for name, section in sections.items():
         if isinstance(section, Mapping) and section.get("state") == "failed" and section.get("reason"):
             said.setdefault(section["reason"], []).append(name)
-    for finding in sections["findings"].get("findings", []):
-        if finding["state"] == "failed":
-            said.setdefault(finding["found"], []).append(finding["check"])
+    for one in sections["findings"].get("findings", []):
+        if one["state"] == "failed":
+            said.setdefault(one["found"], []).append(one["check"])
     for row in sections["quality"].get("failures", []):
         if row["metric"] is not None:
             said.setdefault(f"{row['count']} of the clips: {row['reason']}", []).append(row["metric"])

@@ -50,6 +50,48 @@ def without_estimate(system: Mapping[str, Any]) -> int:
     return min(counts, default=0)
 
 
+def remarks(system: Mapping[str, Any]) -> list[str]:
+    """What stands below the name of a system: how many items failed, are silent or were cut, and the checks that it failed."""
+    counts = (
+        (without_estimate(system), "failed"),
+        (system.get("silent", 0), "silent"),
+        (system.get("clipped", 0), "clipped"),
+        (system.get("same", 0), "same"),
+    )
+    told = [f"{count:,} {what}" for count, what in counts if count]
+    found = dict.fromkeys(finding["check"] for finding in (system.get("checks") or {}).get("findings", ()))
+    return [*told, *(f"suspect: {plain(str(check))}" for check in found)]
+
+
+def system_notes(systems: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What the checks of each system found, and what its bitrate counts where clips have several channels.
+
+    Args:
+        systems: the entries of the summary by what the systems are called.
+    """
+    notes = []
+    for name, system in systems.items():
+        if system.get("same"):
+            many = f"{system['same']:,} estimate{'s equal their references' if system['same'] != 1 else ' equals its reference'}"
+            notes.append(
+                plain(f"{name}: {many} sample by sample; scores of these say nothing of a system that loses anything")
+            )
+        for finding in (system.get("checks") or {}).get("findings", ()):
+            notes.append(plain(f"{name}: {finding['check']} is {finding['state']}: {finding['found']}"))
+    told: dict[str, list[str]] = {}
+    for name, system in systems.items():
+        channels = system.get("channels")
+        if channels:
+            how = "coded each by itself" if channels["each"] else "coded together"
+            of = f"{channels['items']:,} clip{'s have' if channels['items'] != 1 else ' has'} several channels, {how}"
+            told.setdefault(of, []).append(
+                plain(f"{name} ({channels['bitrate_bps'] / 1000:.3g} kbit/s for each channel)")
+            )
+    for of, names in told.items():
+        notes.append(f"bitrate counts the bits of all channels; {of}: {', '.join(names)}")
+    return notes
+
+
 def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The reasons of a summary, with equal reasons of several systems as one: it has `systems`, and counts are added."""
     groups: dict[tuple[Any, ...], dict[str, Any]] = {}

@@ -64,7 +64,8 @@ def summary_notes(summary: Mapping[str, Any]) -> list[str]:
         for name, system in summary["systems"].items()
         for metric, entry in system["metrics"].items()
     ]
-    return [*numbers.common_notes(entries), *numbers.interval_notes(entries)]
+    told = numbers.system_notes(summary["systems"])
+    return [*told, *numbers.common_notes(entries), *numbers.interval_notes(entries)]
 
 
 def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> Table:
@@ -110,11 +111,10 @@ def blocks(widths: Sequence[int], room: int) -> list[list[int]]:
 
 
 def _system_cell(name: str, entry: Mapping[str, Any]) -> Text:
-    """The name of a system; below it how many items have no estimate and so no value at all, and how many are silent."""
+    """The name of a system; below it what `numbers.remarks` says."""
     cell = Text(numbers.plain(name, _NAME))
-    for count, what in ((numbers.without_estimate(entry), "failed"), (entry.get("silent", 0), "silent")):
-        if count:
-            cell.append(f"\n{count:,} {what}", style="yellow not bold")
+    for remark in numbers.remarks(entry):
+        cell.append(f"\n{remark}", style="yellow not bold")
     return cell
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from codec_bench.stats.breakdown import Parts, answers_of, finished_only, parts_of, subsets_of
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
-from codec_bench.store.rows import SILENT
+from codec_bench.store.rows import CUT, SAME, SILENT
 
 SCHEMA = 1
 MAX_REASONS = 500
@@ -49,7 +49,14 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
         are `uncounted` because the metric has no worst value. `common` holds `value`, `ci95`, `note` and `n` over the
         samples for which all systems have a value; it is None if that is all that this system has.
         Systems may be compared over common samples only. `silent` of a system counts its estimates that are digital
-        silence.
+        silence, `clipped` those of which samples beyond full scale were cut, and `same` those that were made elsewhere and
+        equal their references sample by sample.
+
+        `checks` of a codec holds what the checks of the run found: `ok` (names of checks), `findings` (each with `check`,
+        `state`, `found` and `value`) and `unchecked` (each with `check` and `reason`); it is None without checks.
+        `channels` holds `items` (how many have several channels), `each` (whether the codec codes every channel by
+        itself) and `bitrate_bps` (the bits of those items per second and channel); it is None if there are none. The metric
+        `bitrate` counts the bits of all channels.
 
         Where results are broken down, and in every benchmark's run, a metric also holds `subsets`. It holds by column and
         value: `value`, `ci95`, `note`, `n`, `failed`. The value of the samples that have none in that column is empty.
@@ -72,11 +79,14 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
     systems: dict[str, Any] = {}
     failed_items = failed_scores = 0
     subsets = subsets_of(run, by)
+    checks = meta.get("checks") or {}
+    several = {s.id: (s.channels, s.duration_s) for s in run.samples() if (s.channels or 1) > 1}
     common = {metric: _common(run, metric) for metric in metrics}
-    for system in run.systems:
-        items = _items_of(run, system, reasons)
+    for system, declared in run.systems.items():
+        items = _items_of(run, system, reasons, several)
         failed_items += len(items.without_estimate)
-        entry: dict[str, Any] = {"metrics": {}, "silent": items.silent}
+        entry: dict[str, Any] = {"metrics": {}, "silent": items.silent, "clipped": items.clipped, "same": items.same}
+        entry["checks"], entry["channels"] = checks.get(system), items.by_channel(declared.get("channels") or ())
         finished = finished_only(run, system, subsets)
         for metric, facts in metrics.items():
             share = facts.get("kind") in ("answer", "rating")
@@ -118,23 +128,50 @@ def _common(run: Run, metric: str) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class _Items:
-    """The finished items of one system, the ids of those without an estimate, and how many estimates are silent."""
+    """The finished items of one system.
+
+    Args:
+        system: its name. finished: how many. without_estimate: the ids of those without an estimate.
+        silent, clipped, same: how many estimates are silent, of how many samples were cut, and how many are their references.
+        several: of the items with bits and several channels: the channel count, the seconds and the bits of each.
+    """
 
     system: str
     finished: int
     without_estimate: set[str]
     silent: int
+    clipped: int
+    same: int
+    several: list[tuple[int, float, float]]
+
+    def by_channel(self, declared: Sequence[int]) -> dict[str, Any] | None:
+        """What the summary says of items with several channels; `declared` are the channel counts that the codec codes."""
+        seconds = sum(channels * s for channels, s, _ in self.several)
+        if not seconds:
+            return None
+        each = bool(declared) and any(channels not in declared for channels, _, _ in self.several)
+        bits = sum(bits for _, _, bits in self.several)
+        return {"items": len(self.several), "each": each, "bitrate_bps": bits / seconds}
 
 
-def _items_of(run: Run, system: str, reasons: _Reasons) -> _Items:
-    finished, silent, without = 0, 0, set()
+def _items_of(
+    run: Run, system: str, reasons: _Reasons, channels: Mapping[str, tuple[int | None, float | None]]
+) -> _Items:
+    finished = silent = clipped = same = 0
+    without: set[str] = set()
+    several: list[tuple[int, float, float]] = []
     for item in run.items(system):
         finished += 1
         silent += SILENT in item.notes
+        clipped += any(note.endswith(CUT) for note in item.notes)
+        same += SAME in item.notes
+        count, seconds = channels.get(item.id, (None, None))
+        if count and seconds and item.bits is not None:
+            several.append((count, seconds, item.bits))
         if item.status != "ok":
             without.add(item.id)
             reasons.add(system, None, item.status, item.reason, item.id)
-    return _Items(system, finished, without, silent)
+    return _Items(system, finished, without, silent, clipped, same, several)
 
 
 def _missing(run: Run, metric: str, parts: Parts, items: _Items, reasons: _Reasons) -> dict[str, int]:

@@ -11,6 +11,10 @@ from codec_bench.types import Score
 
 SILENT = "the audio is digital silence"
 """The note of an item whose estimate holds no sound."""
+SAME = "the estimate is the reference, sample by sample"
+"""The note of an item of audio made elsewhere that equals its reference."""
+CUT = "samples beyond full scale were cut"
+"""The end of the note of an item whose estimate was louder than full scale; their number stands before it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import numpy as np
@@ -10,7 +11,7 @@ import soundfile
 
 from codec_bench import Audio, score
 from codec_bench.data import open_source
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.errors import Note, RunMismatch, UserError
 from codec_bench.types import Sample
 
 METRICS = "si_sdr,mel_distance,dnsmos_ovrl"
@@ -132,3 +133,43 @@ def test_what_is_wrong_with_one_system_is_said_with_its_name(run_it, samples, ma
     ):
         with pytest.raises(UserError, match=says):
             run_it("wrong", generated=generated, data=samples)
+
+
+def test_the_references_themselves_are_refused_or_marked(run_it, samples, made, tmp_path):
+    with pytest.raises(UserError, match="4 of 4 estimates are the files of their own references") as caught:
+        run_it("own", generated=samples, data=samples)
+    assert "--allow-same" in str(caught.value)
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    for place, sample in enumerate(samples):
+        audio = Audio.read(sample.audio)
+        soundfile.write(copies / f"{sample.id}.wav", audio.samples.T * (0.5 if not place else 1), audio.sample_rate_hz)
+    with pytest.raises(UserError, match="3 of the 4 estimates that were looked at equal their references"):
+        run_it("copies", generated=copies, data=samples)
+    run = run_it("allowed", generated=copies, data=samples, metrics="si_sdr", allow_same=True)
+    assert run.summary()["systems"]["generated"]["same"] == 3 and run.meta["config"]["allow_same"]
+    soft = run_it("half", generated=made / "soft", data=samples, metrics="si_sdr")
+    assert soft.summary()["systems"]["generated"]["same"] == 0
+
+
+def test_a_manifest_of_the_references_is_left_out(run_it, samples, made, tmp_path):
+    folder = tmp_path / "tts"
+    shutil.copytree(made / "soft", folder)
+    rows = [json.dumps({"id": s.id, "audio": s.audio}) for s in samples]
+    (folder / "manifest.jsonl").write_text("\n".join(rows))
+    with pytest.warns(Note, match="the sound files in the folder; its manifest.jsonl was left out, since it names"):
+        run = run_it("beside", generated=folder, data=samples, metrics="si_sdr")
+    assert "left out" in run.meta["taken"][str(folder)]
+    assert run.summary()["systems"]["generated"]["metrics"]["si_sdr"]["n"] == 3
+    # One that names the generated files is used, and says which file belongs to which sample.
+    (folder / f"{samples[0].id}.wav").rename(folder / "take 1.wav")
+    rows = [json.dumps({"id": samples[0].id, "audio": "take 1.wav"})]
+    (folder / "manifest.jsonl").write_text("\n".join(rows))
+    with pytest.warns(Note, match="the files that its manifest.jsonl names"):
+        run = run_it("inside", generated=folder, data=samples[:1], metrics="mel_distance")
+    assert run.summary()["systems"]["generated"]["metrics"]["mel_distance"]["n"] == 1
+    # A folder with nothing else needs its manifest to be named, since that may be the references'.
+    (tmp_path / "only").mkdir()
+    (tmp_path / "only" / "manifest.jsonl").write_text(json.dumps({"id": samples[0].id, "audio": samples[0].audio}))
+    with pytest.raises(UserError, match="holds no sound file, and its manifest"):
+        run_it("only", generated=tmp_path / "only", data=samples)

@@ -33,6 +33,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         for head, entry in zip(heads, row)
         if entry is not None
     ]
+    found = {system.label: summaries[system.run]["systems"][system.name] for system in systems}
     described = [describe(run, name, summary) for run, name, summary in zip(runs, tables.names, summaries)]
     return {
         "title": tables.names if len(runs) <= _NAMED else [f"{len(runs)} runs"],
@@ -44,14 +45,14 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
                 "label": system.label,
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 "lost": lost,
-                "silent": summaries[system.run]["systems"][system.name].get("silent", 0),
+                "remarks": numbers.remarks(summaries[system.run]["systems"][system.name]),
                 "cells": [_shown(entry, head, s, lost) for entry, head in zip(row, heads)],
             }
             for s, (system, row) in enumerate(zip(systems, entries))
             for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
         ],
         "groups": _groups(systems, heads, tables.sets),
-        "notes": [*numbers.common_notes(shown), *numbers.interval_notes(shown)],
+        "notes": [*numbers.system_notes(found), *numbers.common_notes(shown), *numbers.interval_notes(shown)],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
         "breakdowns": breakdown_tables(systems, heads, entries),

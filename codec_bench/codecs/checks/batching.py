@@ -1,0 +1,137 @@
+"""Whether a clip in a batch gives what the clip alone gives: with other clips, in other orders, in batches of other sizes.
+
+Conventions
+    Codes must be equal in at least 99.99 % of the frames, and waveforms within 1e-4. A waveform is not compared where codes
+    differ, because it then differs for that reason.
+    Clips are chosen to disagree (`disagreeing`): the shortest with the longest, silence with speech, and lengths that are a
+    whole number of frames, one sample more and one less, so that one frame of padding that leaks is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.adapt import recode
+from codec_bench.types import Audio, Codes
+
+WAVE_TOLERANCE = 1e-4
+CODE_SHARE = 0.9999
+_FRAME_S = 0.02  # of a codec that declares none
+
+
+@dataclass(slots=True)
+class Batched:
+    """How clips in batches differ from the same clips alone.
+
+    Args:
+        frames, flips: how many code frames were compared, and how many differ.
+        wave: the largest difference of a sample; infinite if the shapes differ.
+        differing: the places of the clips of which anything differs by more than is allowed. worst: the one that differs
+            most, or None if none differs at all.
+    """
+
+    frames: int = 0
+    flips: int = 0
+    wave: float = 0.0
+    differing: set[int] = field(default_factory=set)
+    worst: int | None = None
+    _worst_by: float = 0.0
+
+    def add(self, place: int, alone: tuple[Codes, Audio], together: tuple[Codes, Audio]) -> None:
+        """Compares one clip of one batch with the same clip alone."""
+        flips, frames = code_flips(alone[0], together[0])
+        wave = 0.0
+        if alone[1].samples.shape != together[1].samples.shape:
+            wave = float("inf")
+        elif not flips:
+            wave = float(np.abs(alone[1].samples - together[1].samples).max(initial=0.0))
+        self.frames, self.flips, self.wave = self.frames + frames, self.flips + flips, max(self.wave, wave)
+        if flips or wave > WAVE_TOLERANCE:
+            self.differing.add(place)
+        if max(wave, float(flips)) > self._worst_by:
+            self.worst, self._worst_by = place, max(wave, float(flips))
+
+    @property
+    def exact(self) -> bool:
+        """Whether all differences are within the tolerances."""
+        return self.wave <= WAVE_TOLERANCE and (not self.flips or 1 - self.flips / self.frames >= CODE_SHARE)
+
+
+def code_flips(codes: Codes, other: Codes) -> tuple[int, int]:
+    """In how many frames of how many the codes of two items differ; a packet counts as a frame."""
+    flips = frames = 0
+    for a, b in zip(codes.streams, other.streams):
+        left, right = np.asarray(a.values), np.asarray(b.values)
+        frames += left.shape[1]
+        flips += int((left != right).any(axis=0).sum()) if left.shape == right.shape else left.shape[1]
+    if codes.packets or other.packets:
+        frames += len(codes.packets)
+        same = sum(a == b for a, b in zip(codes.packets, other.packets))
+        flips += max(len(codes.packets), len(other.packets)) - same
+    return flips, frames
+
+
+def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Audio]:
+    """Clips that fit together badly in a batch, made of some clips.
+
+    Args:
+        clips: at the codec's rates; the first is the longest that comes out. frame_rate_hz: of the codec, or None.
+    """
+    first, rate = clips[0], clips[0].sample_rate_hz
+    frame = max(2, round(rate / frame_rate_hz) if frame_rate_hz else round(_FRAME_S * rate))
+    whole = max(1, min(clip.num_samples for clip in clips) // (2 * frame)) * frame
+    wanted = [first.num_samples, frame + 1, whole, whole + 1, whole - 1, max(1, round(0.37 * first.num_samples))]
+    made = [_cut(clips[n % len(clips)], length) for n, length in enumerate(wanted)]
+    quiet = Audio(np.zeros((first.channels, max(1, round(0.61 * first.num_samples)))), rate)
+    return [*made, quiet, *clips[1:3]]
+
+
+def _cut(clip: Audio, length: int) -> Audio:
+    return Audio(clip.samples[:, : max(1, length)], clip.sample_rate_hz)
+
+
+def batches_of(lengths: Sequence[int]) -> list[list[int]]:
+    """The batches of clips of these lengths: all in three orders, and pairs of the shortest left with the longest left."""
+    count = len(lengths)
+    order = sorted(range(count), key=lambda k: lengths[k])
+    pairs = [[order[k], order[-1 - k]] for k in range(count // 2)]
+    inside_out = [place for pair in pairs for place in pair] + order[count // 2 : count - count // 2]
+    return [list(range(count)), list(reversed(range(count))), inside_out, *pairs]
+
+
+def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Codes, Audio]]:
+    """The codes and the sound of each clip, coded alone.
+
+    Raises:
+        CodecFault: the codec gave something else than one item of the same length.
+        Exception: the codec raised it.
+    """
+    results = []
+    for clip in clips:
+        (codes,), (wave,) = recode(codec, [clip])
+        results.append((codes, wave))
+    return results
+
+
+def try_batches(
+    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Codes, Audio]], batches: Sequence[Sequence[int]]
+) -> Batched:
+    """Codes every batch, and compares with the clips alone.
+
+    Args:
+        codec: the codec. clips: as it takes them. alone: what `one_by_one` gave for them.
+        batches: the places of the clips in each batch.
+
+    Raises:
+        CodecFault: the codec gave something else than as many items of the same lengths.
+        Exception: the codec raised it.
+    """
+    found = Batched()
+    for batch in batches:
+        for place, codes, wave in zip(batch, *recode(codec, [clips[k] for k in batch])):
+            found.add(place, alone[place], (codes, wave))
+    return found

@@ -1,0 +1,132 @@
+"""What must not matter to a codec: the batch, the order, a second run; and input that is very short, silent or stereo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.adapt import recode, sentence
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.batching import WAVE_TOLERANCE, batches_of, disagreeing, one_by_one, try_batches
+from codec_bench.codecs.checks.signals import count_of, rms
+from codec_bench.types import Audio, Codes
+
+SHORT = (1, 7, 160, 801)  # samples
+_QUIET_DB = -50.0
+_CROSSED = 0.2
+
+
+def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
+    """Findings for every rate and channel count that is declared, for silence, for two runs of one input, and for batches.
+
+    Args:
+        codec: the codec. clips: some speech as the codec takes it, of two seconds or so.
+    """
+    clip = clips[0]
+    return [
+        tried("length", lambda: _lengths(codec, clip)),
+        *([tried("channels", lambda: _channels(codec, clips))] if 2 in codec.info.channels else []),
+        tried("digital silence", lambda: _silence(codec, clip)),
+        *_settled(codec, disagreeing(clips, codec.info.frame_rate_hz)),
+    ]
+
+
+def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
+    try:
+        alone = one_by_one(codec, clips)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return [finding("batch", "failed", sentence(error))]
+    return settled(codec, clips, alone, batches_of([clip.num_samples for clip in clips]))
+
+
+def settled(
+    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Codes, Audio]], batches: Sequence[Sequence[int]]
+) -> list[dict[str, Any]]:
+    """The findings of two runs of one input, and of batches.
+
+    Args:
+        codec: the codec. clips: as it takes them, chosen to disagree. alone: what `one_by_one` gave for them.
+        batches: the places of the clips in each batch.
+    """
+    shortest = min(range(len(clips)), key=lambda place: clips[place].num_samples)
+    again = tried("repeatable", lambda: _repeated(codec, clips[shortest], alone[shortest][1]))
+    if again["state"] != "ok":
+        return [again, finding("batch", "not applicable", "the same input does not give the same output")]
+    return [again, tried("batch", lambda: _batch(codec, clips, alone, batches))]
+
+
+def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The finding of a check; `failed` with the reason if the codec raises an exception."""
+    try:
+        return look()
+    except MemoryError:
+        raise
+    except Exception as error:  # a codec of the caller's own may raise anything
+        return finding(check, "failed", sentence(error))
+
+
+def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
+    info = codec.info
+    kinds = [(rate, channels) for rate in sorted(set(info.sample_rates_hz)) for channels in info.channels]
+    for rate, channels in kinds:
+        for length in SHORT:
+            samples = np.resize(clip.samples[:1, : max(SHORT)], (channels, length))
+            try:
+                recode(codec, [Audio(samples, rate)])
+            except Exception as error:
+                of = f"{count_of(length, 'sample')} of {count_of(channels, 'channel')} at {rate} Hz"
+                return finding("length", "failed", f"{of}: {sentence(error)}")
+    lengths = ", ".join(map(str, SHORT))
+    text = f"output is as long as input, at its rate and with its channels, for {lengths} samples and every clip"
+    return finding("length", "ok", text)
+
+
+def _channels(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
+    """Whether a sound in one channel comes back in that channel."""
+    rate = clips[0].sample_rate_hz
+    one = clips[0].samples[0]
+    other = np.zeros_like(one)
+    (out,) = recode(codec, [Audio(np.stack([one, other]), rate)])[1]
+    kept, crossed = rms(out.samples[0]), rms(out.samples[1])
+    if crossed > kept + _CROSSED * rms(one):
+        return finding("channels", "suspect", "a sound in the first of two channels comes back in the second", crossed)
+    return finding("channels", "ok", "a sound in one of two channels comes back in that channel", crossed)
+
+
+def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
+    (out,) = recode(codec, [Audio(np.zeros_like(clip.samples), clip.sample_rate_hz)])[1]
+    level = rms(out.samples)
+    db = 20 * np.log10(max(level, 1e-10))
+    text = f"silence comes back at {db:.0f} dB of full scale" if level > 0 else "silence comes back as silence"
+    return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", text, float(db))
+
+
+def _repeated(codec: Any, clip: Audio, before: Audio) -> dict[str, Any]:
+    (again,) = recode(codec, [clip])[1]
+    worst = float(np.abs(before.samples - again.samples).max(initial=0.0))
+    text = "the same input gives the same output" if not worst else f"the same input twice differs by up to {worst:.2g}"
+    return finding("repeatable", "suspect" if worst > WAVE_TOLERANCE else "ok", text, worst)
+
+
+def _batch(
+    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Codes, Audio]], batches: Sequence[Sequence[int]]
+) -> dict[str, Any]:
+    found = try_batches(codec, clips, alone, batches)
+    what = f"{count_of(len(clips), 'clip')} in {len(batches)} batches of unequal lengths"
+    if found.exact or (found.flips == 1 and found.wave <= WAVE_TOLERANCE):
+        flips = f", and in {count_of(found.flips, 'frame')} of codes" if found.flips else ""
+        text = (
+            f"{what} differ from the same clips alone by at most {found.wave:.2g} (allowed: {WAVE_TOLERANCE:g}){flips}"
+        )
+        return finding("batch", "ok", text, found.wave)
+    codes = f"{found.flips} of {found.frames} frames of codes" if found.flips else ""
+    wave = f"by up to {found.wave:.2g} (allowed: {WAVE_TOLERANCE:g})" if found.wave > WAVE_TOLERANCE else ""
+    differ = " and ".join(filter(None, (f"in {codes}" if codes else "", wave)))
+    place = found.worst or 0
+    worst = f"the clip of {clips[place].duration_s:.3f} s differs most"
+    text = f"{len(found.differing)} of {what} differ from the same clips alone {differ}; {worst}"
+    return finding("batch", "suspect", text, found.wave if found.wave > WAVE_TOLERANCE else float(found.flips))

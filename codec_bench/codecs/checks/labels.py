@@ -1,0 +1,113 @@
+"""What a codec declares, compared with the codes that it sends: bitrate, frame rate, and side information.
+
+Conventions
+    `info` declares a bitrate, and each stream of codes its frame rate and cardinality, from which a nominal bitrate follows.
+    What is sent are the codes themselves, the packets and the side information.
+    Codecs with packets of whole bytes spend a little more than they declare, above all on short clips: they may differ by
+    10 %, others by 2 %. What every clip has, such as a scale and the padding of its last block, is allowed for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.checks import finding
+from codec_bench.types import Codes
+
+_RATE_SHARE = 0.02
+_PACKETS_SHARE = 0.1
+_PACKETS = 2  # that a clip may have more than its length says
+_CLIP_BITS = 256  # of side information that each clip may have, however short it is
+_PADDING_S = 1.0  # some codecs pad every clip to blocks of many frames
+_UNCOUNTED_BPS = 100.0
+
+
+class LabelChecks:
+    """Takes the codes of some clips and compares them with what the codec declares."""
+
+    def __init__(self) -> None:
+        self._seconds = self._sent = self._nominal = self._of_clips = 0.0
+        self._frames = self._frames_said = self._frames_allowed = 0.0
+        self._rates: set[float] = set()
+        self._packets = False
+        self._side: list[tuple[float, float]] = []
+
+    def add(self, codes: Codes) -> None:
+        """Takes the codes of one clip."""
+        seconds = codes.duration_s
+        self._seconds += seconds
+        self._sent += codes.bits
+        self._nominal += codes.nominal_bitrate_bps * seconds
+        self._packets = self._packets or bool(codes.packets)
+        self._of_clips += _PACKETS * max((8.0 * len(packet) for packet in codes.packets), default=0.0)
+        self._of_clips += min(max(codes.side_bits, 0.0), _CLIP_BITS)
+        for stream in codes.streams:
+            if stream.frame_rate_hz:
+                self._rates.add(stream.frame_rate_hz)
+                self._frames += np.asarray(stream.values).shape[1]
+                self._frames_said += stream.frame_rate_hz * seconds
+                self._frames_allowed += stream.frame_rate_hz * (_PADDING_S + _RATE_SHARE * seconds) + 2
+        self._side.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
+
+    def findings(self, info: CodecInfo) -> list[dict[str, Any]]:
+        """The findings over all clips."""
+        if not self._seconds:
+            return []
+        return [self._bitrate(info), *self._frame_rate(info), *self._uncounted()]
+
+    def _bitrate(self, info: CodecInfo) -> dict[str, Any]:
+        declared = info.nominal_bitrate_bps
+        nominal, sent = self._nominal / self._seconds, self._sent / self._seconds
+        kbps = [f"{v / 1000:.3g} kbit/s" for v in (nominal, sent)]
+        if declared is None:
+            text = f"it declares no bitrate; its codes take {kbps[0]} and were sent at {kbps[1]}"
+            return finding("bitrate label", "not applicable", text)
+        share = nominal / declared - 1
+        allowed = (_PACKETS_SHARE if self._packets else _RATE_SHARE) + self._of_clips / (declared * self._seconds)
+        text = f"declared {declared / 1000:.3g} kbit/s, its codes take {kbps[0]} ({100 * share:+.1f} %)"
+        return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", text, share)
+
+    def _frame_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
+        out = []
+        declared = info.frame_rate_hz
+        if self._rates and declared and not any(abs(rate - declared) <= 1e-3 * declared for rate in self._rates):
+            said = " and ".join(f"{rate:g}" for rate in sorted(self._rates))
+            out.append(finding("frame rate", "suspect", f"declared {declared:g} Hz, its codes have {said} Hz"))
+        if abs(self._frames - self._frames_said) > self._frames_allowed:
+            text = f"its codes declare {self._frames_said:.0f} frames for the clips, and hold {self._frames:.0f}"
+            out.append(finding("frame rate", "suspect", text, self._frames / max(1.0, self._frames_said)))
+        return out
+
+    def _uncounted(self) -> list[dict[str, Any]]:
+        """Side information that grows with the clip and is not counted; what every clip has, such as a header, may be left out."""
+        seconds, bits = np.array(self._side).T
+        spread = seconds - seconds.mean()
+        if not (spread @ spread) > 0:
+            return []
+        growth = float(spread @ bits / (spread @ spread))
+        allowed = max(_UNCOUNTED_BPS, _RATE_SHARE * self._sent / self._seconds)
+        if growth <= allowed:
+            return []
+        text = f"its codes carry {growth / 1000:.3g} kbit/s in 'side' that 'side_bits' does not count"
+        return [finding("side information", "suspect", text, growth)]
+
+
+def side_bits(side: Mapping[str, Any]) -> float:
+    """The bits that the values of `Codes.side` take up as they are."""
+    return 8.0 * sum(map(_bytes, side.values()))
+
+
+def _bytes(value: Any) -> int:
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_bytes, value.values()))
+    if isinstance(value, Sequence):
+        return sum(map(_bytes, value))
+    if isinstance(value, int | float | None):
+        return 4
+    return int(getattr(value, "nbytes", 0))

@@ -1,0 +1,77 @@
+"""The cheap form of the checks, for a run: a few short pieces of its own data, coded alone, again, and in two batches.
+
+Conventions
+    The pieces are taken where a clip is loudest. They have unequal lengths, and one of them is silence.
+    What needs more than that is left to `validate` and `profile`: very short input, further rates and channel counts,
+    digital silence, and many batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.adapt import ready, sentence
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.batching import one_by_one
+from codec_bench.codecs.checks.behaviour import settled
+from codec_bench.codecs.checks.labels import LabelChecks
+from codec_bench.codecs.checks.sent import CannotSend, Parcel, pack
+from codec_bench.codecs.checks.signals import SignalChecks
+from codec_bench.types import Audio
+
+CLIPS = 4
+"""How many clips the pieces are taken from."""
+
+_PIECES_S = (0.9031, 0.2537, 0.4517, 0.6043)  # no whole number of frames of any codec
+_SILENCE_S = 0.3
+_BATCHES = ((0, 1, 4, 2, 3), (4, 2))  # the longest, the shortest, silence, ...
+_SENT = (0, 1)
+
+
+def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]], Parcel | str]:
+    """The findings of a few pieces, and what another process is to decode, or why nothing can be sent to it.
+
+    Args:
+        codec: the codec. clips: some audio of the run, at least one; more than `CLIPS` are not looked at.
+    """
+    pieces = _pieces(codec, clips)
+    try:
+        alone = one_by_one(codec, pieces)
+    except MemoryError:
+        raise
+    except Exception as error:  # own code may raise anything; that is the finding
+        return [finding("contract", "failed", sentence(error))], "the codec failed"
+    signals, labels = SignalChecks(), LabelChecks()
+    for place, (codes, wave) in enumerate(alone):
+        labels.add(codes)
+        if place < len(_PIECES_S):
+            signals.add(f"piece {place + 1}", pieces[place], wave)
+    found = signals.findings(pieces[0].sample_rate_hz) + labels.findings(codec.info)
+    found += settled(codec, pieces, alone, _BATCHES)
+    try:
+        return found, pack([alone[k][0] for k in _SENT], [alone[k][1] for k in _SENT])
+    except CannotSend as reason:
+        return found, str(reason)
+
+
+def _pieces(codec: Any, clips: Sequence[Audio]) -> list[Audio]:
+    """The pieces as the codec takes them; all but the last have sound if the clips have."""
+    loud = [_loudest(clips[k % len(clips)], seconds) for k, seconds in enumerate(_PIECES_S)]
+    quiet = Audio(np.zeros((clips[0].channels, round(_SILENCE_S * clips[0].sample_rate_hz))), clips[0].sample_rate_hz)
+    return [ready(clip, codec.info)[0] for clip in (*loud, quiet)]
+
+
+def _loudest(clip: Audio, seconds: float) -> Audio:
+    """The loudest piece of this length, or the whole clip if it is shorter."""
+    length = max(1, round(seconds * clip.sample_rate_hz))
+    if clip.num_samples <= length:
+        return clip
+    hop = max(1, length // 4)
+    power = np.square(clip.samples, dtype=np.float64).sum(axis=0)
+    sums = np.concatenate([[0.0], np.cumsum(power)])
+    starts = np.arange(0, clip.num_samples - length + 1, hop)
+    start = int(starts[(sums[starts + length] - sums[starts]).argmax()])
+    return Audio(clip.samples[:, start : start + length], clip.sample_rate_hz)

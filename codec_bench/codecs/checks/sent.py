@@ -1,0 +1,165 @@
+"""Codes as bytes, and whether another process decodes them to the same sound.
+
+A codec whose encoder leaves something behind for its decoder (the sound itself, a length, a cache) gives numbers that no
+receiver could get. It shows when the codes alone are given to a process that has not encoded them.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.adapt import decode
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
+from codec_bench.types import Audio, Codes, CodeStream
+
+CHECK = "decoded elsewhere"
+_PLAIN = (bool, int, float, str, type(None))
+
+
+class CannotSend(Exception):
+    """Codes hold something that is neither a number, nor a text, nor an array; the message says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """Codes as they would be sent, and the sound that the process of the encoder decoded them to.
+
+    Args:
+        codes: the bytes of each item. waves: the samples of each, float32 `(channels, samples)`.
+    """
+
+    codes: tuple[bytes, ...]
+    waves: tuple[np.ndarray, ...]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to a file."""
+        arrays = {f"wave {k}": wave for k, wave in enumerate(self.waves)}
+        arrays |= {f"codes {k}": np.frombuffer(codes, np.uint8) for k, codes in enumerate(self.codes)}
+        with open(path, "wb") as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Parcel:
+        """The parcel that `write` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            places = range(len(file.files) // 2)
+            return cls(
+                tuple(file[f"codes {k}"].tobytes() for k in places), tuple(file[f"wave {k}"] for k in places)
+            )  # fmt: skip
+
+
+def pack(codes: Sequence[Codes], decoded: Sequence[Audio]) -> Parcel:
+    """The parcel of some items.
+
+    Raises:
+        CannotSend: codes hold something that cannot be written as bytes.
+    """
+    return Parcel(tuple(map(to_bytes, codes)), tuple(audio.samples for audio in decoded))
+
+
+def unsent(reason: str) -> dict[str, Any]:
+    """The finding of a codec that was not checked, and why."""
+    return finding(CHECK, "not applicable", reason)
+
+
+def unpack(codec: Any, parcel: Parcel) -> dict[str, Any]:
+    """The finding of decoding a parcel in this process, which has not encoded it.
+
+    Raises:
+        Exception: the codec raised it.
+    """
+    codes = [from_bytes(content) for content in parcel.codes]
+    worst = 0.0
+    for item, wave in zip(codes, parcel.waves):
+        (out,) = decode(codec, [item], [Audio(wave, item.sample_rate_hz)])
+        worst = max(worst, float(np.abs(out.samples - wave).max(initial=0.0)))
+    if worst > WAVE_TOLERANCE:
+        text = (
+            f"another process decodes the same codes to other sound, by up to {worst:.2g} (allowed: {WAVE_TOLERANCE:g}); "
+            "the decoder has something from the encoder that is not in the codes"
+        )
+        return finding(CHECK, "suspect", text, worst)
+    return finding(CHECK, "ok", "another process decodes the codes to the same sound", worst)
+
+
+def to_bytes(codes: Codes) -> bytes:
+    """Codes as bytes: numbers, texts and arrays, and nothing else.
+
+    Raises:
+        CannotSend: `side` or a stream holds something else.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    streams = []
+    for number, stream in enumerate(codes.streams):
+        arrays[f"stream {number}"] = np.asarray(stream.values)
+        streams.append((int(stream.cardinality), float(stream.frame_rate_hz), str(stream.name)))
+    arrays["packets"] = np.frombuffer(b"".join(codes.packets), np.uint8)
+    plain: dict[str, Any] = {}
+    tuples = []
+    for key, value in codes.side.items():
+        if isinstance(value, bytes):
+            arrays[f"bytes {key}"] = np.frombuffer(value, np.uint8)
+        elif isinstance(value, tuple) and _is_plain(list(value)):
+            plain[key] = list(value)
+            tuples.append(key)
+        elif _is_plain(value):
+            plain[key] = value
+        else:
+            arrays[f"side {key}"] = _array(value, f"its codes hold side['{key}'], which")
+    head = {
+        "streams": streams, "packets": [len(packet) for packet in codes.packets], "side": plain, "tuples": tuples,
+        "num_samples": int(codes.num_samples), "sample_rate_hz": int(codes.sample_rate_hz), "side_bits": float(codes.side_bits),
+    }  # fmt: skip
+    arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
+    file = io.BytesIO()
+    np.savez(file, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def from_bytes(content: bytes) -> Codes:
+    """The codes that `to_bytes` wrote."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    head = json.loads(arrays.pop("head").tobytes())
+    packets, at = [], 0
+    joined = arrays.pop("packets").tobytes()
+    for length in head["packets"]:
+        packets.append(joined[at : at + length])
+        at += length
+    streams = [CodeStream(arrays[f"stream {n}"], *facts) for n, facts in enumerate(head["streams"])]
+    side = {key: tuple(value) if key in head["tuples"] else value for key, value in head["side"].items()}
+    for name, array in arrays.items():
+        kind, _, key = name.partition(" ")
+        if kind == "bytes":
+            side[key] = array.tobytes()
+        elif kind == "side":
+            side[key] = array if array.ndim else array[()]
+    return Codes(
+        tuple(streams), head["num_samples"], head["sample_rate_hz"], tuple(packets), head["side_bits"], side
+    )  # fmt: skip
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether JSON gives a value back as it was."""
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
+    return type(value) in _PLAIN or (isinstance(value, list) and all(map(_is_plain, value)))
+
+
+def _array(value: Any, what: str) -> np.ndarray:
+    array = np.asarray(value) if isinstance(value, np.ndarray | np.generic) else None
+    if array is None or array.dtype.kind not in "biuf":
+        kind = type(value).__name__ if array is None else f"array of {array.dtype}"
+        raise CannotSend(f"{what} cannot be sent as bytes: {kind}")
+    return array
+
+
+__all__ = ["CHECK", "CannotSend", "Parcel", "from_bytes", "pack", "to_bytes", "unpack", "unsent"]

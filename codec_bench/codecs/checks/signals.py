@@ -1,0 +1,173 @@
+"""What comes out of a codec, compared with what went in: polarity, delay, level, clipping and silence.
+
+Conventions
+    The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not keep
+    the waveform (the correlation is below `CORRELATED`), the envelopes are correlated instead, which is accurate to
+    about 5 ms.
+    The level is compared band by band, and the median is taken by energy, so that a codec that leaves out the highs has
+    its level all the same.
+    A sample is clipped if its size is at least 0.999 and that of the reference is not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.checks import State, finding
+from codec_bench.codecs.checks.alignment import Alignment, align_envelopes, align_waves
+from codec_bench.types import Audio
+
+CORRELATED = 0.3
+TURNED_OVER = 0.5
+ENVELOPES_CORRELATED = 0.6  # higher, since the envelopes of any two clips of speech correlate somewhat
+_FULL_SCALE = 0.999
+_DELAY_SAMPLES = 1.0  # the smallest suspect delay; a low bitrate moves the peak of the correlation by less
+_CLEAR_DELAY_SAMPLES = 0.25  # the smallest one that is suspect if all clips agree on it
+_AGREEMENT_SAMPLES = 0.1
+_AGREEING = 3
+_ENVELOPE_DELAY_S = 0.01
+_ENVELOPE_HZ = 1000
+_ENVELOPE_S = 1.0  # those of shorter clips are alike at many places
+_ENVELOPES_AGREE_S = 0.02
+_LONGEST_DELAY_S = 0.5
+_SHORTEST_S = 0.2
+_SILENT = 1e-4
+_SILENT_DB = -60.0
+_LEVEL_DB = 5.0  # Opus at 6 kbit/s loses 4 dB of speech, and an amplitude that is halved is 6 dB
+_CLIPPED_SHARE = 1e-3  # speech coders at a low bitrate clip a few samples of loud music
+_BANDS = 24
+
+
+class SignalChecks:
+    """Compares every estimate of some clips with its reference, both at the codec's own rate."""
+
+    def __init__(self) -> None:
+        self._waves: list[tuple[Alignment, int]] = []
+        self._envelopes: list[tuple[float, float]] = []
+        self._clipped = self._samples = self._beyond = 0
+        self._silent: list[str] = []
+        self._levels: list[float] = []
+        self._worst_clip = ("", 0)
+
+    def add(self, name: str, reference: Audio, estimate: Audio) -> None:
+        """Compares one item."""
+        a, b = reference.samples, estimate.samples
+        self._samples += b.size
+        clipped = int(((np.abs(b) >= _FULL_SCALE) & (np.abs(a) < _FULL_SCALE)).sum())
+        self._clipped += clipped
+        self._beyond += int((np.abs(b) > 1.0).sum())
+        if clipped > self._worst_clip[1]:
+            self._worst_clip = (name, clipped)
+        level_a, level_b = rms(a), rms(b)
+        if level_a < _SILENT:
+            return
+        if 20 * np.log10(max(level_b, 1e-9) / level_a) < _SILENT_DB:
+            self._silent.append(name)
+            return
+        if reference.duration_s < _SHORTEST_S:
+            return
+        rate = reference.sample_rate_hz
+        self._levels.append(level_db(a, b, rate))
+        self._waves.append((align_waves(a, b, rate, round(_LONGEST_DELAY_S * rate)), rate))
+        if reference.duration_s < _ENVELOPE_S:
+            return
+        hop = max(1, rate // _ENVELOPE_HZ)
+        before, after = (_envelope(signal.mean(axis=0), hop) for signal in (a, b))
+        lag = align_envelopes(before, after, round(_LONGEST_DELAY_S * rate / hop))
+        self._envelopes.append((lag.delay_samples * hop / rate, abs(lag.correlation)))
+
+    def findings(self, sample_rate_hz: int) -> list[dict[str, Any]]:
+        """The findings over all clips."""
+        return [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
+
+    def _polarity(self) -> dict[str, Any]:
+        clear = [wave.correlation for wave, _ in self._waves if abs(wave.correlation) > TURNED_OVER]
+        if not clear or len(clear) < len(self._waves) / 2:
+            return finding("polarity", "not applicable", "the waveform is not kept well enough to tell its sign")
+        turned = sum(correlation < 0 for correlation in clear)
+        median = float(np.median(clear))
+        if turned > len(clear) / 2:
+            text = f"the waveform is turned over in {turned} of {len(clear)} clips (correlation {median:.2f})"
+            return finding("polarity", "suspect", text, median)
+        return finding("polarity", "ok", f"the waveform has its sign (correlation {median:.2f})", median)
+
+    def _delay(self, rate: int) -> dict[str, Any]:
+        clear = [wave.delay_samples for wave, _ in self._waves if abs(wave.correlation) >= CORRELATED]
+        if clear and len(clear) >= len(self._waves) / 2:
+            lag = float(np.median(clear))
+            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {count_of(len(clear), 'clip')}"
+            return finding("hidden delay", "suspect" if _is_late(lag, clear) else "ok", text, lag)
+        clear_s = [lag for lag, peak in self._envelopes if peak >= ENVELOPES_CORRELATED]
+        if clear_s and len(clear_s) >= len(self._envelopes) / 2:
+            lag_s = float(np.median(clear_s))
+            clips = count_of(len(clear_s), "clip")
+            text = f"{1000 * lag_s:+.0f} ms by the envelopes of {clips}; the waveform is not kept"
+            agree = np.median(np.abs(np.array(clear_s) - lag_s)) <= _ENVELOPES_AGREE_S and len(clear_s) >= _AGREEING
+            state: State = "suspect" if abs(lag_s) >= _ENVELOPE_DELAY_S and agree else "ok"
+            return finding("hidden delay", state, text, lag_s * rate)
+        return finding(
+            "hidden delay",
+            "not applicable",
+            "neither the waveforms nor the envelopes of estimate and reference are similar enough",
+        )
+
+    def _clipping(self) -> dict[str, Any]:
+        share = self._clipped / max(1, self._samples)
+        text = f"{self._clipped} of {self._samples} samples reach full scale where the reference does not"
+        if self._beyond:
+            text += f"; {self._beyond} lie beyond full scale and would be cut in a file of integer samples"
+        if self._clipped:
+            text += f"; most in '{self._worst_clip[0]}'"
+        return finding("clipping", "suspect" if share > _CLIPPED_SHARE else "ok", text, share)
+
+    def _silence(self) -> dict[str, Any]:
+        if not self._silent:
+            return finding("silence", "ok", "no estimate of a clip with sound is silent", 0.0)
+        count = len(self._silent)
+        text = f"{count} estimate{'s are' if count > 1 else ' is'} silent where the reference is not, such as '{self._silent[0]}'"
+        return finding("silence", "suspect", text, float(count))
+
+    def _level(self) -> dict[str, Any]:
+        if not self._levels:
+            return finding("level", "not applicable", "no estimate has sound")
+        level = float(np.median(self._levels))
+        text = f"the level of the estimates is {level:+.1f} dB from that of their references (median)"
+        return finding("level", "suspect" if abs(level) > _LEVEL_DB else "ok", text, level)
+
+
+def _is_late(median: float, delays: list[float]) -> bool:
+    """Whether a delay is none of those that coding at a low bitrate gives, which differ from clip to clip."""
+    agree = len(delays) >= _AGREEING and max(abs(lag - median) for lag in delays) <= _AGREEMENT_SAMPLES
+    return abs(median) >= (_CLEAR_DELAY_SAMPLES if agree else _DELAY_SAMPLES)
+
+
+def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
+    """By how many dB `estimate` is louder than `reference`, both `(channels, samples)`: the median over bands, by energy."""
+    powers = [(np.abs(np.fft.rfft(signal.astype(np.float64))) ** 2).sum(axis=0) for signal in (reference, estimate)]
+    edges = np.geomspace(50.0, rate_hz / 2, _BANDS)
+    places = np.unique((edges / rate_hz * reference.shape[1]).astype(int))
+    before, after = (np.add.reduceat(power, places) for power in powers)
+    loud = before > 0
+    change = 10 * np.log10(np.maximum(after[loud], 1e-12 * before[loud]) / before[loud])
+    order = np.argsort(change)
+    energy = np.cumsum(before[loud][order])
+    return float(change[order][np.searchsorted(energy, energy[-1] / 2)])
+
+
+def count_of(count: int, what: str) -> str:
+    """`1 clip`, `2 clips`."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _envelope(samples: np.ndarray, hop: int) -> np.ndarray:
+    frames = max(1, len(samples) // hop)
+    power = np.square(samples[: frames * hop].astype(np.float64)).reshape(frames, -1).mean(axis=1)
+    kernel = np.hanning(12)[1:-1]
+    return np.convolve(np.sqrt(power), kernel / kernel.sum(), mode="same")
+
+
+def rms(samples: np.ndarray) -> float:
+    """The root of the mean square of samples; 0 if there are none."""
+    return float(np.sqrt(np.square(samples, dtype=np.float64).mean())) if samples.size else 0.0

@@ -1,0 +1,100 @@
+"""Codecs that have passed for right, each named by the check that it fails; and codecs that are right and must not be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codec_bench import Audio
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.checks import wrong
+from codec_bench.codecs.checks.quick import quick_check
+from codec_bench.codecs.checks.sent import CHECK, unpack
+from codec_bench.data import open_source
+from codec_bench.profiling.settings import Settings
+from codec_bench.profiling.steps import CHECKED, Measuring, Request
+
+WRONG = Path(__file__).parent / "assets" / "wrong_codecs.py"
+FILES = tuple((s.id, s.audio) for s in list(open_source("embedded"))[:3])
+
+# The checks that name a codec in full, and those of them that the cheap form makes.
+NAMED = {
+    "TurnedOver": ({"polarity"}, {"polarity"}),
+    "Late": ({"hidden delay"}, {"hidden delay"}),
+    "LateByHalf": ({"hidden delay"}, {"hidden delay"}),
+    "SixTimes": ({"level", "clipping"}, {"level", "clipping"}),
+    "Silent": ({"silence"}, {"silence"}),
+    "Overspends": ({"bitrate label"}, {"bitrate label"}),
+    "SaysFewerFrames": ({"frame rate"}, {"frame rate"}),
+    "PassesAside": ({CHECK}, {CHECK}),
+    "PassesInSide": ({"side information"}, {"side information"}),
+    "LeaksItsBatch": ({"batch"}, {"batch"}),
+    "LeaksAFrame": ({"batch"}, {"batch"}),
+    "Reverses": ({"batch"}, {"batch"}),
+    "NeverTheSame": ({"repeatable", "digital silence", CHECK}, {"repeatable", CHECK}),
+}
+RIGHT = ("opus-6k", "amr-nb-4.75k", "g723.1", "g722", "g726-16k", "mp3-16k", "aac-24k", "sbc-64k", "aptx-44k")
+
+
+@pytest.fixture(scope="module")
+def clips():
+    return [Audio.read(path) for _, path in FILES]
+
+
+def in_full(name):
+    """The findings of all steps, without a process for each."""
+    settings = Settings()
+    request = Request(name, FILES, "cpu", settings, CHECKED)
+    measuring = Measuring(request, lambda: None)
+    found = []
+    for step in CHECKED[:-1]:
+        sections = measuring.step(step)
+        found += [f for section in sections.values() for f in section.get("findings", ())]
+    return [*found, elsewhere(name, measuring.parcel)]
+
+
+def elsewhere(name, parcel):
+    """The finding of another codec than the one that has encoded."""
+    try:
+        return unpack(load_codec(name), parcel)
+    except Exception as error:
+        return {"check": CHECK, "state": "failed", "found": str(error), "value": None}
+
+
+def checks(findings):
+    return {f["check"] for f in wrong(findings)}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_wrong_codec_is_named_by_what_is_wrong(name, clips):
+    assert checks(in_full(f"{WRONG}:{name}")) == NAMED[name][0]
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_cheap_form_sees_it_too(name, clips):
+    found, parcel = quick_check(load_codec(f"{WRONG}:{name}"), clips)
+    assert checks([*found, elsewhere(f"{WRONG}:{name}", parcel)]) == NAMED[name][1]
+
+
+def test_a_right_codec_has_no_finding(clips):
+    found = in_full(f"{WRONG}:Right")
+    assert not checks(found) and {f["check"] for f in found if f["state"] == "ok"} == {
+        "polarity", "hidden delay", "clipping", "silence", "level", "bitrate label", "length", "digital silence",
+        "repeatable", "batch", CHECK,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_classical_codecs_at_low_bitrates_are_not_accused(name, clips):
+    music = np.sin(2 * np.pi * np.outer([220.0, 277.2, 329.6], np.arange(32000) / 16000)).sum(axis=0)
+    hard = [clips[0], Audio(0.2 * music, 16000), Audio(np.zeros((2, 16000)), 16000)]
+    for sounds in (clips, hard):
+        found, parcel = quick_check(load_codec(name), sounds)
+        assert not checks([*found, elsewhere(name, parcel)])
+
+
+def test_codes_that_cannot_be_sent_are_no_fault(clips):
+    found, reason = quick_check(load_codec(f"{WRONG}:Live"), clips)
+    assert not checks(found) and reason == "its codes hold side['codec'], which cannot be sent as bytes: Live"

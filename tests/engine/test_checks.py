@@ -1,0 +1,70 @@
+"""The checks of a run's codecs: what they find stands beside the row, and no score depends on them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench.codecs import load_codec
+from codec_bench.data import open_source
+from codec_bench.engine import checks
+from codec_bench.report.numbers import remarks, system_notes
+
+WRONG = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
+CODECS = [f"{WRONG}:{name}" for name in ("TurnedOver", "PassesAside", "Right")]
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return list(open_source("embedded"))[:2]
+
+
+def test_findings_stand_beside_the_row_and_change_no_score(run_it, same, samples):
+    asked = {"codec": CODECS, "data": samples, "metrics": "si_sdr,bitrate"}
+    checked = run_it(**asked, workers=1)  # whose only worker is started anew, to decode what it has encoded
+    plain = run_it(**asked, out="plain", check=False)
+    same(checked, plain)
+    assert checked.meta["fingerprint"] == plain.meta["fingerprint"]
+    summary = json.loads((checked.folder / "summary.json").read_text("utf-8"))["systems"]
+    found = {name: [f["check"] for f in system["checks"]["findings"]] for name, system in summary.items()}
+    assert found == {"TurnedOver": ["polarity"], "PassesAside": ["decoded elsewhere"], "Right": []}
+    assert remarks(summary["TurnedOver"]) == ["suspect: polarity"]
+    assert any("PassesAside: decoded elsewhere is failed" in note for note in system_notes(summary))
+    assert all(system["checks"] is None for system in plain.summary()["systems"].values())
+    # A run that goes on has its checks; what was not checked before is.
+    assert run_it(**asked, workers=1).meta["checks"] == checked.meta["checks"]
+    assert set(run_it(**asked, out="plain").meta["checks"]) == set(found)
+
+
+def test_what_cannot_be_checked_says_so(run_it, samples, monkeypatch):
+    live = load_codec(CODECS[2])
+    run = run_it(codec=live, data=samples, metrics="bitrate", out="live")
+    (left,) = run.meta["checks"]["Right"]["unchecked"]
+    assert left["check"] == "decoded elsewhere" and "process of the caller" in left["reason"]
+    monkeypatch.setattr(checks, "LOADED_WITHIN_S", -1.0)
+    run = run_it(codec=CODECS[2], data=samples, metrics="bitrate", out="slow", workers=1)
+    (left,) = run.meta["checks"]["Right"]["unchecked"]
+    assert "no second process loaded it" in left["reason"]
+
+
+def test_a_codec_that_ends_its_process_is_named_once(run_it, samples):
+    run = run_it(codec=[f"{WRONG}:Aborts", CODECS[2]], data=samples, metrics="bitrate")
+    (finding,) = run.meta["checks"]["Aborts"]["findings"]
+    assert finding["found"] == "the worker process died (killed by signal 6) while computing check of Aborts"
+    assert run.counts()["failed_items"] == 2 and not run.meta["checks"]["Right"]["findings"]
+
+
+def test_the_bitrate_of_several_channels_is_said_per_channel(run_it, tmp_path):
+    rng = np.random.default_rng(0)
+    soundfile.write(tmp_path / "stereo.wav", 0.1 * rng.standard_normal((16000, 2)), 16000)
+    run = run_it(codec=CODECS[2], data=tmp_path, metrics="bitrate", check=False)
+    system = run.summary()["systems"]["Right"]
+    assert system["metrics"]["bitrate"]["value"] == pytest.approx(2 * 129600)
+    assert system["channels"] == {"items": 1, "each": True, "bitrate_bps": pytest.approx(129600)}
+    assert system_notes({"Right": system}) == [
+        "bitrate counts the bits of all channels; 1 clip has several channels, coded each by itself: Right (130 kbit/s for each channel)"
+    ]
