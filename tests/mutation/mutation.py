@@ -25,7 +25,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -124,8 +124,8 @@ def looked_at(node: ast.AST) -> Iterator[ast.AST]:
         yield from looked_at(part)
 
 
-def mutants(source: str) -> list[Mutant]:
-    """Every mutant of a source that is still Python, in the order of the source."""
+def mutants(source: str, lines: Collection[int] | None = None) -> list[Mutant]:
+    """Every mutant of a source that is still Python, in the order of the source; of these lines alone, if they are given."""
     starts = [0]
     for line in source.encode().split(b"\n"):
         starts.append(starts[-1] + len(line) + 1)
@@ -143,6 +143,8 @@ def mutants(source: str) -> list[Mutant]:
             if isinstance(new, ast.expr) and not isinstance(new, ast.Constant | ast.Name | ast.Call | ast.Attribute):
                 after = f"({after})"
             mutant = Mutant(where.lineno, start, end, source[start:end], after)
+            if lines is not None and mutant.line not in lines:
+                continue
             try:
                 ast.parse(mutant.of(source))
             except SyntaxError:
