@@ -200,7 +200,7 @@ def speaking(omni, **options):
     made.load()
     # The published ends of the talker's codes lie beyond the tiny one's vocabulary.
     made._family.net.generate = functools.partial(
-        made._family.net.generate, talker_max_new_tokens=12, talker_eos_token_id=[61]
+        made._family.net.generate, talker_max_new_tokens=6, talker_eos_token_id=[61], token2wav_num_steps=3
     )
     return made
 
