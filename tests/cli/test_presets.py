@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import soundfile
 import tiny_funasr
 import tiny_whisper
 
@@ -66,16 +67,19 @@ def hub(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """Three short utterances: two English ones and one that says it is Mandarin."""
+    """The first 1.2 s of three utterances: two English ones and one that says it is Mandarin."""
     from codec_bench.data import open_source
 
     samples = sorted(open_source("embedded"), key=lambda s: Path(s.audio).stat().st_size)[:3]
     manifest = tmp_path_factory.mktemp("data") / "manifest.jsonl"
+    for n, sample in enumerate(samples):
+        wave, rate_hz = soundfile.read(sample.audio, frames=19200)
+        soundfile.write(manifest.parent / f"u{n}.flac", wave, rate_hz)
     languages = ["en", "en-US", "zh-CN"]
     texts = [samples[0].text, samples[1].text, "今天天气很好"]
     rows = [
-        {"id": f"u{n}", "audio": str(s.audio), "text": text, "language": language, "speaker": f"s{n}"}
-        for n, (s, text, language) in enumerate(zip(samples, texts, languages))
+        {"id": f"u{n}", "audio": f"u{n}.flac", "text": text, "language": language, "speaker": f"s{n}"}
+        for n, (text, language) in enumerate(zip(texts, languages))
     ]
     manifest.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     return manifest
