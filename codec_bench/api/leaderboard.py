@@ -4,6 +4,8 @@ Conventions
     The average of a row is computed as the authors of the board did, in decimal arithmetic: an error rate counts as 100
     minus the rate, a mean opinion score as 20 times the score, and a rating from 1 to 10 as 10 times the rating. Columns
     of one group count together as one. A missing cell does not count, and the average is then marked as incomplete.
+    A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of an own
+    run is shown with its judge and enters neither the column of published ratings nor the average.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal
@@ -65,6 +67,7 @@ class Row:
         complete: whether every group of the board has a cell. published: whether it is from the authors of the board.
         folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark.
         rerouted: whether a service said that another model answered than the one that was asked for.
+        judged: ratings by another judge or wording than the published one, by column, each with the judge's name.
     """
 
     name: str
@@ -75,6 +78,7 @@ class Row:
     folders: tuple[str, ...] = ()
     limited: bool = False
     rerouted: bool = False
+    judged: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,7 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
 
     cells: dict[str, dict[str, Decimal]] = {}
     folders: dict[str, list[str]] = {}
+    judged: dict[str, dict[str, str]] = {}
     limited: set[str] = set()
     rerouted: set[str] = set()
     ignored: list[str] = []
@@ -173,7 +178,12 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
         values = list(_values(run, columns))
         ignored += [] if values else [str(place)]
         for system, column, value in values:
-            cells.setdefault(system, {})[column.name] = column.shown(value)
+            own = cells.setdefault(system, {})
+            if column.counts == "rating":
+                judge = (run.meta.get("config") or {}).get("judge") or "an unknown judge"
+                judged.setdefault(system, {})[column.name] = f"{column.shown(value)} by {judge}"
+            else:
+                own[column.name] = column.shown(value)
             folders.setdefault(system, []).append(str(place))
             if (run.meta.get("config") or {}).get("limit") is not None:
                 limited.add(system)
@@ -188,6 +198,7 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
             folders=tuple(dict.fromkeys(folders[system])),
             limited=system in limited,
             rerouted=system in rerouted,
+            judged=judged.get(system, {}),
         )
         for system, row in cells.items()
     ]

@@ -246,7 +246,7 @@ def leaderboard(
 def _plain(board: Board) -> dict[str, Any]:
     rows = [
         {
-            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "folders": list(row.folders),
+            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "folders": list(row.folders), "judged": dict(row.judged),
             "average": float(row.average) if row.average is not None else None,
             "cells": {column: float(value) for column, value in row.cells.items()},
         }
@@ -265,7 +265,7 @@ def _print_board(board: Board) -> None:
         (
             row.name if row.published else f"> {row.name}",
             f"{row.average}{_doubts(row)}" if row.average is not None else "",
-            *(row.cells.get(column.name) for column in board.columns),
+            *(row.cells.get(column.name) or row.judged.get(column.name) for column in board.columns),
         )
         for row in board.rows
     ]

@@ -102,3 +102,12 @@ def test_runs_of_a_part_are_marked_and_runs_without_a_cell_named(tmp_path):
     board = leaderboard(BOARDS[2], [tmp_path])
     assert [row.limited for row in board.rows if not row.published] == [True]
     assert board.ignored == (str(tmp_path / "other"),)
+
+
+def test_a_rating_by_another_judge_shares_no_column_with_published_ratings(tmp_path):
+    (board, column) = next(
+        (board, column) for board in BOARDS for column in leaderboard(board).columns if column.counts == "rating"
+    )
+    recorded(tmp_path / "rated", column.benchmark, "mine", {column.metric: 7.5})
+    (row,) = [row for row in leaderboard(board, [tmp_path]).rows if not row.published]
+    assert row.cells == {} and row.average is None and row.judged == {column.name: "75.00 by an unknown judge"}
