@@ -105,6 +105,8 @@ async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunReq
         )
         await answering.start()
         await judge_all(run, writer, scheme.judged, judge, answering.ask_all, tell, request.seed)
+        if judge.untold:
+            writer.set_meta(judging={"untold": dict(judge.untold)})
     finally:
         await judge.close()
         if cache is not None:

@@ -1,4 +1,7 @@
-"""Gemini's `generateContent` over REST: https://ai.google.dev/api/generate-content. The key is sent in a header."""
+"""Gemini's `generateContent` over REST: https://ai.google.dev/api/generate-content. The key is sent in a header.
+
+Checked against the types of the package google-genai 3.4 on 2026-11-22.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from typing import Any, ClassVar
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
+from codec_bench.models.endpoints.bodies import named, understood
 from codec_bench.models.endpoints.client import read_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import GivenUp
-from codec_bench.models.endpoints.remote import JSON, JsonModel, named, understood
+from codec_bench.models.endpoints.remote import JSON, JsonModel
 from codec_bench.models.sound import audio_of, from_base64, wav_base64
 from codec_bench.types import Audio, Request, Response, Sound
 

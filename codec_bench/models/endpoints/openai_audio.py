@@ -2,6 +2,7 @@
 
 Sources: https://platform.openai.com/docs/api-reference/audio; voice cloning as in vLLM-Omni's speech endpoint
 (https://docs.vllm.ai/projects/vllm-omni/en/stable/serving/speech_api/).
+Checked against the types of the package openai 3.54 and ElevenLabs' and Azure's documentation on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from codec_bench.audio.clip import Clip, wav_bytes
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
+from codec_bench.models.endpoints.bodies import named, put, understood
 from codec_bench.models.endpoints.client import is_text, parts_of, read_json, read_sound
-from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice, named, put, understood
+from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice
 from codec_bench.models.sound import audio_of, data_uri, wav_base64
 from codec_bench.types import Request, Response
 

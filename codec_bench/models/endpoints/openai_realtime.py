@@ -3,6 +3,7 @@
 Source: https://platform.openai.com/docs/api-reference/realtime. Sound is sent and received as 16-bit samples at 24 kHz.
 Sessions and events have two layouts: `beta` for the preview models, `ga` for later models. Answers in both are read in
 the same way.
+Checked against the types of the package openai 3.54 on 2026-11-22.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ from urllib.parse import quote
 from codec_bench.errors import MissingExtra
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
+from codec_bench.models.endpoints.bodies import named, understood
 from codec_bench.models.endpoints.client import MAX_BYTES, error_of
 from codec_bench.models.endpoints.delays import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
-from codec_bench.models.endpoints.remote import RemoteModel, check_choice, named, understood
+from codec_bench.models.endpoints.remote import RemoteModel, check_choice
 from codec_bench.models.sound import audio_of, from_pieces, pcm16_base64
 from codec_bench.types import Message, Request, Response
 

@@ -8,35 +8,31 @@ Conventions
 from __future__ import annotations
 
 import asyncio
-import json
-import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal
 from codec_bench.models.endpoints.accounts import Prices
+from codec_bench.models.endpoints.bodies import UNEXPECTED, json_bytes, put
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.describe import describe, is_dated
 from codec_bench.models.endpoints.keys import Key, clean, host_of, masked
 from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
 from codec_bench.models.endpoints.refusals import lesson_of, mistake_of
-from codec_bench.models.sound import Base64
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
 
-T = TypeVar("T")
 _MOST = 1_000_000
-_UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
-"""What taking a reply apart raises if it is not laid out as expected."""
 VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io",
            "generativelanguage.googleapis.com", "api.minimax.io")  # fmt: skip
 """Services that serve models of their own and not the ones that somebody put there."""
+REASONING_TOKENS = 4096
+"""Tokens for reasoning where a request limits its answer and says nothing of reasoning, as the requests to judges do."""
 JSON = {"Content-Type": "application/json"}
 
 
@@ -222,7 +218,7 @@ class RemoteModel(Model):
         if not self.reasons:
             given.pop("reasoning_tokens", None)
         elif "max_tokens" in given:
-            given["max_tokens"] += given.get("reasoning_tokens", 0)
+            given["max_tokens"] += given.get("reasoning_tokens", REASONING_TOKENS)
         out = dict(self.parameters)
         for name, value in given.items():
             called = self.called(name)
@@ -255,7 +251,7 @@ class RemoteModel(Model):
             return make(end.reason, text=end.text, attempts=end.attempts)
         except AudioError as error:
             return Response.failed(error.message)
-        except _UNEXPECTED as error:  # a value of another type than the service documents
+        except UNEXPECTED as error:  # a value of another type than the service documents
             said = clean(f"{type(error).__name__}: {error}")
             return Response.failed(f"the reply does not have the expected layout ({said})")
         if response.status == "ok" and request.wants == "audio" and response.audio is None:
@@ -384,72 +380,3 @@ def check_choice(info: ModelInfo, option: str, value: Any, known: Sequence[str])
     """
     if value not in known:
         raise UserError(f"the model '{info.name}' has {option}={value!r}", hint=f"expected {' or '.join(known)}")
-
-
-def named(body: Any, name: str) -> str | None:
-    """A text in a reply, such as the name of the model that answered; None if there is none."""
-    value = body.get(name) if isinstance(body, Mapping) else None
-    return value if isinstance(value, str) and value else None
-
-
-def put(body: dict[str, Any], path: str, value: Any) -> None:
-    """Sets a value at a path such as `references.0.text`. Mappings and lists that are missing on the way are made."""
-    here: Any = body
-    keys = path.split(".")
-    for key, following in zip(keys, [*keys[1:], None]):
-        fresh: Any = value if following is None else [] if following.isdigit() else {}
-        if isinstance(here, list):
-            here.extend({} for _ in range(int(key) + 1 - len(here)))
-            if following is None:
-                here[int(key)] = value
-            here = here[int(key)]
-        elif following is None:
-            here[key] = value
-        else:
-            here[key] = here = copy(here.get(key, fresh))
-
-
-def json_bytes(body: Any) -> bytes:
-    """A body as JSON bytes.
-
-    Sounds (`Base64`) are inserted after the rest has been converted: they need no escaping, and searching them for
-    characters to escape takes longer than coding them.
-    """
-    coded: dict[str, bytes] = {}
-    mark = secrets.token_hex(16)
-
-    def without_sounds(part: Any) -> Any:
-        if isinstance(part, Mapping):
-            return {key: without_sounds(value) for key, value in part.items()}
-        if isinstance(part, (list, tuple)):
-            return [without_sounds(value) for value in part]
-        if isinstance(part, Base64):
-            coded[f"{mark}{len(coded)}."] = part.encode("ascii")
-            return next(reversed(coded))
-        return part
-
-    text = json.dumps(without_sounds(body), ensure_ascii=False).encode("utf-8", "replace")
-    pieces = []
-    for name, sound in coded.items():
-        before, _, text = text.partition(name.encode())
-        pieces += [before, sound]
-    return b"".join([*pieces, text])
-
-
-def understood(read: Callable[[Any], T], body: Any, what: str = "reply") -> T:
-    """Reads a reply that is valid JSON.
-
-    Args:
-        read: takes the reply apart.
-        body: the reply.
-        what: what the reply is called in the message.
-
-    Raises:
-        GivenUp: `read` does not find what it expects.
-    """
-    try:
-        return read(body)
-    except _UNEXPECTED as error:
-        raise GivenUp(
-            f"the {what} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
-        ) from None

@@ -122,6 +122,11 @@ def test_the_first_request_teaches_what_the_others_are_not_told(kit):
     assert "Only the default (1) value is supported" in model.untold["temperature"]
 
 
+def test_a_judge_that_reasons_has_tokens_for_it(kit):
+    _, service, _ = asked(kit, strict(kit), [kit.question(parameters={"max_tokens": 64})], reasons=True)
+    assert service.seen[0].json["max_tokens"] == 64 + 4096
+
+
 def test_reasoning_has_tokens_of_its_own(kit):
     parameters = {**GREEDY, "reasoning_tokens": 1000}
     for options, told in (

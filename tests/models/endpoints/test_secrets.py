@@ -78,5 +78,5 @@ def test_parts_of_eight_characters_are_masked():
 def test_no_config_holds_a_key():
     for row in list_models():
         if row.kind in ("openai-chat", "openai-transcription", "openai-speech", "openai-realtime", "gemini"):
-            model = load_model(row.name, {"model": "m"} if row.name.startswith("openai-") else {})
+            model = load_model(row.name, {"model": "m"} if row.name.startswith(("openai-", "transformers-")) else {})
             assert model.key.env is None or model.key.env.endswith("_API_KEY")

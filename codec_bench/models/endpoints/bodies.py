@@ -1,0 +1,89 @@
+"""Bodies of requests and of replies: JSON is made with sounds in it, and taken apart without trust."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any, TypeVar
+
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import GivenUp
+from codec_bench.models.sound import Base64
+
+T = TypeVar("T")
+UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)
+"""What taking a reply apart raises if it is not laid out as expected."""
+
+
+def named(body: Any, name: str) -> str | None:
+    """A text in a reply, such as the name of the model that answered; None if there is none."""
+    value = body.get(name) if isinstance(body, Mapping) else None
+    return value if isinstance(value, str) and value else None
+
+
+def put(body: dict[str, Any], path: str, value: Any) -> None:
+    """Sets a value at a path such as `references.0.text`. Mappings and lists that are missing on the way are made."""
+    here: Any = body
+    keys = path.split(".")
+    for key, following in zip(keys, [*keys[1:], None]):
+        fresh: Any = value if following is None else [] if following.isdigit() else {}
+        if isinstance(here, list):
+            here.extend({} for _ in range(int(key) + 1 - len(here)))
+            if following is None:
+                here[int(key)] = value
+            here = here[int(key)]
+        elif following is None:
+            here[key] = value
+        else:
+            here[key] = here = copy(here.get(key, fresh))
+
+
+def json_bytes(body: Any) -> bytes:
+    """A body as JSON bytes.
+
+    Sounds (`Base64`) are inserted after the rest has been converted: they need no escaping, and searching them for
+    characters to escape takes longer than coding them.
+    """
+    coded: dict[str, bytes] = {}
+    mark = secrets.token_hex(16)
+
+    def without_sounds(part: Any) -> Any:
+        if isinstance(part, Mapping):
+            return {key: without_sounds(value) for key, value in part.items()}
+        if isinstance(part, (list, tuple)):
+            return [without_sounds(value) for value in part]
+        if isinstance(part, Base64):
+            coded[f"{mark}{len(coded)}."] = part.encode("ascii")
+            return next(reversed(coded))
+        return part
+
+    text = json.dumps(without_sounds(body), ensure_ascii=False).encode("utf-8", "replace")
+    pieces = []
+    for name, sound in coded.items():
+        before, _, text = text.partition(name.encode())
+        pieces += [before, sound]
+    return b"".join([*pieces, text])
+
+
+def understood(read: Callable[[Any], T], body: Any, what: str = "reply") -> T:
+    """Reads a reply that is valid JSON.
+
+    Args:
+        read: takes the reply apart.
+        body: the reply.
+        what: what the reply is called in the message.
+
+    Raises:
+        GivenUp: `read` does not find what it expects.
+    """
+    try:
+        return read(body)
+    except UNEXPECTED as error:
+        raise GivenUp(
+            f"the {what} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
+        ) from None
+
+
+__all__ = ["UNEXPECTED", "json_bytes", "named", "put", "understood"]
