@@ -274,6 +274,17 @@ def test_an_answer_is_from_one_attempt_and_not_from_the_cache_unless_it_is_said(
         assert run.query("SELECT attempts, cached, cut_s FROM answers ORDER BY number") == [(1, 0, 0.0), (3, 1, 0.0)]
 
 
+def test_a_writer_tells_what_it_was_told_and_the_first_written_answers(tmp_path):
+    with closing(opened(tmp_path)) as writer:
+        writer.set_meta(asked={"limit": [1, "ü"]})
+        assert writer.meta("asked") == {"limit": [1, "ü"]} and writer.meta("nothing") is None
+        spoken = pair(1, audio="audio/answers/1.flac")
+        writer.write_answers(
+            [pair(4, "four"), pair(0, ""), spoken, pair(2, "two"), pair(3, "no", "failed"), pair(5, "five")]
+        )
+        assert writer.first_texts(2) == {2: "two", 4: "four"}
+
+
 def test_what_is_refused_changes_nothing(tmp_path):
     """Otherwise the next command would add scores of one kind to scores of another."""
     with closing(opened(tmp_path)) as writer:
