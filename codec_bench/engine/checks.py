@@ -19,7 +19,7 @@ from typing import Any
 
 from codec_bench.codecs.checks import finding, wrong
 from codec_bench.codecs.checks.quick import CLIPS
-from codec_bench.codecs.checks.sent import CHECK, unsent
+from codec_bench.codecs.checks.sent import CHECK, UNDECODED, unsent
 from codec_bench.data import problem_of
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.pool import Pool
@@ -97,8 +97,8 @@ class Checks:
     def _on_decoded(self, name: str, result: CheckResult | Fault) -> None:
         _, before = self._sent.pop(name)
         if isinstance(result, Fault):
-            text = f"another process cannot decode the codes: {result.reason}"
-            self._finish(name, [*before.findings, finding(CHECK, "failed", text)])
+            undecoded = finding(CHECK, "failed", f"{UNDECODED}: {result.reason}")
+            self._finish(name, [*before.findings, undecoded])
         else:
             self._finish(name, [*before.findings, *result.findings])
 

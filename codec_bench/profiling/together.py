@@ -15,7 +15,7 @@ from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import finding
-from codec_bench.codecs.checks.sent import CHECK
+from codec_bench.codecs.checks.sent import CHECK, UNDECODED
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.engine.systems import System
 from codec_bench.errors import UserError
@@ -262,7 +262,8 @@ def gather_findings(sections: dict[str, Any]) -> None:
         section = sections.pop(step)
         listed += section.get("findings", [])
         if section["state"] == "failed":
-            listed.append(finding(check, "failed", section["reason"]))
+            words = section["reason"] if step == "probe" else f"{UNDECODED}: {section['reason']}"
+            listed.append(finding(check, "failed", words))
         elif step == "elsewhere" and "findings" not in section:
             reason = sent["reason"] if sent["state"] in ("failed", "not applicable") else section["reason"]
             listed.append(finding(check, "failed" if sent["state"] == "failed" else "not applicable", reason))

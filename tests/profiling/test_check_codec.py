@@ -40,6 +40,7 @@ def test_codes_are_decoded_by_another_process(monkeypatch):
     monkeypatch.setattr(check, "CLIPS", 1)
     (named,) = wrong(check_codec(codec=f"{WRONG}:PassesAside"))
     assert named["check"] == "decoded elsewhere" and named["state"] == "failed"
+    assert named["found"].startswith("another process cannot decode the codes: KeyError: ")
 
 
 def test_batches_are_verified_in_a_process_of_the_codec():

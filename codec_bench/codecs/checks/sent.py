@@ -21,6 +21,7 @@ from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
 from codec_bench.types import Audio, Codes, CodeStream
 
 CHECK = "decoded elsewhere"
+UNDECODED = "another process cannot decode the codes"
 _PLAIN = (bool, int, float, str, type(None))
 
 
@@ -162,4 +163,4 @@ def _array(value: Any, what: str) -> np.ndarray:
     return array
 
 
-__all__ = ["CHECK", "CannotSend", "Parcel", "from_bytes", "pack", "to_bytes", "unpack", "unsent"]
+__all__ = ["CHECK", "UNDECODED", "CannotSend", "Parcel", "from_bytes", "pack", "to_bytes", "unpack", "unsent"]
