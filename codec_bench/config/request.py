@@ -103,6 +103,9 @@ class RunRequest(_Request):
     rescore: _Flag = None
     wait: _Flag = None
     anyway: _Flag = None
+    reuse_answers: _Flag = None
+    max_cost_usd: _Number = None
+    max_hours: _Number = None
 
 
 class ProfileRequest(_Request):
