@@ -45,16 +45,29 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 RATE = 24000
-READ_S = 0.0024
-"""Seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5 s)."""
-METRICS_S = 0.003
-"""Seconds of a core for a second of an item's signal metrics (22 ms for 7.4 s)."""
-CPU_CALL_S = 0.0005
 DEVICE_GIB = 139.0
-START_S = 3.0
-LOADED_GIB_S = 1.0
-"""How long a worker takes to start, and how much of its networks it reads a second."""
 WINDOW_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the machine around the device costs.
+
+    Args:
+        read_s: seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5 s).
+        metrics_s: seconds of a core for a second of an item's signal metrics (22 ms for 7.4 s).
+        call_s: seconds of a core for a batch.
+        start_s: how long a worker takes to start. loaded_gib_s: how much of its networks it then reads a second.
+    """
+
+    read_s: float = 0.0024
+    metrics_s: float = 0.003
+    call_s: float = 0.0005
+    start_s: float = 3.0
+    loaded_gib_s: float = 1.0
+
+
+HOST = Host()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +222,7 @@ class VirtualPool(Pool):
             if name not in self._loaded[id(worker)]:
                 self._loaded[id(worker)].add(name)
                 if self._killed and worker is self.workers[0]:  # the first loading is not part of the run
-                    begin += START_S / len(self._costs) + self._costs[name].weights_gib / LOADED_GIB_S
+                    begin += HOST.start_s / len(self._costs) + self._costs[name].weights_gib / HOST.loaded_gib_s
             key = int(worker.device.partition(":")[2])
             self.busy_s[key] = self.busy_s.get(key, 0.0) + (cost_s if outcome != "oom" else 0.0)
         end = begin + cost_s
@@ -220,10 +233,10 @@ class VirtualPool(Pool):
     def _outcome(self, worker: Worker, batch: Batch, payload: list[Any]) -> tuple[float, Any]:
         if batch.key == READING:
             results = [self._read(work) for work in payload]
-            return CPU_CALL_S + READ_S * sum(seconds for seconds, _ in results), [result for _, result in results]
+            return HOST.call_s + HOST.read_s * sum(seconds for seconds, _ in results), [result for _, result in results]
         if batch.key == SIGNAL_METRICS:
             scores = {name: Score.ok(1.0, "simulated/1") for name in self._specs[batch.key].names}
-            return CPU_CALL_S + METRICS_S * batch.audio_s, [scores] * len(payload)
+            return HOST.call_s + HOST.metrics_s * batch.audio_s, [scores] * len(payload)
         cost = self._costs[batch.key.rpartition(":")[2]]
         lengths = [work.length_s for work in batch.works]
         if cost.windows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -22,9 +23,8 @@ RATES = {"reference": frozenset({0, 16000}), "estimate": frozenset({16000}), "wi
 
 @pytest.fixture
 def arena():
-    made = Arena()
-    yield made
-    made.close()
+    with closing(Arena()) as made:
+        yield made
 
 
 @pytest.fixture
