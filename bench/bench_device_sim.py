@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -44,9 +45,7 @@ from codec_bench.store.record import Run
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
-RATE = 24000
-DEVICE_GIB = 139.0
-WINDOW_S = 30.0
+RATE, WINDOW_S, DEVICE_GIB = 24000, 30.0, 139.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +55,11 @@ class Host:
     Args:
         read_s: seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5 s).
         metrics_s: seconds of a core for a second of an item's signal metrics (22 ms for 7.4 s).
-        call_s: seconds of a core for a batch.
         start_s: how long a worker takes to start. loaded_gib_s: how much of its networks it then reads a second.
     """
 
     read_s: float = 0.0024
     metrics_s: float = 0.003
-    call_s: float = 0.0005
     start_s: float = 3.0
     loaded_gib_s: float = 1.0
 
@@ -184,13 +181,14 @@ class VirtualPool(Pool):
         self._since = time.process_time()
         self._free: dict[int, float] = {}
         self._ends: list[tuple[float, int, Worker, int, Done | Died]] = []
-        self._count = 0
+        self._count = self._started = 0
         self._killed = False
         self._loaded: dict[int, set[str]] = {}
         super().__init__([f"cuda:{k}" for k in range(devices)], cpus, subprocess.DEVNULL)
 
     def _start(self, device: str) -> Worker:
-        worker = Worker(device, None, None)  # type: ignore[arg-type]
+        self._started += 1
+        worker = Worker(device, SimpleNamespace(pid=self._started), None)  # type: ignore[arg-type]
         self._free[id(worker)] = self.now
         self._loaded[id(worker)] = set()
         return worker
@@ -233,10 +231,10 @@ class VirtualPool(Pool):
     def _outcome(self, worker: Worker, batch: Batch, payload: list[Any]) -> tuple[float, Any]:
         if batch.key == READING:
             results = [self._read(work) for work in payload]
-            return HOST.call_s + HOST.read_s * sum(seconds for seconds, _ in results), [result for _, result in results]
+            return HOST.read_s * sum(seconds for seconds, _ in results), [result for _, result in results]
         if batch.key == SIGNAL_METRICS:
             scores = {name: Score.ok(1.0, "simulated/1") for name in self._specs[batch.key].names}
-            return HOST.call_s + HOST.metrics_s * batch.audio_s, [scores] * len(payload)
+            return HOST.metrics_s * batch.audio_s, [scores] * len(payload)
         cost = self._costs[batch.key.rpartition(":")[2]]
         lengths = [work.length_s for work in batch.works]
         if cost.windows:

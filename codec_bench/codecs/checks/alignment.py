@@ -16,9 +16,8 @@ import numpy as np
 _LOWEST_HZ, _SLOPE_HZ = 300.0, 100.0
 """Where the weights are a half, and over how many Hz they rise from 0 to 1."""
 _EMPHASIS = 0.9
-_NEWTON_STEPS = 5
-_PARTS = 4
-"""Into so many parts of a sample the search for a delay divides it, before Newton's steps."""
+_PARTS, _NEWTON_STEPS = 4, 5
+"""The search for a delay divides a sample into so many parts, and ends with so many steps of Newton's method."""
 
 
 @dataclass(frozen=True, slots=True)
