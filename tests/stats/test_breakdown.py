@@ -259,6 +259,7 @@ def test_what_answering_took(tmp_path):
         "asked": 8, "failed": {"failed": 2, "refused": 1}, "cached": 1, "cut": {"n": 1, "share": 1 / 8, "s": 2.5},
         "usage": {"output_tokens": 36}, "cost_usd": 0.75, "latency_s": {"p50": p50, "p95": p95},
         "first_s": {"p50": 0.25, "p95": 0.25},
+        "at_limit": {"n": 0, "share": 0.0}, "decoding": None, "asked_for": None, "served": [], "canary": None,
     }  # fmt: skip
 
 
