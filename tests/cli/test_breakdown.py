@@ -91,7 +91,19 @@ def test_generated_audio_is_broken_down_too(command, data, tmp_path):
     for sample in open_source(data):
         shutil.copy(sample.audio, made / f"{sample.id}.flac")
     code, out, _ = command(
-        "score", "--generated", made, "--data", data, "--metrics", "stoi", "--out", "r", "--by", "room", "--json"
+        "score",
+        "--generated",
+        made,
+        "--data",
+        data,
+        "--metrics",
+        "stoi",
+        "--out",
+        "r",
+        "--by",
+        "room",
+        "--allow-same",
+        "--json",
     )
     assert code == 0
     rooms = json.loads(out)["systems"]["generated"]["metrics"]["stoi"]["subsets"]["room"]
