@@ -39,7 +39,7 @@ def run(
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
-    reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Take answers of other runs although the service may serve another checkpoint under the same name now.")] = False,
+    reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Keep answers for other runs with this option, and take theirs, although the service may serve another checkpoint under the same name.")] = False,
     max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once this command has spent so much on answers, by the prices of the model.")] = None,
     max_hours: Annotated[float | None, typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
