@@ -31,7 +31,12 @@ Preset = Annotated[
 Limit = Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")]
-Workers = Annotated[int | None, typer.Option("--workers", help="CPU worker processes. Default: one per core.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", help="CPU worker processes. Default: one per core; beside GPUs, some cores are left free."
+    ),
+]
 PerGpu = Annotated[
     int, typer.Option("--per-gpu", help="Worker processes for each GPU, which share its memory in equal parts.")
 ]

@@ -31,7 +31,7 @@ def run(
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many questions of each benchmark.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes, and of what a model draws at random.")] = 0,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")] = "auto",
-    workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core.")] = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core; beside GPUs, some cores are left free.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
     save_audio: Annotated[str | None, typer.Option("--save-audio", help="all, none, or the number of questions whose sound is kept.")] = None,
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.", callback=with_settings)] = None,

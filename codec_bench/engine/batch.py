@@ -67,7 +67,7 @@ class Stage(Budget):
         here: what runs its batches in this process, because no worker process can; None for the workers.
         first: whether its items go before those of other stages.
         name: of the stage in messages and timings; that of its row if it is a codec.
-        first_s: the budget at first. waiting_s, alone: of the waiting items, their length, and how many go by themselves.
+        initial_s: the budget before any batch. waiting_s, alone: of the waiting items, their length, and how many go by themselves.
     """
 
     spec: StageSpec
@@ -89,12 +89,12 @@ class Stage(Budget):
     here: CodecStage | CheckStage | None = None
     first: bool = False
     name: str = field(init=False)
-    first_s: float = field(init=False)
+    initial_s: float = field(init=False)
     waiting_s: float = 0.0
     alone: int = 0
 
     def __post_init__(self) -> None:
-        self.name, self.first_s = self.spec.key, self.budget_s
+        self.name, self.initial_s = self.spec.key, self.budget_s
 
     @property
     def cost(self) -> float:
@@ -136,7 +136,7 @@ class Stage(Budget):
             longest = max(longest, work.length_s)
             total += work.length_s
             size_s = longest * (len(taken) + 1) if self.pads else total
-            if taken and (size_s > room_s or (size_s > self.first_s and size_s > MOST_PADDED * total)):
+            if taken and (size_s > room_s or (size_s > self.initial_s and size_s > MOST_PADDED * total)):
                 break
             taken.add(work.order)
         return taken
