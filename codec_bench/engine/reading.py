@@ -24,8 +24,8 @@ from codec_bench.types import Audio
 READING = "decode and resample"
 """The key of the stage, and its name in the table of where the time went."""
 
-READ_AT_ONCE = 8
-"""Samples that a worker reads as one batch, at most."""
+READ_AT_ONCE = 2
+"""Samples that a worker reads as one batch, at most. How long they are is not known before, and each may be an hour."""
 
 
 @dataclass(frozen=True, slots=True)

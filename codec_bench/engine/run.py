@@ -49,6 +49,7 @@ from codec_bench.types import SPOKEN, Sample, Score
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
+_READ_AT_FIRST = 8
 _RECENT = 64
 """Over so many samples, about, the mean size of a sample is taken."""
 
@@ -220,6 +221,8 @@ class Engine:
 
     def _has_room(self, reading: int) -> bool:
         busy, most = self._in_flight + reading, self._settings.look_ahead
+        if not self._admitted:  # nothing is known of the size of the samples
+            return reading < _READ_AT_FIRST
         nbytes = self._held_bytes + reading * self._mean_bytes
         return busy == 0 or (nbytes < most.nbytes and busy < most.samples)
 

@@ -16,6 +16,7 @@ from codec_bench.audio.resample import to_signal
 from codec_bench.engine import feed
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.reading import READING, ReadStage, ReadWork, Wanted
+from codec_bench.engine.run import Engine, Settings
 from codec_bench.engine.stage import StageSpec
 
 RATES = {"reference": frozenset({0, 16000}), "estimate": frozenset({16000}), "with_audio": True}
@@ -99,3 +100,10 @@ def test_a_file_that_ends_its_reader_fails_alone(run_it, wave, tmp_path, monkeyp
     assert scores["bad", "stoi"].status == "failed"
     assert "the worker process died 2 times (killed by signal 6)" in scores["bad", "stoi"].reason
     assert {scores[name, "stoi"].status for name in ("a", "c")} == {"ok"}
+
+
+def test_few_samples_are_read_while_nothing_is_known_of_their_size():
+    engine = Engine(None, Settings(), None, None, "")
+    assert [engine._has_room(reading) for reading in (0, 7, 8, 100)] == [True, True, False, False]
+    engine._admitted, engine._mean_bytes = 1, 40 << 20
+    assert [engine._has_room(reading) for reading in (0, 3, 4)] == [True, True, False]
