@@ -103,22 +103,23 @@ def codes_and_waves(
         fewer_samples: by how much a wave may be shorter than the base's.
 
     Raises:
-        SystemExit: more than one code in 10,000 (or, in short material, more than one) differs, or the waves of an item with equal codes
-            do by more than 1e-4, or are no numbers, or no item has equal codes.
+        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has another code, or the waves of an
+            item with equal codes differ by more than 1e-4, or are no numbers, or no item has equal codes. Frames are counted,
+            because a code that is as near as another changes what all later codebooks of its frame are given.
     """
     flips = total = 0
     pairs = []
     for streams, wave, expected, reference in zip(codes, waves, *base, strict=True):
         if [a.shape for a in streams] != [b.shape for b in expected]:
             raise SystemExit(f"codes of shapes {[a.shape for a in streams]}, {[b.shape for b in expected]} one by one")
-        different = sum(int((a != b).sum()) for a, b in zip(streams, expected, strict=True))
-        flips, total = flips + different, total + sum(b.size for b in expected)
+        different = sum(int((a != b).any(axis=0).sum()) for a, b in zip(streams, expected, strict=True))
+        flips, total = flips + different, total + sum(b.shape[-1] for b in expected)
         if not different:
             kept = wave.shape[1] if 0 <= reference.shape[1] - wave.shape[1] <= fewer_samples else reference.shape[1]
             pairs.append((reference[:, :kept], wave))
     if flips > max(1, 1e-4 * total):
-        raise SystemExit(f"{flips} of {total} codes differ")
-    return f"{flips} of {total} codes differ; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
+        raise SystemExit(f"{flips} of {total} frames have another code")
+    return f"{flips} of {total} frames have another code; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
 
 
 def _git(*words: str) -> str | None:

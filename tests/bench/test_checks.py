@@ -95,6 +95,9 @@ def coded(error: float = 0.0, flips: int = 0, fewer: int = 0):
 def test_codes_and_waves():
     passes(common.codes_and_waves, *coded(), coded())
     passes(common.codes_and_waves, *coded(flips=1), coded())  # a near tie
+    codes, waves = coded()
+    codes[1][0][:, 7] += 1  # the same tie, as the later codebooks of its frame see it
+    passes(common.codes_and_waves, codes, waves, coded())
     passes(common.codes_and_waves, *coded(fewer=8), coded(), fewer_samples=8)
     for planted in (coded(0.01), coded(math.nan), coded(flips=2), coded(fewer=9), coded(fewer=-1)):
         fails(common.codes_and_waves, *planted, coded(), fewer_samples=8 if planted[1][1].shape[1] != 150 else 0)
