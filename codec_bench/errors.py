@@ -8,7 +8,7 @@ Conventions
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Literal
 
 
@@ -73,6 +73,20 @@ class RunMismatch(UserError):
 
 class DamagedRecord(UserError):
     """A run record is not as it was written; the message says what is damaged."""
+
+
+class AnswersPending(UserError):
+    """Questions wait at a service, which will answer them later.
+
+    Attributes:
+        wait: awaited until they are answered; None if that is not possible.
+    """
+
+    wait: Callable[[], Awaitable[None]] | None = None
+
+    def __init__(self, message: str, *, hint: str, wait: Callable[[], Awaitable[None]] | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.wait = wait
 
 
 class RunLocked(UserError):

@@ -25,7 +25,7 @@ from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.errors import AnswersPending, UnknownName, UserError
 from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.registry import Spec, code_hash, is_own_code, names
@@ -112,7 +112,7 @@ def run_benchmark(
             done, why = _of_model(name, wanted, place.path, request)
             runs.update(done)
             left_out += why
-        if not runs:
+        if not runs and not any(isinstance(error, AnswersPending) for _, _, error in left_out):
             raise left_out[0][2]
         outcome = Outcome(place.path, runs, tuple((benchmark, name, str(error)) for benchmark, name, error in left_out))
         write_overview(outcome)

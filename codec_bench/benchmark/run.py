@@ -29,7 +29,10 @@ class Terms:
     """On which terms a service is asked. None of them changes a question.
 
     Args:
-        wait: whether to wait for a service that takes no requests for as long as it takes, also for a quota of the day.
+        wait: whether to wait for a service that takes no requests for as long as it takes, also for a quota of the day, and
+            for batches until they are answered.
+        batch: whether the questions are submitted in batches, which are answered within a day at half the price. The same
+            call collects the answers.
         reuse_answers: whether answers of other runs are taken where the service does not say enough to tell two
             checkpoints under one name apart.
         anyway: whether a model is asked that its service has shut down by the config.
@@ -45,6 +48,7 @@ class Terms:
     anyway: bool = False
     max_cost_usd: float | None = None
     max_hours: float | None = None
+    batch: bool = False
 
     def __post_init__(self) -> None:
         for name in ("max_cost_usd", "max_hours"):

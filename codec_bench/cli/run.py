@@ -37,7 +37,8 @@ def run(
     settings: Annotated[list[str] | None, typer.Option("--set", help="NAME.OPTION=VALUE for a model, benchmark or feature.", callback=with_settings)] = None,
     by: By = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Ask questions again that failed before.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day. With --batch: stay until the batches are answered.")] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Submit the questions as batches of the service: half the price, within a day. The same command collects the answers.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
     reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Keep answers for other runs with this option, and take theirs, although the service may serve another checkpoint under the same name.")] = False,
     max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once this command has spent so much on answers, by the prices of the model.")] = None,
@@ -78,7 +79,7 @@ def run(
             outcome = run_codecs(codec=codec, **common)
         else:
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
-            terms = Terms(wait, reuse_answers, anyway, max_cost_usd, max_hours)
+            terms = Terms(wait, reuse_answers, anyway, max_cost_usd, max_hours, batch)
             outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, **common)
     if _print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)

@@ -106,6 +106,7 @@ class RunRequest(_Request):
     reuse_answers: _Flag = None
     max_cost_usd: _Number = None
     max_hours: _Number = None
+    batch: _Flag = None
 
 
 class ProfileRequest(_Request):

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from codec_bench.config import SUFFIX, config_names, fit, load_yaml, read_config
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import Modality, Model, ModelInfo
-from codec_bench.models.served import Served
+from codec_bench.models.served import Checked, Served
 from codec_bench.registry import Registry, is_own_code, load_attribute
 
 KINDS = {
@@ -23,9 +23,13 @@ KINDS = {
     "openai-transcription": "codec_bench.models.endpoints.openai_audio:OpenAiTranscription",
     "openai-speech": "codec_bench.models.endpoints.openai_audio:OpenAiSpeech",
     "openai-realtime": "codec_bench.models.endpoints.openai_realtime:OpenAiRealtime",
+    "openai-responses": "codec_bench.models.endpoints.openai_responses:OpenAiResponses",
     "gemini": "codec_bench.models.endpoints.gemini:Gemini",
+    "gemini-live": "codec_bench.models.endpoints.gemini_live:GeminiLive",
     "json-endpoint": "codec_bench.models.endpoints.json_endpoint:JsonEndpoint",
     "transformers": "codec_bench.models.in_process.transformers_model:TransformersModel",
+    "vllm": "codec_bench.models.in_process.engines:VllmModel",
+    "sglang": "codec_bench.models.in_process.engines:SglangModel",
     "cascade": "codec_bench.models.cascade:Cascade",
     "recogniser": "codec_bench.models.recogniser:Recogniser",
     "isolated": "codec_bench.models.isolated:Isolated",
@@ -65,6 +69,8 @@ class ModelConfig(Facts):
         kind: how the model is reached; a key of `KINDS`.
         options: keyword arguments of the kind's class.
         served: until when a vendor serves it; None for a model that anybody can serve.
+        prices: what the vendor charges, as `endpoints.accounts.Prices` names it; used at the config's own address.
+        checked: where it was read that the weights and the way to them exist; for models without `served`.
     """
 
     version: Literal[1]
@@ -72,6 +78,8 @@ class ModelConfig(Facts):
     kind: str
     options: dict[str, Any] = {}
     served: Served | None = None
+    prices: dict[str, Any] | None = None
+    checked: Checked | None = None
 
     @field_validator("kind")
     @classmethod
@@ -90,6 +98,8 @@ class ModelRow:
     info: ModelInfo | None
     summary: str
     served: Served | None = None
+    prices: Mapping[str, Any] | None = None
+    checked: Checked | None = None
 
 
 def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: str = "auto") -> Model:
@@ -114,7 +124,8 @@ def load_model(name: str, options: Mapping[str, Any] | None = None, *, device: s
     made = load_attribute(KINDS[config.kind])
     # Paths in a user's config are relative to the config.
     beside = {"folder": str(Path(name).parent)} if is_own_file(name) and "folder" in _parameters(made) else {}
-    return _build(made, name, config.info(own_name(name)), _merged({**beside, **config.options}, given), device)
+    options = _merged({**beside, **_prices(config, given), **config.options}, given)
+    return _build(made, name, config.info(own_name(name)), options, device)
 
 
 def model_names() -> list[str]:
@@ -139,7 +150,9 @@ def list_models() -> list[ModelRow]:
     rows = []
     for name in config_names("model"):
         config = read_config("model", name, ModelConfig)
-        rows.append(ModelRow(name, config.kind, config.info(name), config.summary, config.served))
+        rows.append(
+            ModelRow(name, config.kind, config.info(name), config.summary, config.served, config.prices, config.checked)
+        )
     return rows + [ModelRow(name, None, None, path) for name, path in sorted(REGISTRY.table().items())]
 
 
@@ -199,6 +212,12 @@ def _config(name: str) -> ModelConfig:
     if name not in config_names("model"):
         raise UnknownName("model", name, model_names())
     return read_config("model", name, ModelConfig)
+
+
+def _prices(config: ModelConfig, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The prices of a config as an option; none for another model or another address than the config's."""
+    same = all(given.get(option) in (None, config.options.get(option)) for option in ("base_url", "model"))
+    return {"prices": config.prices} if config.prices is not None and same else {}
 
 
 def _build(made: Any, name: str, info: ModelInfo, options: dict[str, Any], device: str) -> Model:

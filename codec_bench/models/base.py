@@ -52,6 +52,10 @@ class Model(ABC):
     def identity(self) -> Mapping[str, Any]:
         """Everything that changes an answer, as JSON values; never a key or a password."""
 
+    def unpriced(self, response: Response) -> tuple[str, ...]:
+        """What is missing to say what an answer cost: names of prices, or of counts; empty for a model without prices."""
+        return ()
+
     def set_waiting(self, tell: Callable[[str], None], *, patient: bool = False) -> None:  # noqa: B027 - most never wait
         """Says how the model waits for a service that takes no requests.
 

@@ -55,4 +55,17 @@ class Served(BaseModel):
         return dict(known)
 
 
-__all__ = ["WARNS", "Served"]
+class Checked(BaseModel):
+    """Where the facts of a config were read.
+
+    Args:
+        source: where. looked_up: the day.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str = Field(min_length=1)
+    looked_up: date
+
+
+__all__ = ["WARNS", "Checked", "Served"]

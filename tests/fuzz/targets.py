@@ -465,7 +465,7 @@ class Services(Target):
         async def send(method: str, path: str, read: Any, **body: Any) -> Any:
             try:
                 if status != 200:
-                    raise model.client._error(response, data.decode("utf-8", "replace"))
+                    raise model.client.error(status, data.decode("utf-8", "replace"), response.headers)
                 return Reply(await read(response, 0.0), 0.1, 1)
             except (Again, Denied) as trouble:
                 raise GivenUp(trouble.reason) from None

@@ -14,12 +14,13 @@ from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.benchmark.asking.requests import Pair, ask_all
+from codec_bench.benchmark.asking.batched import Batched
+from codec_bench.benchmark.asking.requests import Lookup, ask_all
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.types import Request
+from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
     from codec_bench.models.cache import ResponseCache
@@ -49,8 +50,24 @@ class Answering:
         spending: Spending | None = None,
     ) -> None:
         self._spending = spending
+        self._batched: Batched | None = None
         self._model, self._begin, self._writer, self._cache = model, begin, writer, cache
         self._identity, self._shared = dict(identity), shared or model.tells_apart
+
+    def in_batches(self, tell: Callable[[str], None], *, anew: bool = False) -> Batched:
+        """From now on the questions are asked in batches.
+
+        Args:
+            tell: called with a sentence on what is being done.
+            anew: whether questions whose answers failed in earlier batches are asked again.
+
+        Raises:
+            UserError: the model cannot be asked in batches.
+        """
+        self._batched = Batched(self._model, self._writer, tell, spending=self._spending)
+        if anew:
+            self._batched.forget_collected()
+        return self._batched
 
     async def start(self) -> None:
         """Starts the model and notes what its service says of itself.
@@ -73,12 +90,24 @@ class Answering:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self._writer.set_meta(service=[*before, {**facts, "when": now}])
 
-    async def ask_all(self, model: Model, requests: Iterable[Request]) -> AsyncGenerator[Pair, None]:
-        """As `requests.ask_all`, with the answers that are kept for this model.
+    async def ask_all(
+        self, model: Model, requests: Iterable[Request]
+    ) -> AsyncGenerator[tuple[Request, Response | None], None]:
+        """As `requests.ask_all`, with the answers that are kept for this model. In batches, as `Batched.ask_all`.
 
         Raises:
             UserError: as `requests.ask_all`, or a limit is reached. What was answered before is yielded first.
         """
+        if self._batched is not None:
+            lookup = Lookup(self._cache, model, self._identity) if self._cache is not None else None
+            try:
+                async with aclosing(self._batched.ask_all(requests, lookup)) as batched:
+                    async for answered in batched:
+                        yield answered
+            finally:
+                if lookup is not None:
+                    await lookup.close()
+            return
         spending = self._spending
         pairs = ask_all(model, requests, cache=self._cache, identity=self._identity, spending=spending)
         async with aclosing(pairs):

@@ -18,7 +18,7 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
-from codec_bench.benchmark.asking.requests import AskAll
+from codec_bench.benchmark.asking.requests import AskSome
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import AudioError, UserError
@@ -71,7 +71,7 @@ class Asking:
         render: Render,
         writer: AnswerWriter,
         keep_question: Callable[[int], bool],
-        ask_all: AskAll,
+        ask_all: AskSome,
         progress: Callable[[int, int, float], None],
         watch: Watch | None = None,
     ) -> None:
@@ -106,6 +106,8 @@ class Asking:
                 async with aclosing(self._ask_all(self._model, chain((first,), requests))) as answers:
                     async for request, response in answers:
                         number, question = self._waiting.pop(request.id)
+                        if response is None:
+                            continue
                         self._take(number, question, request, response)
                         if self._watch is not None:
                             await self._watch.note(request, response)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.asking.asking import Asking
+from codec_bench.benchmark.asking.batched import check_no_batches
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.prompt import Prompt
@@ -24,7 +25,7 @@ from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored,
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import Progress, kept_numbers
 from codec_bench.environment import machine, versions
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
@@ -55,7 +56,7 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
     started = False
     terms = request.terms
     limited = terms.max_cost_usd is not None or terms.max_hours is not None
-    spending = Spending(terms.max_cost_usd, terms.max_hours) if limited else None
+    spending = Spending(terms.max_cost_usd, terms.max_hours, model=model) if limited else None
 
     async def start() -> None:
         nonlocal started
@@ -64,21 +65,44 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
             started = True
             await started_model(model)
 
-    broken: dict[str, UserError] = {}
-    try:
-        for one in wanted:
+    async def through(left: Sequence[Benchmark]) -> dict[str, UserError]:
+        broken: dict[str, UserError] = {}
+        for one in left:
             place = run_folder(folder, one.name, model.info.name)
             try:
                 opened = partial(Answering, model, start, shared=terms.reuse_answers, spending=spending)
                 await _ask_one(one, model, partial(opened, cache=cache, identity=identity), identity, place, request)
             except UserError as error:  # other benchmarks may have their data
                 broken[one.name] = error
+        return broken
+
+    try:
+        broken = await through(wanted)
+        while terms.wait and (left := await _ended(wanted, broken)):
+            broken |= await through(left)
     finally:
         if started:
             await model.close()
         if cache is not None:
             cache.close()
     return broken
+
+
+async def _ended(wanted: Sequence[Benchmark], broken: dict[str, UserError]) -> list[Benchmark]:
+    """Waits for the batches of benchmarks; returns the benchmarks whose batches have ended, and takes them out of `broken`."""
+    ended = []
+    for one in wanted:
+        error = broken.get(one.name)
+        if not isinstance(error, AnswersPending) or error.wait is None:
+            continue
+        try:
+            await error.wait()
+        except UserError as trouble:
+            broken[one.name] = trouble
+        else:
+            del broken[one.name]
+            ended.append(one)
+    return ended
 
 
 async def _ask_one(
@@ -108,6 +132,9 @@ async def _ask_one(
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
         answering = opened(writer=writer)
+        batched = answering.in_batches(told.waits, anew=request.running.retry_failed) if request.terms.batch else None
+        if batched is None:
+            check_no_batches(writer)
         asking = Asking(
             model,
             answering.start,
@@ -118,13 +145,15 @@ async def _ask_one(
             ),
             answering.ask_all,
             told,
-            Watch(model, writer, told.waits),
+            Watch(model, writer, told.waits, canaries=batched is None),
         )
         timings = await asking.run(questions, answered)
         if timings["asked"] or not before:
             writer.set_meta(answering=timings)
         if "decoding" in decoding and timings["asked"]:
             writer.set_meta(decoding={"asked": decoding["decoding"], "untold": dict(model.untold)})
+        if batched is not None:
+            batched.finish()
         writer.set_meta(state="answered")
 
 

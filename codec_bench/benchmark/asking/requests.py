@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Pair = tuple[Request, Response]
 AskAll = Callable[[Model, Iterable[Request]], AsyncGenerator[Pair, None]]
 """Sends requests to a model and yields each with its response, as `ask_all` does."""
+AskSome = Callable[[Model, Iterable[Request]], AsyncGenerator[tuple[Request, Response | None], None]]
+"""As `AskAll`, but a request that is answered later is yielded with None."""
 
 # How many requests are looked up in the cache at once, and for how many seconds at most they are gathered.
 BATCH = 256
@@ -62,7 +64,7 @@ async def ask_all(
         UserError: the model cannot be used at all. What was answered before is yielded first.
     """
     room = asyncio.Semaphore(ahead if ahead is not None else max(512, 2 * model.concurrency))
-    lookup = _Lookup(cache, model, identity) if cache is not None else None
+    lookup = Lookup(cache, model, identity) if cache is not None else None
     flight = _Flight(model, lookup, on_response, spending)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
@@ -78,7 +80,7 @@ async def ask_all(
             await lookup.close()
 
 
-class _Lookup:
+class Lookup:
     """A response cache as one model uses it, called from another thread so that the disk does not stop the event loop."""
 
     def __init__(self, cache: ResponseCache, model: Model, identity: Mapping[str, Any] | None) -> None:
@@ -119,7 +121,7 @@ class _Flight:
     def __init__(
         self,
         model: Model,
-        lookup: _Lookup | None,
+        lookup: Lookup | None,
         on_response: Callable[[Request, Response], None] | None,
         spending: Spending | None,
     ) -> None:
@@ -160,7 +162,7 @@ class _Flight:
             key, request = item
             if self._spending is not None and not await self._spending.begin():
                 break
-            response = await _asked(self._model, request)
+            response = await asked(self._model, request)
             if self._spending is not None:
                 self._spending.end(response)
             if self._lookup is not None and key is not None and response.status == "ok":
@@ -174,7 +176,7 @@ class _Flight:
         self.finished.put_nowait((request, response))
 
 
-async def _asked(model: Model, request: Request) -> Response:
+async def asked(model: Model, request: Request) -> Response:
     """One answer; whatever the model raises fails this request alone, except that the model cannot be used at all."""
     try:
         given = await model.ask(request)
@@ -258,4 +260,4 @@ async def _batches(
         yield batch
 
 
-__all__ = ["BATCH", "AskAll", "ask_all"]
+__all__ = ["BATCH", "AskAll", "AskSome", "Lookup", "ask_all", "asked", "checked"]

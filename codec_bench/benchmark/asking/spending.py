@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Callable
 from time import monotonic
 
+from codec_bench.models.base import Model
 from codec_bench.types import Response
 
 KEPT = "everything that was answered is kept, and the same command goes on with the rest"
@@ -23,14 +24,20 @@ class Spending:
         max_cost_usd: US dollars that may be spent; None for no limit.
         max_hours: hours that asking may take; None for no limit.
         clock: seconds; tests pass their own.
+        model: the model that is asked, whose prices are named where one is missing; or None.
 
     Attributes:
         spent_usd: what the answers have cost. hint: what to do once nothing more is asked.
     """
 
     def __init__(
-        self, max_cost_usd: float | None = None, max_hours: float | None = None, clock: Callable[[], float] = monotonic
+        self,
+        max_cost_usd: float | None = None,
+        max_hours: float | None = None,
+        clock: Callable[[], float] = monotonic,
+        model: Model | None = None,
     ) -> None:
+        self._model = model
         self._most_usd, self._most_s = max_cost_usd, None if max_hours is None else 3600.0 * max_hours
         self._clock, self._began = clock, clock()
         self._in_flight, self._dearest_usd = 0, None if max_cost_usd is not None else 0.0
@@ -50,32 +57,47 @@ class Spending:
         while self.why is None and self._dearest_usd is None and self._in_flight:
             self._known.clear()
             await self._known.wait()
-        if self.why is None:
-            self._check()
-        if self.why is not None:
+        if not self.allows(1):
             return False
         self._in_flight += 1
         return True
 
+    def allows(self, more: int, share: float = 1.0) -> bool:
+        """Whether so many further requests may be in flight; those that are batched cost a share of the usual price."""
+        if self.why is None:
+            self._check(more, share)
+        return self.why is None
+
     def end(self, response: Response) -> None:
         """Takes the answer to a request that began."""
         self._in_flight -= 1
+        self.add(response)
+
+    def add(self, response: Response) -> None:
+        """Takes an answer, whenever it was asked for."""
         cost = response.usage.get("cost_usd")
         if cost is not None:
             self.spent_usd += cost
             self._dearest_usd = max(self._dearest_usd or 0.0, cost)
         elif self._most_usd is not None and response.status == "ok" and not response.cached:
-            self._stopped = (
-                self._stopped or "the cost of an answer is not known, so that a limit of cost cannot be kept"
-            )
-            self.hint = (
-                f"give the prices of what the service counts: --set NAME.prices='{{input: 1, output: 4}}'; {KEPT}"
-            )
+            self._unknown(response)
         self._known.set()
 
-    def _check(self) -> None:
+    def _unknown(self, response: Response) -> None:
+        """Stops because nobody knows what an answer cost."""
+        missing = self._model.unpriced(response) if self._model is not None else ()
+        name = self._model.info.name if self._model is not None else "NAME"
+        what = f" (unknown: {', '.join(missing)})" if missing else ""
+        self._stopped = self._stopped or (
+            f"the cost of an answer is not known{what}, so that a limit of cost cannot be kept"
+        )
+        unnamed = [part for part in missing if not part.endswith("_tokens")] or ["input", "output"]
+        example = "{" + ", ".join(f"{part}: PRICE" for part in unnamed) + "}"
+        self.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {KEPT}"
+
+    def _check(self, more: int, share: float) -> None:
         if self._most_usd is not None:
-            ahead = (self._in_flight + 1) * (self._dearest_usd or 0.0)
+            ahead = (self._in_flight + more) * share * (self._dearest_usd or 0.0)
             if self.spent_usd + ahead > self._most_usd:
                 self._stopped = f"the limit of {self._most_usd:g} USD is reached"
                 self.hint = f"{KEPT}, with a new limit"

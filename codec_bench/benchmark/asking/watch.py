@@ -29,13 +29,16 @@ class Watch:
         model: the model that is asked.
         writer: the record, where each comparison is noted.
         tell: called with a sentence when another model answers, or an answer differs.
+        canaries: whether questions are asked again.
     """
 
-    def __init__(self, model: Model, writer: AnswerWriter, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, model: Model, writer: AnswerWriter, tell: Callable[[str], None], *, canaries: bool = True
+    ) -> None:
         self._model, self._writer, self._tell = model, writer, tell
         self._known: dict[str, tuple[Request, str]] = {}
         self._answers = 0
-        self._off, self._by = model.tells_apart, ""
+        self._off, self._by = model.tells_apart or not canaries, ""
 
     async def look_back(self, questions: Iterable[Question], render: Callable[[Question], Request]) -> None:
         """Asks questions again that the record holds answers to, to see whether the model still answers so."""

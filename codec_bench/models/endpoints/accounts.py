@@ -8,69 +8,118 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date as Date
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.types import Response
+from codec_bench.models.sound import clips_of
+from codec_bench.types import Request, Response
 
-PARTS = ("input", "output", "audio_input", "audio_output")
+TOKENS = ("input", "output", "audio_input", "audio_output")
+PARTS = (*TOKENS, "audio_minute", "characters")
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Price per million tokens, in US dollars.
+    """What a service charges, in US dollars.
 
     Args:
-        input, output: price of text tokens, and of audio tokens that have no separate price.
-        audio_input, audio_output: price of audio tokens.
-        date: the day of the prices, as it was given.
+        input, output: a million text tokens, and audio tokens that have no separate price.
+        audio_input, audio_output: a million audio tokens.
+        audio_minute: a minute of the sound that is sent. characters: a million characters of the text that is spoken.
+        date: the day on which the prices were looked up. source: where.
+        until: the last day on which they hold, or None; after it they are unknown.
     """
 
     input: float | None = None
     output: float | None = None
     audio_input: float | None = None
     audio_output: float | None = None
-    date: str | None = None
+    audio_minute: float | None = None
+    characters: float | None = None
+    date: Date | None = None
+    source: str | None = None
+    until: Date | None = None
 
     @classmethod
     def parse(cls, given: Mapping[str, Any] | None) -> Prices:
         """Reads the `prices` of a model's config.
 
         Raises:
-            UserError: a name is unknown, or a price is not a number of at least 0.
+            UserError: a name is unknown, a price is not a number of at least 0, or a day is not written as 2026-11-22.
         """
-        day = str(given["date"]) if given and given.get("date") is not None else None
-        given = {part: price for part, price in (given or {}).items() if part != "date"}
+        day, until = (_day(name, (given or {}).get(name)) for name in ("date", "until"))
+        source = None if not given or given.get("source") is None else str(given["source"])
+        given = {part: price for part, price in (given or {}).items() if part not in ("date", "until", "source")}
         for part, price in given.items():
             if part not in PARTS:
                 raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(PARTS)}")
             if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0):
-                raise UserError(
-                    f"the price of '{part}' is {price!r}; expected a number of at least 0, in US dollars per million tokens"
-                )
-        return cls(**given, date=day)
+                raise UserError(f"the price of '{part}' is {price!r}; expected a number of at least 0, in US dollars")
+        return cls(**given, date=day, until=until, source=source)
 
-    def cost(self, usage: Mapping[str, float]) -> float | None:
+    def counts(self, part: str) -> bool:
+        """Whether there is a price of this part."""
+        return getattr(self, part) is not None
+
+    def sent(self, request: Request) -> dict[str, float]:
+        """What was sent, as far as it has a price: `sent_audio_s` and `characters`."""
+        out = {}
+        if self.counts("audio_minute"):
+            out["sent_audio_s"] = sum(clip.read().duration_s for clip in clips_of(request))
+        if self.counts("characters"):
+            out["characters"] = float(len(str(request.fields.get("text") or "")))
+        return out
+
+    def cost(self, usage: Mapping[str, float], *, today: Date | None = None) -> float | None:
         """Cost of one answer in US dollars; None if a count or its price is unknown.
 
         Args:
             usage: `input_tokens` and `output_tokens`. `audio_input_tokens` and `audio_output_tokens` are the parts of these
-                that are audio.
+                that are audio. `sent_audio_s` and `characters` are what was sent.
+            today: None for the day on which it is called.
         """
-        total = 0.0
+        if self.missing(usage, today=today):
+            return None
+        total = (self.audio_minute or 0.0) * usage.get("sent_audio_s", 0.0) / 60
+        total += (self.characters or 0.0) * usage.get("characters", 0.0) / 1e6
         for side, price, audio_price in (
             ("input", self.input, self.audio_input),
             ("output", self.output, self.audio_output),
         ):
+            tokens = usage.get(f"{side}_tokens", 0.0)
+            audio = min(tokens, usage.get(f"audio_{side}_tokens", 0.0))
+            each_audio = audio_price if audio_price is not None else price
+            total += ((tokens - audio) * (price or 0.0) + audio * (each_audio or 0.0)) / 1e6
+        return total
+
+    def missing(self, usage: Mapping[str, float], *, today: Date | None = None) -> tuple[str, ...]:
+        """What is missing to say what an answer cost: names of prices, or of counts that the service did not report."""
+        if self.until is not None and (today or Date.today()) > self.until:
+            return tuple(part for part in PARTS if self.counts(part))
+        if (self.counts("audio_minute") or self.counts("characters")) and not any(map(self.counts, TOKENS)):
+            return ()
+        out = []
+        for side in ("input", "output"):
             tokens = usage.get(f"{side}_tokens")
             if tokens is None:
-                return None
+                out.append(f"{side}_tokens")
+                continue
             audio = min(tokens, usage.get(f"audio_{side}_tokens", 0.0))
-            for amount, each in ((tokens - audio, price), (audio, audio_price if audio_price is not None else price)):
-                if amount and each is None:
-                    return None
-                total += amount * (each or 0.0) / 1e6
-        return total
+            if tokens > audio and not self.counts(side):
+                out.append(side)
+            if audio and not self.counts(side) and not self.counts(f"audio_{side}"):
+                out.append(f"audio_{side}")
+        return tuple(out)
+
+
+def _day(name: str, value: Any) -> Date | None:
+    if value is None or isinstance(value, Date):
+        return value
+    try:
+        return Date.fromisoformat(str(value))
+    except ValueError:
+        raise UserError(f"the prices have {name}={value!r}; expected a day such as 2026-11-22") from None
 
 
 @dataclass(slots=True)

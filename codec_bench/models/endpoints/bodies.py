@@ -23,6 +23,18 @@ def named(body: Any, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def text_of(body: Any, name: str) -> str:
+    """A text that a reply must hold, such as the name of what was made.
+
+    Raises:
+        GivenUp: there is none, so that the reply cannot be of the interface that was asked.
+    """
+    value = named(body, name)
+    if value is None:
+        raise GivenUp(f"the reply has no '{name}': {clean(str(body))}")
+    return value
+
+
 def put(body: dict[str, Any], path: str, value: Any) -> None:
     """Sets a value at a path such as `references.0.text`. Mappings and lists that are missing on the way are made."""
     here: Any = body
@@ -86,4 +98,4 @@ def understood(read: Callable[[Any], T], body: Any, what: str = "reply") -> T:
         ) from None
 
 
-__all__ = ["UNEXPECTED", "json_bytes", "named", "put", "understood"]
+__all__ = ["UNEXPECTED", "json_bytes", "named", "put", "text_of", "understood"]

@@ -129,11 +129,7 @@ class Client(Persistence):
             GivenUp: the service gave no answer.
             UserError: the first request of all was denied, or the service could not be reached.
         """
-        url = self._urls.get(path)
-        if url is None:  # parsing a URL takes longer than sending a small request
-            import httpx
-
-            url = self._urls[path] = httpx.URL(self.base_url + path)
+        url = self._url(path)
         request_id: list[str] = []
 
         async def noting(response: httpx.Response, began: float) -> T:
@@ -143,6 +139,30 @@ class Client(Persistence):
 
         reply = await self.insist(lambda: self._attempt(method, url, noting, body))
         return replace(reply, request=request_id[0] if request_id else None)
+
+    async def send_once(
+        self, method: str, path: str, read: Callable[[httpx.Response, float], Awaitable[T]], **body: Any
+    ) -> T:
+        """Sends one request a single time, because doing it twice would do harm. Arguments as `send`.
+
+        Raises:
+            Again: there is no answer; the service may have acted on the request all the same.
+            GivenUp, Denied: the service did not act on the request.
+        """
+        try:
+            async with asyncio.timeout(self.patience.timeout_s):
+                return await self._attempt(method, self._url(path), read, body)
+        except TimeoutError:
+            raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
+
+    def _url(self, path: str) -> httpx.URL:
+        """The URL of a path; each is parsed once, which takes longer than sending a small request."""
+        url = self._urls.get(path)
+        if url is None:
+            import httpx
+
+            url = self._urls[path] = httpx.URL(self.base_url + path)
+        return url
 
     async def look(self, url: str) -> Any:
         """What the service says at a URL, as JSON; None if it says nothing there. Tried once, for a few seconds."""
@@ -173,7 +193,8 @@ class Client(Persistence):
             async with lane.stream(method, url, **body) as response:
                 self._heed_limits(response.headers)
                 if response.status_code >= 300:
-                    raise self._error(response, (await read_bytes(response)).decode("utf-8", "replace"))
+                    text = (await read_bytes(response)).decode("utf-8", "replace")
+                    raise self.error(response.status_code, text, response.headers)
                 return await read(response, began)
         except (httpx.ConnectError, httpx.ConnectTimeout) as error:
             raise Again(f"nothing answers at {self.base_url}: {self.clean(str(error))}", lost=True) from None
@@ -198,9 +219,12 @@ class Client(Persistence):
         self._lanes.append(self._open_lane())
         return self._lanes[-1]
 
-    def _error(self, response: httpx.Response, text: str) -> Exception:
-        """The exception for a reply that is not a success."""
-        status = response.status_code
+    def error(self, status: int, text: str, headers: Mapping[str, str]) -> Again | GivenUp | Denied:
+        """The exception for a reply that is not a success.
+
+        Args:
+            status: of HTTP. text: the body. headers: of the reply.
+        """
         said, codes = error_of(text)
         said = self.clean(said)
         reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
@@ -212,10 +236,8 @@ class Client(Persistence):
             return GivenUp(reason, refused=True, said=text)
         if is_temporary(status):
             crowded = is_crowded(status)
-            return Again(
-                reason, wait_s=wait_of(response.headers, text), crowded=crowded, daily=crowded and is_daily(text)
-            )
-        return Denied(reason, self._advice(status, response.headers.get("location")), final=status in (401, 402))
+            return Again(reason, wait_s=wait_of(headers, text), crowded=crowded, daily=crowded and is_daily(text))
+        return Denied(reason, self._advice(status, headers.get("location")), final=status in (401, 402))
 
     def _advice(self, status: int, location: str | None) -> str:
         if location is not None:

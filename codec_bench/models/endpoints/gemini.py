@@ -5,18 +5,24 @@ Checked against the types of the package google-genai 3.4 on 2026-11-22.
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
-from codec_bench.models.endpoints.bodies import named, understood
+from codec_bench.models.endpoints.batches import BatchableModel, transfer_client
+from codec_bench.models.endpoints.bodies import json_bytes, named, understood
 from codec_bench.models.endpoints.client import read_json
+from codec_bench.models.endpoints.gemini_batches import GeminiBatches, root_of, version_of
+from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import GivenUp
-from codec_bench.models.endpoints.remote import JSON, JsonModel
+from codec_bench.models.endpoints.remote import JSON
 from codec_bench.models.sound import audio_of, from_base64, wav_base64
 from codec_bench.types import Audio, Request, Response, Sound
 
@@ -29,18 +35,34 @@ NAMES = {
     "presence_penalty": "presencePenalty",
     "frequency_penalty": "frequencyPenalty",
 }
+INLINE_BYTES = 20_000_000
+"""The documentation said 20 MB for years and says 100 MB since 2026; the smaller number holds for every model."""
+PLACE = "codec-bench-sound:"
 ROLES = {"user": "user", "assistant": "model"}
 CATEGORIES = ("HARASSMENT", "HATE_SPEECH", "SEXUALLY_EXPLICIT", "DANGEROUS_CONTENT")
 BLOCKED = {"SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE", "IMAGE_SAFETY"}
 
 
-class Gemini(JsonModel):
+class LongBody(bytes):
+    """A body whose sounds stand in files of the service. It names each by `PLACE` and the digest of its content."""
+
+    sounds: Mapping[str, bytes]
+
+    def __new__(cls, body: bytes, sounds: Mapping[str, bytes]) -> LongBody:
+        made = super().__new__(cls, body)
+        made.sounds = sounds
+        return made
+
+
+class Gemini(BatchableModel):
     """A Gemini model.
 
     Args:
         info: the facts of the model.
         safety: the threshold of every safety filter; None takes the service's own. An answer that a filter stops counts as
             refused, so that with strict filters a benchmark measures the filters.
+        inline_bytes: a request of more bytes is sent without its sounds, which are uploaded to the service as files. A file
+            is used for every question about the same sound, and deleted when the run ends.
         connection: as `RemoteModel`; `parameters` go into `generationConfig`.
     """
 
@@ -49,30 +71,78 @@ class Gemini(JsonModel):
         "reasoning_tokens": "thinkingConfig.thinkingBudget", "repetition_penalty": None,
     }  # fmt: skip
 
-    def __init__(self, info: ModelInfo, *, safety: str | None = "BLOCK_NONE", **connection: Any) -> None:
+    def __init__(
+        self, info: ModelInfo, *, safety: str | None = "BLOCK_NONE", inline_bytes: int = INLINE_BYTES, **connection: Any
+    ) -> None:
         own = {"base_url": BASE_URL, "key_env": "GEMINI_API_KEY", "key_header": "x-goog-api-key", "rename": NAMES}
         super().__init__(info, **{**own, **connection})
-        self.safety = safety
+        self.safety, self.inline_bytes = safety, int(inline_bytes)
+        self._files: GeminiFiles | None = None
+        self._files_lock = asyncio.Lock()
 
     async def answer(self, request: Request, body: bytes) -> Response:
         """One answer."""
         path = f"/models/{self.model}:generateContent"
-        reply = await self.client.send("POST", path, read_json, content=body, headers=JSON)
-        version, answer = named(reply.value, "modelVersion"), named(reply.value, "responseId")
-        served = {**({"request": answer} if answer else {}), **reply.served(model=version)}
-        about = {"latency_s": reply.latency_s, "attempts": reply.attempts, "served": served}
-        return understood(lambda value: self._response(value, about), reply.value)
+        sounds = body.sounds if isinstance(body, LongBody) else {}
+        try:
+            sent = await self._uploaded(body) if isinstance(body, LongBody) else body
+            reply = await self.client.send("POST", path, read_json, content=sent, headers=JSON)
+        finally:
+            for digest in sounds:
+                await (await self._store()).release(digest)
+        about = {"latency_s": reply.latency_s, "attempts": reply.attempts, "served": reply.served()}
+        return self.read_body(reply.value, about)
+
+    def read_body(self, body: Any, about: dict[str, Any]) -> Response:
+        """As `BatchableModel.read_body`."""
+        who = {"request": named(body, "responseId"), "model": named(body, "modelVersion")}
+        served = {**{name: text for name, text in who.items() if text}, **about["served"]}
+        return understood(lambda value: self._response(value, {**about, "served": served}), body)
+
+    def batches(self) -> GeminiBatches:
+        """Gemini's batch mode."""
+        return GeminiBatches(self, self.model)
+
+    async def ready(self, body: Any) -> bytes:
+        """As `BatchableModel.ready`; uploaded sounds stay at the service until it deletes them, after 48 hours."""
+        if not isinstance(body, LongBody):
+            return bytes(body)
+        sent = await self._uploaded(body)
+        for digest in body.sounds:
+            (await self._store()).keep(digest)
+        return sent
+
+    async def close(self) -> None:
+        """Deletes the uploaded sounds and closes every connection."""
+        if self._files is not None:
+            files, self._files = self._files, None
+            await files.close()
+        await super().close()
+
+    def encode(self, request: Request) -> bytes:
+        """The body as bytes, without its sounds if it would be too long."""
+        body = super().encode(request)
+        if len(body) <= self.inline_bytes:
+            return body
+        sounds: dict[str, bytes] = {}
+        return LongBody(json_bytes(self._body(request, sounds)), sounds)
 
     def content(self, request: Request) -> dict[str, Any]:
         """The body."""
+        return self._body(request, None)
+
+    def _body(self, request: Request, sounds: dict[str, bytes] | None) -> dict[str, Any]:
+        """The body; sounds that are not sent in it are put into `sounds`."""
         config = self.named_parameters(request)
         if isinstance(config.get("stopSequences"), str):
             config["stopSequences"] = [config["stopSequences"]]
         turns = [m for m in request.messages if m.role != "system"]
         body: dict[str, Any] = {
-            "contents": [{"role": ROLES[m.role], "parts": [self._part(part) for part in m.content]} for m in turns]
+            "contents": [
+                {"role": ROLES[m.role], "parts": [self._part(part, sounds) for part in m.content]} for m in turns
+            ]
         }
-        system = [self._part(part) for m in request.messages if m.role == "system" for part in m.content]
+        system = [self._part(part, sounds) for m in request.messages if m.role == "system" for part in m.content]
         if system:
             body["systemInstruction"] = {"parts": system}
         if request.wants == "audio" and "responseModalities" not in config:
@@ -85,10 +155,31 @@ class Gemini(JsonModel):
             ]
         return body
 
-    def _part(self, part: str | Sound) -> dict[str, Any]:
+    def _part(self, part: str | Sound, sounds: dict[str, bytes] | None) -> dict[str, Any]:
         if isinstance(part, str):
             return {"text": part}
+        if sounds is not None:
+            data = wav_bytes(part.read())
+            digest = hashlib.sha256(self.model.encode() + data).hexdigest()[:32]
+            sounds[digest] = data
+            return {"fileData": {"mimeType": "audio/wav", "fileUri": f"{PLACE}{digest}"}}
         return {"inlineData": {"mimeType": "audio/wav", "data": wav_base64(part)}}
+
+    async def _uploaded(self, body: LongBody) -> bytes:
+        """The body with the addresses of its sounds, which are uploaded first."""
+        files, sent = await self._store(), bytes(body)
+        for digest, data in body.sounds.items():
+            stored = await files.sound(data, digest)
+            sent = sent.replace(f"{PLACE}{digest}".encode(), stored.uri.encode())
+        return sent
+
+    async def _store(self) -> GeminiFiles:
+        async with self._files_lock:
+            if self._files is None:
+                files = GeminiFiles(transfer_client(self, root_of(self.base_url)), version_of(self.base_url))
+                await files.start()
+                self._files = files
+            return self._files
 
     def _response(self, body: Mapping[str, Any], about: dict[str, Any]) -> Response:
         about = {**about, "usage": gemini_usage(body.get("usageMetadata"))}

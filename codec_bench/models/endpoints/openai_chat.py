@@ -13,15 +13,17 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from codec_bench.errors import AudioError
+from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
+from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.endpoints.bodies import named, understood
 from codec_bench.models.endpoints.client import error_of, read_json
 from codec_bench.models.endpoints.events import read_events
 from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.persistence import Again, GivenUp
-from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice
+from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.sound import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
@@ -105,7 +107,7 @@ class Written:
             self.first_s = time.monotonic() - began
 
 
-class OpenAiChat(JsonModel):
+class OpenAiChat(BatchableModel):
     """A model that is asked through `/chat/completions`.
 
     Args:
@@ -120,6 +122,7 @@ class OpenAiChat(JsonModel):
         audio_rate_hz: sample rate of a `pcm` answer.
         reasoning_end: a marker such as `</think>`; the text before it is not part of the answer.
         path: appended to `base_url`.
+        batched: whether the service takes the model in batches.
         connection: as `RemoteModel`.
     """
 
@@ -147,11 +150,12 @@ class OpenAiChat(JsonModel):
         audio_rate_hz: int = PCM_HZ,
         reasoning_end: str | None = None,
         path: str = "/chat/completions",
+        batched: bool = True,
         **connection: Any,
     ) -> None:
         super().__init__(info, **connection)
         check_choice(info, "audio_as", audio_as, SENT_AS)
-        self.audio_as, self.stream, self.path = audio_as, stream, path
+        self.audio_as, self.stream, self.path, self.batched = audio_as, stream, path, batched
         self.modalities, self.voice, self.reasoning_end = modalities, voice, reasoning_end
         self.audio_format, self.audio_rate_hz = audio_format, audio_rate_hz
         self.audio_coding = audio_coding or audio_format
@@ -163,6 +167,33 @@ class OpenAiChat(JsonModel):
         written = reply.value
         served = reply.served(model=written.model, revision=written.revision)
         return self._response(written, latency_s=reply.latency_s, attempts=reply.attempts, served=served)
+
+    def batches(self) -> OpenAiBatches:
+        """The batch interface of the service.
+
+        Raises:
+            UserError: the service takes the model in no batches, or answers as a stream only, which a batch cannot hold.
+        """
+        if not self.batched:
+            raise UserError(
+                f"the service of '{self.info.name}' takes this model in no batches",
+                hint=f"leave out --batch; --set {self.info.name}.batched=true tries it all the same",
+            )
+        if self.stream:
+            raise UserError(
+                f"the model '{self.info.name}' is answered as a stream, and a batch holds no streams",
+                hint=f"--set {self.info.name}.stream=false if the model can do without, else leave out --batch",
+            )
+        return OpenAiBatches(self, self.path)
+
+    def read_body(self, body: Any, about: dict[str, Any]) -> Response:
+        """As `BatchableModel.read_body`."""
+        written = Written()
+        understood(lambda body: written.add(_whole(body), 0.0), body)
+        written.first_s = None
+        who = {"model": written.model, "revision": written.revision}
+        served = {**{name: text for name, text in who.items() if text}, **about["served"]}
+        return self._response(written, **{**about, "served": served})
 
     def content(self, request: Request) -> dict[str, Any]:
         """The body."""
@@ -204,10 +235,7 @@ class OpenAiChat(JsonModel):
             async for event in read_events(response):
                 yield event
             return
-        body = await read_json(response)
-        if not isinstance(body, dict) or not (body.get("choices") or body.get("error")):
-            raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
-        yield body
+        yield _whole(await read_json(response))
 
     def _response(self, written: Written, **about: Any) -> Response:
         about |= {"usage": written.usage, "finish": written.finish, "first_s": written.first_s}
@@ -237,6 +265,17 @@ class OpenAiChat(JsonModel):
         if written.tools:
             notes.append("the model called tools, which it was not given")
         return Response(text=text, audio=audio, notes=tuple(notes), **about)
+
+
+def _whole(body: Any) -> Mapping[str, Any]:
+    """A complete reply.
+
+    Raises:
+        GivenUp: it holds neither an answer nor an error.
+    """
+    if not isinstance(body, dict) or not (body.get("choices") or body.get("error")):
+        raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
+    return body
 
 
 def _trouble(body: Mapping[str, Any]) -> Exception:

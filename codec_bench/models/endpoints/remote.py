@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
@@ -54,8 +54,7 @@ class RemoteModel(Model):
         concurrency: the most requests at the service at once; how many the service accepts is found by trying. As many
             more are read and encoded in advance.
         timeout_s: time limit of one attempt, in seconds. attempts: the most attempts for one request.
-        prices: US dollars per million tokens, `{input, output, audio_input, audio_output}`, and their `date`; leave out what is
-            unknown.
+        prices: US dollars, as `accounts.Prices` names them; leave out what is unknown.
 
     Raises:
         UserError: an option has a wrong value, or holds a key.
@@ -85,7 +84,7 @@ class RemoteModel(Model):
         concurrency: int = 16,
         timeout_s: float = 300.0,
         attempts: int = 5,
-        prices: Mapping[str, float] | None = None,
+        prices: Mapping[str, Any] | None = None,
         reasons: bool = False,
     ) -> None:
         if base_url is None:
@@ -168,14 +167,14 @@ class RemoteModel(Model):
         refusal = self.check(request)
         if refusal is not None:
             return Response.refused(refusal, attempts=0)
-        heard, body = await asyncio.to_thread(self._prepared, request)
+        heard, body = await asyncio.to_thread(self.prepared, request)
         if isinstance(heard, Response):
             return heard
         answers: list[Response] = []
         for part in heard.requests:
             if answers:
                 body = await asyncio.to_thread(self.encode, part)
-            answers.append(self._priced(self._masked(await self._attempted(part, body))))
+            answers.append(await self.concluded(part, self._instructed(part, body)))
             if answers[-1].status != "ok":
                 break
         try:
@@ -236,16 +235,25 @@ class RemoteModel(Model):
         # Vendors of closed models set no penalty of their own and refuse to hear of one.
         return None if name == "repetition_penalty" and host_of(self.base_url) in VENDORS else name
 
-    def _prepared(self, request: Request) -> tuple[Heard | Response, Any]:
+    def prepared(self, request: Request) -> tuple[Heard | Response, Any]:
+        """The requests that the model is given in place of one, with what `encode` makes of the first; or why there are none."""
         try:
             heard = hear(request, self.info, self.rate_hz)
         except UserError as error:
             return Response.failed(error.message, attempts=0), None
         return heard, self.encode(heard.requests[0])
 
-    async def _attempted(self, request: Request, body: Any) -> Response:
+    async def concluded(self, request: Request, answer: Awaitable[Response], *, share: float = 1.0) -> Response:
+        """An answer as it is recorded: a response for every error, with what it cost and without the key.
+
+        Args:
+            request: what was asked. answer: raises as `answer` does. share: of the model's prices that the answer costs.
+        """
+        return self._priced(request, self._masked(await self._checked(request, answer)), share)
+
+    async def _checked(self, request: Request, answer: Awaitable[Response]) -> Response:
         try:
-            response = await self._instructed(request, body)
+            response = await answer
         except GivenUp as end:
             make = Response.refused if end.refused else Response.failed
             return make(end.reason, text=end.text, attempts=end.attempts)
@@ -314,9 +322,14 @@ class RemoteModel(Model):
             notes = (*notes, "the service repeated its key in the answer; it was masked")
         return replace(response, **shown, notes=notes, served=served)
 
-    def _priced(self, response: Response) -> Response:
-        cost = self.prices.cost(response.usage)
-        return response if cost is None else replace(response, usage={**response.usage, "cost_usd": cost})
+    def _priced(self, request: Request, response: Response, share: float) -> Response:
+        usage = {**response.usage, **(self.prices.sent(request) if response.status == "ok" else {})}
+        cost = self.prices.cost(usage)
+        return replace(response, usage=usage if cost is None else {**usage, "cost_usd": share * cost})
+
+    def unpriced(self, response: Response) -> tuple[str, ...]:
+        """As `Model.unpriced`."""
+        return self.prices.missing(response.usage)
 
 
 class HttpModel(RemoteModel):

@@ -1,0 +1,137 @@
+"""The files of batches on this machine: the requests of the next batch, and the answers of those that have ended."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.models.endpoints.batches import BatchInterface, Outcome
+from codec_bench.models.endpoints.json_text import parse_json
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import ALIKE, GivenUp
+from codec_bench.types import Request
+
+_CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
+
+
+def key_of(request: Request, part: int = 0) -> str:
+    """The key of one part of a request in a batch: letters and digits, the same in every call."""
+    return f"{hashlib.blake2b(request.id.encode('utf-8', 'surrogatepass'), digest_size=12).hexdigest()}-{part}"
+
+
+class RequestFile:
+    """The requests of the next batch.
+
+    Args:
+        interface: writes the lines, and says how many a file may hold. path: of the file.
+
+    Attributes:
+        keys: of the requests in the file.
+    """
+
+    def __init__(self, interface: BatchInterface, path: Path) -> None:
+        self._interface, self._path = interface, path
+        self.begin()
+
+    def begin(self) -> None:
+        """Begins an empty file."""
+        self.keys: list[str] = []
+        self._size = 0
+        self._file = self._path.open("wb")
+
+    def fits(self, bodies: Sequence[bytes]) -> bool:
+        """Whether bodies have room in the file; an empty file has room for any."""
+        count, size = len(self.keys) + len(bodies), self._size + sum(map(len, bodies))
+        return not self.keys or (count <= self._interface.most_requests and size <= self._interface.most_bytes)
+
+    def add(self, key: str, body: bytes) -> None:
+        """Adds a request."""
+        line = self._interface.line(key, body)
+        self._file.write(line)
+        self._size += len(line)
+        self.keys.append(key)
+
+    def close(self) -> Path:
+        """Closes the file, which is then whole; returns its path."""
+        self._file.close()
+        return self._path
+
+
+class AnswerFiles:
+    """The answers of a batch that has ended. They are fetched when the first of them is asked for.
+
+    Args:
+        interface: fetches the files. entry: of the batch, in the record. folder: where the files are written.
+
+    Attributes:
+        batch: the service's name of the batch.
+    """
+
+    def __init__(self, interface: BatchInterface, entry: dict[str, Any], folder: Path) -> None:
+        self._interface, self._entry, self._folder = interface, entry, folder
+        self._places: dict[str, tuple[Path, int]] | None = None
+        self._keys = set(entry["keys"])
+        self.batch = str(entry["id"])
+
+    async def outcomes(self, request: Request) -> list[Outcome] | None:
+        """What became of the parts of a request; None if the batch ended before it came to one of them.
+
+        Raises:
+            UserError: the files cannot be fetched, or every request was refused in the same words.
+        """
+        if self._places is None:
+            self._places = await self._fetched()
+        found: list[Outcome] = []
+        while (key := key_of(request, len(found))) in self._keys:
+            outcome = self._read(*self._places[key]) if key in self._places else None
+            if outcome is None or outcome.status is None:
+                return None
+            found.append(outcome)
+        return found
+
+    async def _fetched(self) -> dict[str, tuple[Path, int]]:
+        """The file and place of each request's line."""
+        places: dict[str, tuple[Path, int]] = {}
+        answered, words = 0, set()
+        for number, name in enumerate(self._entry["files"]):
+            path = self._folder / f"{self._entry['mark']}-{number}.jsonl"
+            try:
+                await self._interface.fetch(name, path)
+            except GivenUp as end:
+                raise UserError(end.reason, hint="the same command fetches the answers again") from None
+            at = 0
+            with path.open("rb") as lines:
+                for line in lines:
+                    outcome = self._outcome(line)
+                    if outcome is not None:
+                        places[outcome.key] = (path, at)
+                        answered += outcome.status in (200, None)
+                        words.add(_CHANGING.sub("#", json.dumps(outcome.body)))
+                    at += len(line)
+        if not answered and len(places) >= ALIKE and len(words) == 1:
+            self._entry |= {"state": "failed", "files": []}
+            raise UserError(
+                f"all {len(places):,} requests of the batch {self.batch} were refused in the same words: {clean(words.pop())}",
+                hint="is a setting of the model wrong? The same command submits the questions again",
+            )
+        await self._interface.delete(self._entry["file"])
+        return places
+
+    def _read(self, path: Path, at: int) -> Outcome | None:
+        with path.open("rb") as lines:
+            lines.seek(at)
+            return self._outcome(lines.readline())
+
+    def _outcome(self, line: bytes) -> Outcome | None:
+        try:
+            return self._interface.outcome(parse_json(line))
+        except ValueError:
+            return None
+
+
+__all__ = ["AnswerFiles", "RequestFile", "key_of"]

@@ -1,0 +1,327 @@
+"""Asking in batches: the questions go to the service in files, and another call of the same command collects the answers.
+
+Conventions
+    The record holds an entry for each batch: its mark, the keys of its questions, its state, and the service's name of it as
+    soon as there is one. The entry is written before the batch is submitted, so that a run that is killed in between looks
+    for the batch by its mark and never submits the same questions twice.
+    A question belongs to the last batch that has its key. It is answered from that batch, waits for it, or goes into a new
+    one if the batch ended before it came to the question.
+    The first question that is in no batch yet is asked in the ordinary way, so that a wrong setting is found at once and not
+    after a day, and so that the price of a question is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from time import time
+from typing import Any
+
+from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
+from codec_bench.benchmark.asking.requests import Lookup, asked, checked
+from codec_bench.benchmark.asking.spending import Spending
+from codec_bench.errors import AnswersPending, UserError
+from codec_bench.models.base import Model
+from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
+from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
+from codec_bench.models.windows import join
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.types import Request, Response
+
+META = "batches"
+POLL_S = 60.0
+LOOKS_S = (0.0, 2.0, 10.0)
+"""Waits before the looks for a batch whose submission got no answer, in seconds."""
+SETTLED_S = 180.0
+"""After so many seconds, a submitted batch is in the list of batches if the service has it."""
+
+
+class Batched:
+    """Asks the questions of one run in batches.
+
+    Args:
+        model: the model. writer: the record of the run.
+        tell: called with a sentence on what is being done.
+        spending: what the command spends, or None.
+        sleep, now: the wait, and the time in seconds since 1970; tests pass their own.
+
+    Raises:
+        UserError: the model's service has no batch interface.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        writer: AnswerWriter,
+        tell: Callable[[str], None],
+        *,
+        spending: Spending | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time,
+    ) -> None:
+        if not isinstance(model, BatchableModel):
+            raise UserError(
+                f"the model '{model.info.name}' cannot be asked in batches",
+                hint="leave out --batch; OpenAI's chat models and Gemini can be asked in batches",
+            )
+        self._model, self._writer, self._tell, self._spending = model, writer, tell, spending
+        self._sleep, self._now = sleep, now
+        self._interface: BatchInterface = model.batches()
+        self._entries: list[dict[str, Any]] = list(writer.meta(META) or [])
+        self._stopped: dict[str, str] = {}
+
+    def forget_collected(self) -> None:
+        """Forgets batches whose answers are in the record, so that questions that failed in them are asked again."""
+        self._entries = [entry for entry in self._entries if not entry.get("collected")]
+        self._save()
+
+    async def ask_all(
+        self, requests: Iterable[Request], lookup: Lookup | None = None
+    ) -> AsyncGenerator[tuple[Request, Response | None], None]:
+        """Yields every request with its answer, or with None if it waits for one. New requests are submitted.
+
+        Args:
+            requests: read as they are needed. lookup: answers that are kept from other runs, or None.
+
+        Raises:
+            UserError: the service denies what is asked, or what became of a submission is not known. What was answered
+                before is yielded first.
+        """
+        async with AsyncExitStack() as stack:
+            stack.callback(self._save)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".batch-", dir=self._writer.folder)))
+            await self._interface.start()
+            stack.push_async_callback(self._interface.close)
+            await self._look()
+            held = {key: entry for entry in self._entries for key in entry["keys"]}
+            files = {entry["mark"]: AnswerFiles(self._interface, entry, folder) for entry in self._entries}
+            next_batch = RequestFile(self._interface, folder / "requests.jsonl")
+            stack.callback(next_batch.close)
+            proven = False
+            for request in requests:
+                entry = held.get(key_of(request))
+                response, key = None, None
+                if entry is not None and entry["state"] != "running":
+                    response = await self._collected(request, files[entry["mark"]])
+                if (
+                    response is None
+                    and entry is not None
+                    and (entry["state"] == "running" or entry["mark"] in self._stopped)
+                ):
+                    yield request, None
+                    continue
+                if response is None and lookup is not None:
+                    ((key, response),) = await lookup.find([request])
+                if response is None and not proven:
+                    response = await self._asked(request)
+                    proven = response is not None and response.attempts > 0
+                elif response is None:
+                    response = await self._add(request, next_batch)
+                if lookup is not None and key is not None and response is not None and not response.cached:
+                    await lookup.put(key, response)
+                yield request, None if response is None else checked(response)
+            await self._submit(next_batch)
+
+    def finish(self) -> None:
+        """Ends a pass over the questions, once its answers are in the record.
+
+        Raises:
+            AnswersPending: questions wait in batches.
+            UserError: a batch was cancelled or failed, or a limit is reached, so that questions wait for another call.
+        """
+        for entry in self._entries:
+            entry["collected"] = entry["state"] != "running"
+        self._save()
+        if self._stopped:
+            raise UserError(
+                "; ".join(self._stopped.values()),
+                hint="what was answered is kept, and the same command submits the rest again",
+            )
+        running = self._running()
+        if running:
+            count = sum(len(entry["keys"]) for entry in running)
+            names = ", ".join(str(entry["id"]) for entry in running[:3]) + (", ..." if len(running) > 3 else "")
+            raise AnswersPending(
+                f"{count:,} request{'s wait' if count != 1 else ' waits'} in {_batches(len(running))} at the service ({names})",
+                hint="the same command collects the answers; with --wait it stays until they are there",
+                wait=self.wait,
+            )
+        if self._spending is not None and self._spending.why is not None:
+            raise UserError(self._spending.why, hint=self._spending.hint)
+
+    async def wait(self) -> None:
+        """Waits until every batch has ended. The record is not written.
+
+        Raises:
+            UserError: a limit of time is reached, or the service does not say how the batches are.
+        """
+        await self._interface.start()
+        try:
+            while running := self._running():
+                if self._spending is not None and not self._spending.allows(0):
+                    raise UserError(str(self._spending.why), hint=self._spending.hint)
+                self._tell(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
+                await self._sleep(POLL_S)
+                for entry in running:
+                    self._note(entry, await self._seen(entry))
+        finally:
+            await self._interface.close()
+
+    async def _look(self) -> None:
+        """Brings what is known of every batch up to date."""
+        for entry in list(self._entries):
+            if entry["state"] == "submitting":
+                await self._settle(entry, (0.0,))
+            if entry["state"] == "running":
+                self._note(entry, await self._seen(entry))
+
+    async def _seen(self, entry: dict[str, Any]) -> Batch:
+        try:
+            return await self._interface.look(entry["id"])
+        except GivenUp as end:
+            raise UserError(end.reason, hint="the same command looks again") from None
+
+    def _note(self, entry: dict[str, Any], batch: Batch) -> None:
+        entry |= {"state": batch.state, "files": list(batch.files)}
+        if batch.state in ("cancelled", "failed"):
+            became = "was cancelled" if batch.state == "cancelled" else "failed"
+            self._stopped[entry["mark"]] = f"the batch {batch.id} {became}{': ' if batch.said else ''}{batch.said}"
+
+    async def _settle(self, entry: dict[str, Any], waits_s: Iterable[float]) -> None:
+        """Finds out what became of a submission. An entry whose batch the service does not have is dropped.
+
+        Raises:
+            UserError: the batch may still come to light.
+        """
+        for wait_s in waits_s:
+            await self._sleep(wait_s)
+            try:
+                found = await self._interface.find(entry["mark"])
+            except GivenUp as end:
+                raise UserError(end.reason, hint="the same command looks again") from None
+            if found is not None:
+                entry |= {"id": found.id, "state": "running"}
+                self._save()
+                return
+        if self._now() - entry["when"] < SETTLED_S:
+            count = len(entry["keys"])
+            raise UserError(
+                f"it is not known whether the service took a batch of {count:,} requests, and its list does not hold it yet",
+                hint=f"run the same command again in {SETTLED_S / 60:.0f} minutes; it looks for this batch before it submits one",
+            )
+        self._entries.remove(entry)
+        self._save()
+
+    async def _submit(self, file: RequestFile) -> None:
+        """Makes a batch of the collected requests, and begins a new file.
+
+        Raises:
+            UserError: the service does not take it, or it is not known whether it did.
+        """
+        if not file.keys:
+            return
+        mark = secrets.token_hex(16)
+        self._tell(f"uploading {len(file.keys):,} requests")
+        entry: dict[str, Any] = {"mark": mark, "state": "submitting", "id": None, "keys": file.keys, "files": []}
+        try:
+            entry["file"] = await self._interface.upload(file.close(), mark)
+            entry["when"] = self._now()
+            self._entries.append(entry)
+            self._save()
+            entry["id"] = (await self._interface.submit(entry["file"], mark)).id
+        except Again as again:
+            self._tell(f"{again.reason}; looking whether the batch was taken")
+            await self._settle(entry, LOOKS_S)
+        except (GivenUp, Denied) as no:
+            self._entries = [other for other in self._entries if other is not entry]
+            self._save()
+            hint = no.hint if isinstance(no, Denied) else "does the service have a batch interface for this model?"
+            raise UserError(f"the batch was not taken: {no.reason}", hint=hint) from None
+        else:
+            entry["state"] = "running"
+            self._save()
+        file.begin()
+
+    async def _asked(self, request: Request) -> Response | None:
+        """One answer in the ordinary way; None if a limit is reached."""
+        if self._spending is not None and not await self._spending.begin():
+            return None
+        response = await asked(self._model, request)
+        if self._spending is not None:
+            self._spending.end(response)
+        return response
+
+    async def _add(self, request: Request, file: RequestFile) -> Response | None:
+        """Puts a request into the next batch; a response if the model does not take it."""
+        refusal = self._model.check(request)
+        if refusal is not None:
+            return Response.refused(refusal, attempts=0)
+        waiting = sum(len(entry["keys"]) for entry in self._running()) + len(file.keys)
+        if self._spending is not None and not self._spending.allows(waiting + 1, self._interface.share):
+            return None
+        heard, body = await asyncio.to_thread(self._model.prepared, request)
+        if isinstance(heard, Response):
+            return heard
+        try:
+            bodies = [await self._model.ready(body)]
+            for part in heard.requests[1:]:
+                bodies.append(await self._model.ready(await asyncio.to_thread(self._model.encode, part)))
+        except GivenUp as end:  # a long sound could not be uploaded
+            return Response.failed(end.reason)
+        if not file.fits(bodies):
+            await self._submit(file)
+        for number, ready in enumerate(bodies):
+            file.add(key_of(request, number), ready)
+        return None
+
+    async def _collected(self, request: Request, files: AnswerFiles) -> Response | None:
+        """The answer from a batch that has ended; None if it ended before it came to the request."""
+        outcomes = await files.outcomes(request)
+        if outcomes is None:
+            return None
+        heard, _ = await asyncio.to_thread(self._model.prepared, request)
+        if isinstance(heard, Response):
+            return heard
+        answers: list[Response] = []
+        for part, outcome in zip(heard.requests, outcomes):
+            answers.append(await self._interface.response(part, outcome, files.batch))
+            if answers[-1].status != "ok":
+                break
+        try:
+            response = join(answers, heard)
+        except UserError as error:
+            response = Response.failed(error.message)
+        if self._spending is not None:
+            self._spending.add(response)
+        return response
+
+    def _running(self) -> list[dict[str, Any]]:
+        return [entry for entry in self._entries if entry["state"] == "running"]
+
+    def _save(self) -> None:
+        self._writer.set_meta(**{META: self._entries})
+
+
+def check_no_batches(writer: AnswerWriter) -> None:
+    """Checks that no question waits in a batch, because it would be asked and paid twice.
+
+    Raises:
+        UserError: some do.
+    """
+    waiting = [entry for entry in writer.meta(META) or [] if entry["state"] in ("submitting", "running")]
+    if waiting:
+        raise UserError(
+            f"the questions of '{writer.folder}' wait in {_batches(len(waiting))} at the service",
+            hint="--batch collects the answers; another --out asks every question again",
+        )
+
+
+def _batches(count: int) -> str:
+    return f"{count} batch{'es' if count != 1 else ''}"
+
+
+__all__ = ["META", "Batched", "check_no_batches"]

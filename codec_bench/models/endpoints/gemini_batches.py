@@ -1,0 +1,150 @@
+"""Gemini's batch mode: a file of requests is uploaded by the Files API, and a batch is made of it.
+
+Source: https://ai.google.dev/gemini-api/docs/batch-api and https://ai.google.dev/api/batch-api, read on 2026-11-22, and
+`batches.py` of the package google-genai 3.4: half the price, files of up to 2 GB with one request and its key a line, states
+`BATCH_STATE_*` (earlier `JOB_STATE_*`), and batches that expire after 48 hours. A batch has a name for display, and batches
+can be listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from codec_bench.models.endpoints.batches import (
+    Batch,
+    BatchableModel,
+    BatchInterface,
+    Outcome,
+    State,
+    download,
+    transfer_client,
+)
+from codec_bench.models.endpoints.bodies import named, text_of
+from codec_bench.models.endpoints.client import read_json
+from codec_bench.models.endpoints.gemini_files import GeminiFiles
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import Again, GivenUp
+
+STATES: Mapping[str, State] = {
+    "SUCCEEDED": "ended", "PARTIALLY_SUCCEEDED": "ended", "EXPIRED": "expired", "CANCELLED": "cancelled", "FAILED": "failed",
+}  # fmt: skip
+# Codes of google.rpc.Code as statuses of HTTP (https://github.com/googleapis/googleapis, google/rpc/code.proto).
+STATUSES = {3: 400, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
+CANCELLED = 1
+DEADLINE_EXCEEDED = 4
+PAGES = 20
+
+
+class GeminiBatches(BatchInterface):
+    """Gemini's batch mode.
+
+    Args:
+        model: the model. name: its name at the service.
+    """
+
+    def __init__(self, model: BatchableModel, name: str) -> None:
+        self._version = version_of(model.base_url)
+        super().__init__(model)
+        self._name = name
+        self._root = transfer_client(model, root_of(model.base_url))
+        self._files = GeminiFiles(self._root, self._version)
+
+    async def start(self) -> None:
+        """As `BatchInterface.start`."""
+        await super().start()
+        await self._root.start()
+
+    async def close(self) -> None:
+        """As `BatchInterface.close`."""
+        await super().close()
+        await self._root.close()
+
+    def line(self, key: str, body: bytes) -> bytes:
+        """As `BatchInterface.line`."""
+        return b"".join((f'{{"key": "{key}", "request": '.encode(), body, b"}\n"))
+
+    async def upload(self, file: Path, mark: str) -> str:
+        """As `BatchInterface.upload`."""
+        return await self._files.requests(file, f"cb-{mark}")
+
+    async def submit(self, file: str, mark: str) -> Batch:
+        """As `BatchInterface.submit`."""
+        body = {"batch": {"displayName": mark, "inputConfig": {"fileName": file}}}
+        made = await self.client.send_once("POST", f"/models/{self._name}:batchGenerateContent", read_json, json=body)
+        try:
+            return _batch(made)
+        except GivenUp as end:  # a batch was made, and its name is not known
+            raise Again(end.reason) from None
+
+    async def find(self, mark: str) -> Batch | None:
+        """As `BatchInterface.find`."""
+        page = ""
+        for _ in range(PAGES):
+            body = (await self.client.send("GET", f"/batches?pageSize=100{page}", read_json)).value
+            listed = body.get("operations") if isinstance(body, Mapping) else None
+            for entry in listed or ():
+                if isinstance(entry, Mapping) and named(entry.get("metadata"), "displayName") == mark:
+                    return _batch(entry)
+            token = named(body, "nextPageToken")
+            if token is None:
+                return None
+            page = f"&pageToken={token}"
+        return None
+
+    async def look(self, id: str) -> Batch:
+        """As `BatchInterface.look`."""
+        return _batch((await self.client.send("GET", f"/{id}", read_json)).value)
+
+    async def fetch(self, file: str, target: Path) -> None:
+        """As `BatchInterface.fetch`."""
+        await download(self._root, f"/download/{self._version}/{file}:download?alt=media", target)
+
+    def outcome(self, line: Any) -> Outcome | None:
+        """As `BatchInterface.outcome`."""
+        key = named(line, "key")
+        if key is None:
+            return None
+        answer = line.get("response")
+        if isinstance(answer, Mapping):
+            return Outcome(key, 200, answer)
+        error = line.get("error") or line.get("status")
+        code = error.get("code") if isinstance(error, Mapping) else None
+        if code in (CANCELLED, DEADLINE_EXCEEDED):
+            return Outcome(key, None, line)
+        status = code if isinstance(code, int) and code >= 100 else STATUSES.get(code, 500) if code else 500
+        return Outcome(key, status, {"error": error})
+
+    async def delete(self, file: str) -> None:
+        """As `BatchInterface.delete`."""
+        await self._files.delete(file)
+
+
+def root_of(url: str) -> str:
+    """The scheme and host of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def version_of(url: str) -> str:
+    """The path of a URL, which for Gemini is the version of the interface: `v1beta`."""
+    return urlsplit(url).path.strip("/")
+
+
+def _batch(body: Any) -> Batch:
+    id = text_of(body, "name")
+    about = body.get("metadata") if isinstance(body.get("metadata"), Mapping) else {}
+    state = str(about.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+    error = body.get("error")
+    said = clean(str(error.get("message") or "")) if isinstance(error, Mapping) else ""
+    place = next(
+        (p for p in (body.get("response"), about.get("output"), about.get("dest")) if isinstance(p, Mapping)), {}
+    )
+    file = named(place, "responsesFile")
+    found = STATES.get(state, "failed" if said else "running")
+    return Batch(id, found, said, (file,) if file is not None else ())
+
+
+__all__ = ["GeminiBatches", "root_of", "version_of"]

@@ -1,0 +1,133 @@
+"""Gemini's Live API over a WebSocket, with a new session for each request.
+
+Source: https://ai.google.dev/api/live, read on 2026-11-22, and the types of the package google-genai 3.4. Sound is sent as 16-bit
+samples at 16 kHz and received at 24 kHz. The detection of speech is switched off; the sender says where the turn begins and ends.
+The service says nothing of the model that answers.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.endpoints.accounts import gemini_usage
+from codec_bench.models.endpoints.gemini import NAMES, ROLES
+from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.persistence import Again
+from codec_bench.models.endpoints.sockets import SocketModel, Step
+from codec_bench.models.sound import pcm16_base64
+from codec_bench.types import Message, Request
+
+SERVICE = "google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
+BASE_URL = f"wss://generativelanguage.googleapis.com/ws/{SERVICE}"
+RATE_HZ = 16_000
+FILTERED = ("PROHIBITED", "REJECTED", "SAFETY", "BLOCKED")
+"""What stands in the names of the reasons for which a filter ends a turn."""
+
+
+class GeminiLive(SocketModel):
+    """A Gemini model that listens and speaks over a WebSocket. A written answer is the transcript of its spoken answer.
+
+    Args:
+        info: the facts of the model.
+        voice: the voice of spoken answers; None leaves it to the service.
+        connection: as `RemoteModel`; `parameters` go into `generationConfig`; `rate_hz` is always 16 kHz.
+    """
+
+    changes_answers: ClassVar[tuple[str, ...]] = ("voice",)
+    words: ClassVar[Mapping[str, str | None]] = {
+        "reasoning_tokens": "thinkingConfig.thinkingBudget", "repetition_penalty": None, "seed": None, "stop": None,
+    }  # fmt: skip
+    opening: ClassVar[int | None] = 1
+
+    def __init__(self, info: ModelInfo, *, voice: str | None = None, **connection: Any) -> None:
+        rename = {name: there for name, there in NAMES.items() if name != "stop"}
+        own = {"base_url": BASE_URL, "key_env": "GEMINI_API_KEY", "key_header": "x-goog-api-key", "rename": rename}
+        super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
+        self.voice = voice
+
+    def encode(self, request: Request) -> list[str]:
+        """The messages of the session as JSON."""
+        return [json.dumps(message) for message in [self._setup(request), *self._turns(request)]]
+
+    def _setup(self, request: Request) -> dict[str, Any]:
+        config = {"responseModalities": ["AUDIO"], **self.named_parameters(request)}
+        if self.voice is not None:
+            config["speechConfig"] = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": self.voice}}}
+        setup: dict[str, Any] = {
+            "model": f"models/{self.model}", "generationConfig": config, "outputAudioTranscription": {},
+            "realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}},
+        }  # fmt: skip
+        system = [{"text": p} for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str)]
+        if system:
+            setup["systemInstruction"] = {"parts": system}
+        return {"setup": setup}
+
+    def _turns(self, request: Request) -> list[dict[str, Any]]:
+        """The written turns, and then the sounds of the last one, which end it."""
+        turns = [m for m in request.messages if m.role != "system"]
+        sounds = [pcm16_base64(part) for part in turns[-1].content if not isinstance(part, str)]
+        written = [turn for m in turns if (turn := _written(m)) is not None]
+        out: list[dict[str, Any]] = []
+        if written:
+            out.append({"clientContent": {"turns": written, "turnComplete": not sounds}})
+        if sounds:
+            kind = f"audio/pcm;rate={RATE_HZ}"
+            heard = [{"audio": {"mimeType": kind, "data": sound}} for sound in sounds]
+            out += [{"realtimeInput": part} for part in ({"activityStart": {}}, *heard, {"activityEnd": {}})]
+        return out
+
+    def check(self, request: Request) -> str | None:
+        """Why the model does not take a request; None if it does."""
+        turns = [m for m in request.messages if m.role != "system"]
+        if any(not isinstance(part, str) for m in turns[:-1] for part in m.content):
+            return f"the model '{self.info.name}' takes sound in the last turn only"
+        return super().check(request)
+
+    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+        """As `SocketModel.enter`."""
+        if "setupComplete" in event:
+            return "ready"
+        if event.get("usageMetadata"):
+            written.usage = gemini_usage(_as_usual(event["usageMetadata"]))
+        content = event.get("serverContent") or {}
+        for part in (content.get("modelTurn") or {}).get("parts") or ():
+            if part.get("thought"):
+                written.reasoning += len(part.get("text") or "")
+                continue
+            if written.first_s is None:
+                written.first_s = time.monotonic() - began
+            if part.get("text"):
+                written.text.append(part["text"])
+            if part.get("inlineData"):
+                written.audio.append(part["inlineData"]["data"])
+        if (content.get("outputTranscription") or {}).get("text"):
+            written.transcript.append(content["outputTranscription"]["text"])
+        if content.get("interrupted"):
+            raise Again("the service took its answer to be interrupted")
+        if not content.get("turnComplete"):
+            return ""
+        reason = content.get("turnCompleteReason")
+        filtered = reason is not None and any(word in str(reason) for word in FILTERED)
+        written.finish = "content_filter" if filtered else "stop"
+        return "done"
+
+
+def _written(message: Message) -> dict[str, Any] | None:
+    parts = [{"text": part} for part in message.content if isinstance(part, str)]
+    return {"role": ROLES[message.role], "parts": parts} if parts else None
+
+
+def _as_usual(usage: Mapping[str, Any]) -> dict[str, Any]:
+    """The counts under the names that `generateContent` uses; Live calls the candidates the response."""
+    return {
+        **usage,
+        "candidatesTokenCount": usage.get("responseTokenCount"),
+        "candidatesTokensDetails": usage.get("responseTokensDetails"),
+    }
+
+
+__all__ = ["GeminiLive"]

@@ -1,0 +1,128 @@
+"""Responses as OpenAI defines them, and as Volcengine's Ark serves them with sound.
+
+Sources: https://developers.openai.com/api/reference/resources/responses and the types of the package openai 3.54; for sound,
+`response_input_audio_param.py` of https://github.com/volcengine/volcengine-python-sdk (`audio_url`); read on 2026-11-22.
+OpenAI's own models take no sound through this interface.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from codec_bench.models.base import EMPTY, ModelInfo
+from codec_bench.models.endpoints.accounts import openai_usage
+from codec_bench.models.endpoints.batches import BatchableModel
+from codec_bench.models.endpoints.bodies import named, understood
+from codec_bench.models.endpoints.client import error_of, read_json
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.openai_batches import OpenAiBatches
+from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.remote import JSON, check_choice
+from codec_bench.models.sound import data_uri, wav_base64
+from codec_bench.types import Message, Request, Response, Sound
+
+if TYPE_CHECKING:
+    import httpx
+
+FINISHES = {"max_output_tokens": "length"}
+
+
+class OpenAiResponses(BatchableModel):
+    """A model that is asked through `/responses`. Nothing is kept by the service (`store`).
+
+    Args:
+        info: the facts of the model, which answers in text.
+        audio_as: how sounds are sent: `audio_url` (a `data:` URL, as Volcengine takes it) or `input_audio` (WAV in base64).
+        path: appended to `base_url`.
+        connection: as `RemoteModel`; `parameters` go into the body.
+    """
+
+    changes_answers: ClassVar[tuple[str, ...]] = ("path", "audio_as")
+    words: ClassVar[Mapping[str, str | None]] = {
+        "max_tokens": "max_output_tokens", "reasoning_tokens": None, "repetition_penalty": None, "seed": None, "stop": None,
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        info: ModelInfo,
+        *,
+        audio_as: Literal["audio_url", "input_audio"] = "audio_url",
+        path: str = "/responses",
+        **connection: Any,
+    ) -> None:
+        super().__init__(info, **connection)
+        check_choice(info, "audio_as", audio_as, ("audio_url", "input_audio"))
+        self.audio_as, self.path = audio_as, path
+
+    async def answer(self, request: Request, body: bytes) -> Response:
+        """One answer."""
+        reply = await self.client.send("POST", self.path, _read, content=body, headers=JSON)
+        about = {"latency_s": reply.latency_s, "attempts": reply.attempts, "served": reply.served()}
+        return self.read_body(reply.value, about)
+
+    def batches(self) -> OpenAiBatches:
+        """The batch interface of the service."""
+        return OpenAiBatches(self, self.path)
+
+    def content(self, request: Request) -> dict[str, Any]:
+        """The body."""
+        turns = [self._turn(message) for message in request.messages]
+        return {"model": self.model, "input": turns, "store": False, **self.named_parameters(request)}
+
+    def read_body(self, body: Any, about: dict[str, Any]) -> Response:
+        """As `BatchableModel.read_body`."""
+        _check(body)
+        model = named(body, "model")
+        served = {**({"model": model} if model else {}), **about["served"]}
+        return understood(lambda body: self._response(body, {**about, "served": served}), body)
+
+    def _turn(self, message: Message) -> dict[str, Any]:
+        texts = [part for part in message.content if isinstance(part, str)]
+        if len(texts) == len(message.content):  # earlier answers are taken as plain text only
+            return {"type": "message", "role": message.role, "content": "".join(texts)}
+        parts = [{"type": "input_text", "text": p} if isinstance(p, str) else self._sound(p) for p in message.content]
+        return {"type": "message", "role": message.role, "content": parts}
+
+    def _sound(self, part: Sound) -> dict[str, Any]:
+        if self.audio_as == "audio_url":
+            return {"type": "input_audio", "audio_url": data_uri(part)}
+        return {"type": "input_audio", "input_audio": {"data": wav_base64(part), "format": "wav"}}
+
+    def _response(self, body: Mapping[str, Any], about: dict[str, Any]) -> Response:
+        parts = [p for item in body["output"] if item.get("type") == "message" for p in item.get("content") or ()]
+        text = "".join(part.get("text") or "" for part in parts if part.get("type") == "output_text")
+        refusal = "".join(part.get("refusal") or "" for part in parts if part.get("type") == "refusal")
+        why = (body.get("incomplete_details") or {}).get("reason") if body.get("status") == "incomplete" else None
+        about = {**about, "usage": openai_usage(body.get("usage")), "finish": FINISHES.get(why, why) if why else "stop"}
+        if refusal:
+            return Response.refused(f"the model declined: {clean(refusal)}", text=refusal, **about)
+        if why == "content_filter":
+            return Response.refused("a content filter stopped the answer", text=text or None, **about)
+        return Response(text=text, notes=() if text else (EMPTY,), **about)
+
+
+async def _read(response: httpx.Response, began: float) -> Any:
+    body = await read_json(response, began)
+    _check(body)
+    return body
+
+
+def _check(body: Any) -> None:
+    """Checks that a reply holds an answer.
+
+    Raises:
+        Again, GivenUp: it holds an error, or nothing.
+    """
+    if isinstance(body, Mapping) and body.get("error"):
+        said, codes = error_of(json.dumps(body))
+        reason = f"the service reported an error in its answer: {clean(said)}"
+        if codes & {"invalid_request_error", "invalid_prompt"}:
+            raise GivenUp(reason, refused=True, said=json.dumps(body))
+        raise Again(reason)
+    if not isinstance(body, Mapping) or not isinstance(body.get("output"), list):
+        raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
+
+
+__all__ = ["OpenAiResponses"]

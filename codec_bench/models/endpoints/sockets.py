@@ -1,0 +1,173 @@
+"""What all models behind a WebSocket share: one connection for each request, errors in words, repeated attempts.
+
+Conventions
+    A request is a list of messages. The first `opening` of them are sent at once, and the others when the service has said
+    that the session is ready.
+    Audio that arrives is samples without a header.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from codec_bench.errors import MissingExtra
+from codec_bench.models.base import EMPTY
+from codec_bench.models.endpoints.bodies import understood
+from codec_bench.models.endpoints.client import MAX_BYTES, error_of
+from codec_bench.models.endpoints.delays import is_daily, wait_of
+from codec_bench.models.endpoints.json_text import parse_json
+from codec_bench.models.endpoints.keys import check_headers, check_url, clean
+from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
+from codec_bench.models.endpoints.remote import RemoteModel
+from codec_bench.models.sound import audio_of, from_pieces
+from codec_bench.types import Request, Response
+
+CONNECT_S = 15.0
+Step = Literal["", "ready", "done"]
+# websockets logs the headers of its handshake, and the key is one of them. This logger writes nothing.
+_SILENT = logging.Logger("codec_bench.models.endpoints.sockets", logging.CRITICAL + 1)
+
+
+class SocketModel(RemoteModel):
+    """A model that is asked over a WebSocket. Arguments as `RemoteModel`."""
+
+    opening: ClassVar[int | None] = None
+    """How many messages are sent before the service says that the session is ready; None for all."""
+    heard_hz: ClassVar[int] = 24_000
+    """Sample rate of spoken answers."""
+
+    def connect(self) -> None:
+        """Makes `client`, which repeats attempts. Every attempt opens its own connection.
+
+        Raises:
+            UserError: the URL or the headers are wrong, or hold a key.
+        """
+        check_url(self.base_url, ("ws", "wss"))
+        check_headers(self.headers)
+        self.client = Persistence(self.ceiling, self.patience)
+        self._send_headers: dict[str, str] = {}
+        self._secrets: tuple[str, ...] = ()
+
+    async def start(self) -> None:
+        """Reads the key; opens no connection.
+
+        Raises:
+            UserError: the variable that should hold the key is not set.
+            MissingExtra: websockets is not installed.
+        """
+        secret = self.key.read()
+        self._secrets = (secret,) if secret else ()
+        self._send_headers = {**self.socket_headers(), **self.headers, **self.key.headers()}
+        try:
+            import websockets  # noqa: F401
+        except ImportError as error:
+            raise MissingExtra("a model behind a WebSocket", "websockets", "api") from error
+
+    def socket_headers(self) -> Mapping[str, str]:
+        """The headers of the handshake beside the user's own and the key."""
+        return {}
+
+    def url(self) -> str:
+        """The URL of a connection."""
+        return self.base_url
+
+    @abstractmethod
+    def encode(self, request: Request) -> list[str]:
+        """The messages of a request as JSON."""
+
+    @abstractmethod
+    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+        """Adds a message of the service to the answer; says whether the session is ready, or the answer complete.
+
+        Raises:
+            Again, GivenUp, Denied: the message is an error.
+        """
+
+    async def answer(self, request: Request, body: list[str]) -> Response:
+        """One answer."""
+        reply = await self.client.insist(lambda: self._attempt(body))
+        written: Written = reply.value
+        about: dict[str, Any] = {
+            "usage": written.usage,
+            "finish": written.finish,
+            "first_s": written.first_s,
+            "served": reply.served(model=written.model, revision=written.revision),
+            "latency_s": reply.latency_s,
+            "attempts": reply.attempts,
+        }
+        text = "".join(written.text)
+        if written.finish == "content_filter":
+            return Response.refused("a content filter stopped the answer", text=text or None, **about)
+        note = ("the text is the service's own transcript of the spoken answer",) if not written.text else ()
+        spoken = "".join(written.text or written.transcript)
+        if not written.audio or request.wants == "text":
+            return Response(text=spoken, notes=(note if spoken else (EMPTY,)), **about)
+        sound = audio_of(from_pieces(written.audio), "pcm", self.heard_hz)
+        return Response(text=spoken or None, audio=sound, notes=note, **about)
+
+    async def _attempt(self, events: list[str]) -> Written:
+        from websockets import exceptions
+        from websockets.asyncio.client import connect
+
+        began = time.monotonic()
+        try:
+            async with connect(
+                self.url(),
+                additional_headers=self._send_headers,
+                max_size=MAX_BYTES,
+                open_timeout=CONNECT_S,
+                logger=_SILENT,
+                user_agent_header="codec-bench",
+            ) as socket:
+                written = Written()
+                for event in events[: self.opening]:
+                    await socket.send(event)
+                rest = events[len(events) if self.opening is None else self.opening :]
+                async for message in socket:
+                    step = self._step(message, written, began)
+                    if step == "done":
+                        return written
+                    if step == "ready":
+                        for event in rest:
+                            await socket.send(event)
+                        rest = []
+            raise Again("the connection was closed before the answer was complete")
+        except exceptions.InvalidStatus as error:
+            raise self._error(error.response.status_code, bytes(error.response.body or b"")) from None
+        except exceptions.WebSocketException as error:
+            raise Again(f"the connection to {self.base_url} broke: {clean(str(error), self._secrets)}") from None
+        except OSError as error:
+            if isinstance(error, TimeoutError):  # the time limit of the attempt or of the handshake
+                raise
+            raise Again(f"nothing answers at {self.base_url}: {clean(str(error))}", lost=True) from None
+        except (Again, GivenUp) as trouble:
+            trouble.reason = clean(trouble.reason, self._secrets)
+            raise
+
+    def _step(self, message: str | bytes, written: Written, began: float) -> Step:
+        try:
+            event = parse_json(message)
+        except ValueError:
+            raise Again(f"an event is not JSON: {clean(str(message))}") from None
+        return understood(lambda event: self.enter(event, written, began), event, "event")
+
+    def _error(self, status: int, body: bytes) -> Exception:
+        said = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)
+        reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
+        if is_temporary(status):
+            crowded = is_crowded(status)
+            return Again(reason, wait_s=wait_of({}, said), crowded=crowded, daily=crowded and is_daily(said))
+        hint = f"is the key in the environment variable {self.key.env} right, and the model's name?"
+        return Denied(
+            reason,
+            hint if self.key.env else "does it need a key (key_env=NAME), and is base_url right?",
+            final=status in (401, 402),
+        )
+
+
+__all__ = ["SocketModel", "Step"]
