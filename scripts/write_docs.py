@@ -27,7 +27,9 @@ import codec_bench
 from codec_bench.cli.app import app
 from codec_bench.codecs import catalogue
 from codec_bench.config import read_config
-from codec_bench.models import list_models
+from codec_bench.models import KINDS, ModelRow, list_models
+from codec_bench.models.endpoints.accounts import PARTS
+from codec_bench.registry import load_attribute
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
@@ -383,12 +385,13 @@ def models_page() -> str:
         )
         for row in own("models")
     ]
+    models = list_models()
     ends = [
         (
             code(row.name), plain(row.served.at), str(row.served.until or "not announced"),
             code(row.served.successor) if row.served.successor else "", plain(row.served.source), str(row.served.looked_up),
         )
-        for row in list_models() if row.served is not None
+        for row in models if row.served is not None
     ]  # fmt: skip
     return (
         "# Models\n\n"
@@ -399,6 +402,47 @@ def models_page() -> str:
         " that is shut down, at the address of its\nvendor and unless told `--anyway`; its recorded answers can always be"
         " scored. `validate NAME` notes a shutdown from 60\ndays before. Models that anybody can serve have no such day.\n\n"
         + table(("name", "service", "until", "successor", "source", "looked up"), ends)
+        + prices_table(models)
+        + checked_tables(models)
+    )
+
+
+def prices_table(models: Sequence[ModelRow]) -> str:
+    """What vendors charge, as the configs say."""
+    rows = [
+        (
+            code(row.name), *(row.prices.get(part, "") for part in PARTS), str(row.prices.get("until", "")),
+            plain(row.prices.get("source", "")), str(row.prices.get("date", "")),
+        )
+        for row in models if row.prices is not None
+    ]  # fmt: skip
+    missing = [row.name for row in models if row.prices is None and row.served is not None]
+    return (
+        "\n## What they cost\n\nUS dollars for a million tokens, a minute of sound that is sent, or a million characters that"
+        " are spoken; audio tokens\nwithout a price of their own cost as much as text. `--max-cost-usd` and the costs in"
+        " reports go by these, `--batch` by half of\nthem. Another model or address has no prices until they are set:"
+        " `--set NAME.prices='{input: 1, output: 4}'`. Prices in other\ncurrencies, and those that depend on a subscription or"
+        " were not found at the vendor, are left out. "
+        f"No prices are known of {code(*missing)}.\n\n" + table(("name", *PARTS, "until", "source", "looked up"), rows)
+    )
+
+
+def checked_tables(models: Sequence[ModelRow]) -> str:
+    """What each way to a model was checked against, and where the facts of open models were read."""
+    ways = [
+        (code(kind), plain(checked))
+        for kind, path in KINDS.items()
+        if (checked := getattr(load_attribute(path), "checked", ""))
+    ]
+    facts = [(code(row.name), plain(row.checked.source), str(row.checked.looked_up)) for row in models if row.checked]
+    others = [row.name for row in models if row.checked is None and row.served is None]
+    return (
+        "\n## What was checked\n\nNo vendor was asked with a key for these. What is sent fits the types or the documentation"
+        " that the vendor publishes, and what\nthe types write is read.\n\n"
+        + table(("reached by", "checked against"), ways)
+        + "\nThat the weights exist, and can be reached in this way, was read for these models of open weights:\n\n"
+        + table(("name", "where", "looked up"), facts)
+        + f"\nNot looked up: {code(*others)}.\n"
     )
 
 

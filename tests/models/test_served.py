@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from codec_bench.errors import UserError
-from codec_bench.models import _config, check_served, list_models, served_words
+from codec_bench.models import _config, check_served, list_models, load_model, served_words
 from codec_bench.models.served import Served
 
 ROWS = [row for row in list_models() if row.served is not None]
@@ -55,3 +55,16 @@ def test_every_model_of_a_vendor_says_how_long_it_is_served():
     keyed = [row.name for row in list_models() if row.kind is not None and "key_env" in _config(row.name).options]
     of_vendors = {*keyed, *(row.name for row in list_models() if row.kind in ("gemini", "openai-realtime"))}
     assert of_vendors - {row.name for row in ROWS} == {"azure-speech"}, "a deployment of one's own"
+
+
+def test_prices_of_configs_are_read_and_hold_at_their_own_address():
+    priced = [row for row in list_models() if row.prices is not None]
+    assert len(priced) >= 15
+    for row in priced:
+        prices = load_model(row.name).prices
+        assert prices.date is not None and prices.source.startswith("https://"), row.name
+    assert load_model("gpt-audio-1.5").prices.audio_input == 32
+    assert load_model("gpt-audio-1.5", {"model": "another"}).prices.audio_input is None
+    elsewhere = load_model("gpt-audio-1.5", {"base_url": "http://localhost:8000/v1"})
+    assert elsewhere.prices.audio_input is None
+    assert load_model("gpt-audio-1.5", {"prices.audio_input": 1.5}).prices.audio_input == 1.5

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark.asking.batched import Batched
-from codec_bench.benchmark.asking.requests import Lookup, ask_all
+from codec_bench.benchmark.asking.requests import Lookup, Pair, ask_all
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.models.base import Model
@@ -90,24 +90,34 @@ class Answering:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             self._writer.set_meta(service=[*before, {**facts, "when": now}])
 
-    async def ask_all(
+    async def ask_some(
         self, model: Model, requests: Iterable[Request]
     ) -> AsyncGenerator[tuple[Request, Response | None], None]:
-        """As `requests.ask_all`, with the answers that are kept for this model. In batches, as `Batched.ask_all`.
+        """As `ask_all`, or in batches if that was asked for: then a request that is answered later is yielded with None.
+
+        Raises:
+            UserError: as `ask_all` and `Batched.ask_all`.
+        """
+        if self._batched is None:
+            async with aclosing(self.ask_all(model, requests)) as pairs:
+                async for pair in pairs:
+                    yield pair
+            return
+        lookup = Lookup(self._cache, model, self._identity) if self._cache is not None else None
+        try:
+            async with aclosing(self._batched.ask_all(requests, lookup)) as some:
+                async for one in some:
+                    yield one
+        finally:
+            if lookup is not None:
+                await lookup.close()
+
+    async def ask_all(self, model: Model, requests: Iterable[Request]) -> AsyncGenerator[Pair, None]:
+        """As `requests.ask_all`, with the answers that are kept for this model.
 
         Raises:
             UserError: as `requests.ask_all`, or a limit is reached. What was answered before is yielded first.
         """
-        if self._batched is not None:
-            lookup = Lookup(self._cache, model, self._identity) if self._cache is not None else None
-            try:
-                async with aclosing(self._batched.ask_all(requests, lookup)) as batched:
-                    async for answered in batched:
-                        yield answered
-            finally:
-                if lookup is not None:
-                    await lookup.close()
-            return
         spending = self._spending
         pairs = ask_all(model, requests, cache=self._cache, identity=self._identity, spending=spending)
         async with aclosing(pairs):

@@ -143,7 +143,7 @@ async def _ask_one(
             _keeps(
                 request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
             ),
-            answering.ask_all,
+            answering.ask_some,
             told,
             Watch(model, writer, told.waits, canaries=batched is None),
         )

@@ -66,6 +66,9 @@ class Gemini(BatchableModel):
         connection: as `RemoteModel`; `parameters` go into `generationConfig`.
     """
 
+    checked: ClassVar[str] = (
+        "the types of the package google-genai 3.4 and the documentation of its files and batches; 2026-11-22"
+    )
     changes_answers: ClassVar[tuple[str, ...]] = ("safety",)
     words: ClassVar[Mapping[str, str | None]] = {
         "reasoning_tokens": "thinkingConfig.thinkingBudget", "repetition_penalty": None,

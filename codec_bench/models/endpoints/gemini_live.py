@@ -37,6 +37,7 @@ class GeminiLive(SocketModel):
         connection: as `RemoteModel`; `parameters` go into `generationConfig`; `rate_hz` is always 16 kHz.
     """
 
+    checked: ClassVar[str] = "the types of the package google-genai 3.4; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("voice",)
     words: ClassVar[Mapping[str, str | None]] = {
         "reasoning_tokens": "thinkingConfig.thinkingBudget", "repetition_penalty": None, "seed": None, "stop": None,

@@ -62,6 +62,7 @@ class JsonEndpoint(JsonModel):
         UserError: the body is not a valid template, or neither path is given.
     """
 
+    checked: ClassVar[str] = "the documentation that each config names; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = (
         "body",
         "method",

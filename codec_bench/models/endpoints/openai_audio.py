@@ -41,6 +41,7 @@ class OpenAiTranscription(HttpModel):
         connection: as `RemoteModel`; `parameters` become fields of the form.
     """
 
+    checked: ClassVar[str] = "the types of openai 3.54, and the documentation of ElevenLabs; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("path", "languages")
     added: ClassVar[Mapping[str, Any]] = {**HttpModel.added, "names": {}}
 
@@ -116,6 +117,7 @@ class OpenAiSpeech(JsonModel):
             `prompt_audio`.
     """
 
+    checked: ClassVar[str] = "the types of openai 3.54, and the documentation of Azure and of vLLM-Omni; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = (
         "path",
         "voice",

@@ -126,6 +126,7 @@ class OpenAiChat(BatchableModel):
         connection: as `RemoteModel`.
     """
 
+    checked: ClassVar[str] = "the types of the package openai 3.54, and `transformers serve` 5.23; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = (
         "path",
         "audio_as",

@@ -39,6 +39,7 @@ class OpenAiRealtime(SocketModel):
         connection: as `RemoteModel`; `parameters` go into the session; `rate_hz` is always 24 kHz.
     """
 
+    checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("layout", "voice")
     # A session has a limit and nothing else of how answers are decoded.
     words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(

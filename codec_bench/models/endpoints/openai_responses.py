@@ -39,6 +39,7 @@ class OpenAiResponses(BatchableModel):
         connection: as `RemoteModel`; `parameters` go into the body.
     """
 
+    checked: ClassVar[str] = "the types of openai 3.54 and, for sound, those of volcengine-python-sdk; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("path", "audio_as")
     words: ClassVar[Mapping[str, str | None]] = {
         "max_tokens": "max_output_tokens", "reasoning_tokens": None, "repetition_penalty": None, "seed": None, "stop": None,

@@ -67,6 +67,8 @@ class RemoteModel(Model):
     """What services of this kind call a parameter, if `rename` does not say it; None if they have no such parameter."""
     added: ClassVar[Mapping[str, Any]] = {"says_that_it_reasons": False}
     """Options that came after the first runs were recorded, with their defaults; `identity` holds those that differ."""
+    checked: ClassVar[str] = ""
+    """What this way to a model was checked against, and when."""
     audio_as: str | None = None
 
     def __init__(

@@ -47,6 +47,8 @@ class EngineModel(BatchModel):
 
     package: ClassVar[str]
     """The package of the engine."""
+    checked: ClassVar[str] = ""
+    """What this way to a model was checked against, and when."""
 
     def __init__(
         self,
@@ -176,6 +178,7 @@ class VllmModel(EngineModel):
     """A checkpoint that vLLM runs in this process. Arguments as `EngineModel`."""
 
     package: ClassVar[str] = "vllm"
+    checked: ClassVar[str] = "the parameters of `LLM.chat` in its source; not run with real weights; 2026-11-22"
 
     def made(self, folder: str) -> Any:
         """As `EngineModel.made`."""
@@ -218,6 +221,7 @@ class SglangModel(EngineModel):
     """
 
     package: ClassVar[str] = "sglang"
+    checked: ClassVar[str] = "the parameters of `Engine.generate` in its source; not run with real weights; 2026-11-22"
 
     def made(self, folder: str) -> Any:
         """As `EngineModel.made`."""

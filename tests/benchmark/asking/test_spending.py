@@ -72,3 +72,11 @@ def test_a_limit_of_hours():
     model = Dear(None, concurrency=1)
     spending = Spending(max_hours=1.0, clock=lambda: next(now))
     assert len(all_of(model, spending)) == 5 and spending.why == "the limit of 1 hours is reached"
+
+
+def test_the_price_that_is_missing_is_named():
+    model = Dear(None)
+    model.unpriced = lambda response: ("audio_input",)
+    spending = Spending(max_cost_usd=5.0, model=model)
+    all_of(model, spending)
+    assert "unknown: audio_input" in spending.why and "--set dear.prices='{audio_input: PRICE}'" in spending.hint

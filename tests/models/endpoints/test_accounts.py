@@ -1,3 +1,5 @@
+from datetime import date
+
 import pytest
 
 from codec_bench.errors import UserError
@@ -51,3 +53,31 @@ def test_an_account():
 )
 def test_counts_that_are_none(reported):
     assert openai_usage(reported) == {} and gemini_usage(reported) == {}
+
+
+@pytest.mark.parametrize(
+    "prices, usage, cost",
+    [
+        ({"audio_minute": 0.006}, {"sent_audio_s": 90.0}, 0.009),
+        ({"characters": 15.0}, {"characters": 2000.0}, 0.03),
+        ({"characters": 15.0, "input": 1.0, "output": 1.0}, {"characters": 2000.0}, None),
+    ],
+)
+def test_cost_of_what_is_sent(prices, usage, cost):
+    assert Prices.parse(prices).cost(usage) == (None if cost is None else pytest.approx(cost))
+
+
+def test_prices_hold_until_their_last_day():
+    prices = Prices.parse({"input": 1.0, "output": 1.0, "until": "2026-12-31", "source": "a page"})
+    usage = {"input_tokens": 1e6, "output_tokens": 0}
+    assert prices.cost(usage, today=date(2026, 12, 31)) == 1.0
+    assert prices.cost(usage, today=date(2027, 1, 1)) is None
+    assert prices.missing(usage, today=date(2027, 1, 1)) == ("input", "output")
+    with pytest.raises(UserError, match="expected a day"):
+        Prices.parse({"until": "soon"})
+
+
+def test_what_is_missing_has_a_name():
+    prices = Prices.parse({"input": 1.0})
+    assert prices.missing({"input_tokens": 5.0, "output_tokens": 2.0, "audio_output_tokens": 2.0}) == ("audio_output",)
+    assert prices.missing({"input_tokens": 5.0}) == ("output_tokens",)
