@@ -23,6 +23,7 @@ KINDS = {
     "openai-transcription": "codec_bench.models.endpoints.openai_audio:OpenAiTranscription",
     "openai-speech": "codec_bench.models.endpoints.openai_audio:OpenAiSpeech",
     "openai-realtime": "codec_bench.models.endpoints.openai_realtime:OpenAiRealtime",
+    "openai-live": "codec_bench.models.endpoints.openai_live:OpenAiLive",
     "openai-responses": "codec_bench.models.endpoints.openai_responses:OpenAiResponses",
     "gemini": "codec_bench.models.endpoints.gemini:Gemini",
     "gemini-live": "codec_bench.models.endpoints.gemini_live:GeminiLive",

@@ -14,11 +14,20 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from codec_bench.models.endpoints.client import Client
-from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.keys import clean, host_of
 
+VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io",
+           "generativelanguage.googleapis.com", "api.minimax.io", "ark.cn-beijing.volces.com", ".maas.aliyuncs.com")  # fmt: skip
+"""Services that serve models of their own and not the ones that somebody put there; a dot stands for any host before it."""
 _OF_MODEL = ("id", "root", "parent", "max_model_len", "version", "model_path", "weight_version", "shutdown_date")
 _OF_VENDOR = (*_OF_MODEL, "created")
 _DATED = re.compile(r"(?<!\d)(20\d{2}-\d{2}-\d{2}|20\d{6}|\d{2}-20\d{2}|00\d)$")
+
+
+def is_vendor(url: str) -> bool:
+    """Whether an address is that of a service that serves models of its own."""
+    host = host_of(url)
+    return host in VENDORS or host.endswith(tuple(name for name in VENDORS if name.startswith(".")))
 
 
 def is_dated(model: str) -> bool:
@@ -72,4 +81,4 @@ def _root(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"), "", "")).rstrip("/")
 
 
-__all__ = ["describe", "is_dated"]
+__all__ = ["VENDORS", "describe", "is_dated", "is_vendor"]

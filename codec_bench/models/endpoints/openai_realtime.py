@@ -105,7 +105,7 @@ class OpenAiRealtime(SocketModel):
         """As `SocketModel.enter`."""
         kind = event["type"]
         if kind == "error":
-            raise _trouble(event["error"])
+            raise trouble_of(event["error"])
         if kind in ("session.created", "session.updated"):
             written.model = named(event.get("session"), "model") or written.model
         if kind == "response.done":
@@ -128,14 +128,15 @@ class OpenAiRealtime(SocketModel):
         details = response.get("status_details") or {}
         status = response.get("status", "completed")
         if status == "failed":
-            raise _trouble(details.get("error") or {})
+            raise trouble_of(details.get("error") or {})
         if status == "cancelled":
             raise Again(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
         reason = details.get("reason") if status == "incomplete" else None
         written.finish = {None: "stop", "max_output_tokens": "length"}.get(reason, reason)
 
 
-def _trouble(error: Mapping[str, Any]) -> Exception:
+def trouble_of(error: Mapping[str, Any]) -> Exception:
+    """The exception for an error that the service reports in an event."""
     kind = f"{error.get('type', '')} {error.get('code', '')}"
     reason = f"the service reported an error: {clean(str(error.get('message') or kind))}"
     if "rate_limit" in kind:
@@ -149,4 +150,4 @@ def _trouble(error: Mapping[str, Any]) -> Exception:
     return GivenUp(reason, refused=True, said=json.dumps(error)) if "invalid_request" in kind else Again(reason)
 
 
-__all__ = ["RATE_HZ", "OpenAiRealtime"]
+__all__ = ["RATE_HZ", "OpenAiRealtime", "trouble_of"]

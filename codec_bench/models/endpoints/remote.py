@@ -20,17 +20,14 @@ from codec_bench.models.batching import refusal
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.bodies import UNEXPECTED, json_bytes, put
 from codec_bench.models.endpoints.client import Client
-from codec_bench.models.endpoints.describe import describe, is_dated
-from codec_bench.models.endpoints.keys import Key, clean, host_of, masked
+from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
+from codec_bench.models.endpoints.keys import Key, clean, masked
 from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
 from codec_bench.models.endpoints.refusals import lesson_of, mistake_of
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
 
 _MOST = 1_000_000
-VENDORS = ("api.openai.com", "dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "api.elevenlabs.io",
-           "generativelanguage.googleapis.com", "api.minimax.io")  # fmt: skip
-"""Services that serve models of their own and not the ones that somebody put there."""
 REASONING_TOKENS = 4096
 """Tokens for reasoning where a request limits its answer and says nothing of reasoning, as the requests to judges do."""
 JSON = {"Content-Type": "application/json"}
@@ -138,7 +135,7 @@ class RemoteModel(Model):
     @property
     def tells_apart(self) -> bool:
         """Whether the URL and the name say which checkpoint answers: a dated name at a vendor does."""
-        return host_of(self.base_url) in VENDORS and is_dated(self.model)
+        return is_vendor(self.base_url) and is_dated(self.model)
 
     @property
     def untold(self) -> Mapping[str, str]:
@@ -235,7 +232,7 @@ class RemoteModel(Model):
             if name in names:
                 return names[name]
         # Vendors of closed models set no penalty of their own and refuse to hear of one.
-        return None if name == "repetition_penalty" and host_of(self.base_url) in VENDORS else name
+        return None if name == "repetition_penalty" and is_vendor(self.base_url) else name
 
     def prepared(self, request: Request) -> tuple[Heard | Response, Any]:
         """The requests that the model is given in place of one, with what `encode` makes of the first; or why there are none."""
@@ -364,7 +361,7 @@ class HttpModel(RemoteModel):
 
     async def describe(self) -> Mapping[str, Any]:
         """What the service says of the model and of itself."""
-        return await describe(self.client, self.model, vendor=host_of(self.base_url) in VENDORS)
+        return await describe(self.client, self.model, vendor=is_vendor(self.base_url))
 
     async def close(self) -> None:
         """Closes every connection."""

@@ -12,7 +12,7 @@ import logging
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.errors import MissingExtra
 from codec_bench.models.base import EMPTY
@@ -26,6 +26,9 @@ from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Per
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.sound import audio_of, from_pieces
 from codec_bench.types import Request, Response
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
 
 CONNECT_S = 15.0
 Step = Literal["", "ready", "done"]
@@ -110,6 +113,29 @@ class SocketModel(RemoteModel):
         sound = audio_of(from_pieces(written.audio), "pcm", self.heard_hz)
         return Response(text=spoken or None, audio=sound, notes=note, **about)
 
+    async def talk(self, socket: ClientConnection, events: list[str], began: float) -> Written:
+        """The answer over an open connection.
+
+        Args:
+            socket: the connection. events: the messages of the request. began: when the attempt began (`time.monotonic`).
+
+        Raises:
+            Again, GivenUp, Denied: there is no answer.
+        """
+        written = Written()
+        for event in events[: self.opening]:
+            await socket.send(event)
+        rest = events[len(events) if self.opening is None else self.opening :]
+        async for message in socket:
+            step = self.step(message, written, began)
+            if step == "done":
+                return written
+            if step == "ready":
+                for event in rest:
+                    await socket.send(event)
+                rest = []
+        raise Again("the connection was closed before the answer was complete")
+
     async def _attempt(self, events: list[str]) -> Written:
         from websockets import exceptions
         from websockets.asyncio.client import connect
@@ -124,19 +150,7 @@ class SocketModel(RemoteModel):
                 logger=_SILENT,
                 user_agent_header="codec-bench",
             ) as socket:
-                written = Written()
-                for event in events[: self.opening]:
-                    await socket.send(event)
-                rest = events[len(events) if self.opening is None else self.opening :]
-                async for message in socket:
-                    step = self._step(message, written, began)
-                    if step == "done":
-                        return written
-                    if step == "ready":
-                        for event in rest:
-                            await socket.send(event)
-                        rest = []
-            raise Again("the connection was closed before the answer was complete")
+                return await self.talk(socket, events, began)
         except exceptions.InvalidStatus as error:
             raise self._error(error.response.status_code, bytes(error.response.body or b"")) from None
         except exceptions.WebSocketException as error:
@@ -149,7 +163,8 @@ class SocketModel(RemoteModel):
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
-    def _step(self, message: str | bytes, written: Written, began: float) -> Step:
+    def step(self, message: str | bytes, written: Written, began: float) -> Step:
+        """Reads one message; as `enter`."""
         try:
             event = parse_json(message)
         except ValueError:

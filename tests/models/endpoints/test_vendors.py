@@ -5,6 +5,7 @@ import asyncio
 import numpy as np
 
 from codec_bench.models import load_model
+from codec_bench.models.endpoints.describe import is_vendor
 from codec_bench.types import Request
 
 PCM = (np.arange(2400) % 100 * 100).astype("<i2")
@@ -123,3 +124,14 @@ def test_azure_speaks(kit, monkeypatch):
         "voice": "alloy",
         "input": "Hello.",
     }
+
+
+def test_hosts_of_workspaces_are_the_vendors_own():
+    """https://help.aliyun.com/en/model-studio/omni/: https://WORKSPACE.cn-beijing.maas.aliyuncs.com, read on 2026-11-22."""
+    hosts = {
+        "https://ws-1.cn-beijing.maas.aliyuncs.com/compatible-mode/v1": True,
+        "https://api.openai.com/v1": True, "http://localhost:8000/v1": False, "https://maas.aliyuncs.com.evil.example/v1": False,
+    }  # fmt: skip
+    assert {url: is_vendor(url) for url in hosts} == hosts
+    workspace = load_model("qwen3.5-omni-plus", {"base_url": next(iter(hosts))})
+    assert workspace.called("repetition_penalty") is None and not workspace.tells_apart

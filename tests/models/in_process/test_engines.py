@@ -116,6 +116,13 @@ def test_an_engine_that_is_not_installed(folder, name, monkeypatch):
         asyncio.run(load_model(name, {"weights": str(folder)}).start())
 
 
+SGLANG = {
+    "max_new_tokens", "stop", "stop_token_ids", "temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty",
+    "repetition_penalty", "min_new_tokens", "sampling_seed",
+}  # fmt: skip
+"""Fields of `SamplingParams` in `python/sglang/srt/sampling/sampling_params.py`."""
+
+
 class Engine:
     """The parameters of `sglang.Engine` and `Engine.generate`."""
 
@@ -123,6 +130,7 @@ class Engine:
         Engine.last, self.given, self.ended = self, (model_path, tp_size), False
 
     def generate(self, prompt=None, sampling_params=None, input_ids=None, image_data=None, audio_data=None):
+        assert all(set(one) <= SGLANG and one["top_k"] != 0 for one in sampling_params)
         self.asked = list(zip(prompt, sampling_params, audio_data or [None] * len(prompt)))
         about = {"prompt_tokens": 3, "completion_tokens": 2, "finish_reason": {"type": "length", "length": 2}}
         return [{"text": f"to {one}", "meta_info": about} for one in prompt]

@@ -1,0 +1,223 @@
+"""OpenAI's Live models over a WebSocket: sound goes in and comes out at the same time, at the speed of speech.
+
+Source: https://developers.openai.com/api/docs/guides/voice-websockets and the types of the package openai 3.54
+(`openai.types.live`), read on 2026-11-22. A session is a stream without turns: nothing says that an answer is complete. So silence
+is sent after the question, and the answer is taken to be complete when nothing was said for `QUIET_S`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from codec_bench.audio.clip import Clip
+from codec_bench.errors import AudioError
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.endpoints.bodies import named
+from codec_bench.models.endpoints.openai_chat import Written
+from codec_bench.models.endpoints.openai_realtime import trouble_of
+from codec_bench.models.endpoints.persistence import Again
+from codec_bench.models.endpoints.sockets import SocketModel, Step
+from codec_bench.models.sound import from_base64, pcm16_base64
+from codec_bench.types import Audio, Request
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+
+RATE_HZ = 24_000
+PIECE_S = 0.1
+QUIET_S = 3.0
+"""Seconds without speech after which an answer is complete."""
+UNHEARD_S = 20.0
+"""Seconds after the question in which the model must begin to speak."""
+CLOSING_S = 10.0
+PACE = 1.0
+"""Seconds of waiting for each second of sound that is sent."""
+AUDIBLE = 100
+"""Samples (16 bits) beyond this are speech, and not the silence between words that a stream may hold."""
+
+
+class OpenAiLive(SocketModel):
+    """A model that listens and speaks at the same time. A written answer is the transcript of its spoken answer.
+
+    Each question takes as long as it and its answer last.
+
+    Args:
+        info: the facts of the model.
+        voice: the voice of spoken answers.
+        connection: as `RemoteModel`; `rate_hz` is always 24 kHz.
+    """
+
+    checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
+    changes_answers: ClassVar[tuple[str, ...]] = ("voice",)
+    # A session cannot be told how answers are decoded.
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(
+        ("max_tokens", "reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
+    )
+
+    def __init__(self, info: ModelInfo, *, voice: str | None = "marin", **connection: Any) -> None:
+        own = {"base_url": "wss://api.openai.com/v1/live/sessions", "key_env": "OPENAI_API_KEY"}
+        super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
+        self.voice = voice
+
+    def check(self, request: Request) -> str | None:
+        """Why the model does not take a request; None if it does."""
+        turns = [m for m in request.messages if m.role != "system"]
+        if any(isinstance(part, Clip) for m in turns[:-1] for part in m.content):
+            return f"the model '{self.info.name}' takes sound in the last turn only"
+        return super().check(request)
+
+    def encode(self, request: Request) -> list[str]:
+        """The start of the session, and then the sounds of the last turn in pieces, as JSON."""
+        self.named_parameters(request)  # notes what cannot be told
+        words = [(m.role, "".join(p for p in m.content if isinstance(p, str))) for m in request.messages]
+        system = "\n".join(text for role, text in words if role == "system" and text)
+        history = [
+            {"type": "message", "role": role, "content": [{"type": "output_text" if role == "assistant" else "input_text", "text": text}]}
+            for role, text in words if role != "system" and text
+        ]  # fmt: skip
+        audio: dict[str, Any] = {"format": {"type": "audio/pcm", "rate": RATE_HZ}}
+        if self.voice is not None:
+            audio["output"] = {"voice": self.voice}
+        session: dict[str, Any] = {"model": self.model, "audio": audio, **({"instructions": system} if system else {})}
+        if history:
+            session["input"] = history
+        sounds = [part for m in request.messages for part in m.content if not isinstance(part, str)]
+        pieces = [piece for sound in sounds for piece in _pieces(sound.read())]
+        return [json.dumps({"type": "session.start", "session": session}), *pieces]
+
+    def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
+        """As `SocketModel.enter`."""
+        kind = event["type"]
+        if kind == "error":
+            raise trouble_of(event["error"])
+        if kind == "session.started":
+            written.model = named(event["session"], "model") or written.model
+            return "ready"
+        if kind == "session.output_transcript.delta":
+            written.transcript.append(event["delta"])
+        if kind == "session.output_audio.delta":
+            written.audio.append(event["delta"])
+        if kind.startswith("session.output_") and kind.endswith(".delta") and written.first_s is None:
+            written.first_s = time.monotonic() - began
+        if kind != "session.closed":
+            return ""
+        written.finish = {"content": "content_filter", "close_requested": "stop"}.get(event["reason"], event["reason"])
+        written.usage = {"session_s": float(event["usage"]["seconds"])}
+        return "done"
+
+    async def talk(self, socket: ClientConnection, events: list[str], began: float) -> Written:
+        """As `SocketModel.talk`. What is heard is read while the question is sent."""
+        written, started, spoke = Written(), asyncio.Event(), _Spoke()
+
+        async def listen() -> None:
+            async for message in socket:
+                before = len(written.transcript), len(written.audio)
+                step = self.step(message, written, began)
+                spoke.note(written.transcript[before[0] :], written.audio[before[1] :])
+                if step == "ready":
+                    started.set()
+                if step == "done":
+                    return
+            raise Again("the connection was closed before the answer was complete")
+
+        listener = asyncio.create_task(listen())
+        try:
+            await socket.send(events[0])
+            await _first(listener, started.wait())
+            for piece in events[1:]:
+                await self._send(socket, piece, listener, spoke)
+            spoke.question_s = spoke.sent_s
+            while not spoke.is_over():
+                await self._send(socket, _SILENCE, listener, spoke)
+            if not listener.done():
+                await socket.send(json.dumps({"type": "session.close"}))
+                await asyncio.wait({listener}, timeout=CLOSING_S)
+            if not listener.done():
+                raise Again("the service did not close its session")
+            await listener
+            return written
+        finally:
+            listener.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await listener
+
+    async def _send(self, socket: ClientConnection, piece: str, listener: asyncio.Task[None], spoke: _Spoke) -> None:
+        """Sends a piece of sound and waits as long as it lasts."""
+        if listener.done():
+            await listener  # raises what went wrong
+            spoke.ended = True
+            return
+        await socket.send(piece)
+        spoke.sent_s += PIECE_S
+        await asyncio.sleep(PIECE_S * PACE)
+
+
+class _Spoke:
+    """When the model spoke, in seconds of the sound that was sent.
+
+    Attributes:
+        sent_s: sound sent until now. question_s: length of the question. last_s: when it spoke last, or None.
+        ended: whether the service ended the session by itself.
+    """
+
+    def __init__(self) -> None:
+        self.sent_s = self.question_s = 0.0
+        self.last_s: float | None = None
+        self.ended = False
+
+    def note(self, words: list[str], sounds: list[str]) -> None:
+        """Takes what was heard."""
+        if any(words) or any(map(_audible, sounds)):
+            self.last_s = self.sent_s
+
+    def is_over(self) -> bool:
+        """Whether the answer is complete, or none will come."""
+        if self.ended:
+            return True
+        # What was said during the question may be a sign of listening, and no answer.
+        if self.last_s is None or self.last_s < self.question_s:
+            return self.sent_s - self.question_s >= UNHEARD_S
+        return self.sent_s - self.last_s >= QUIET_S
+
+
+async def _first(listener: asyncio.Task[None], ready: Any) -> None:
+    """Waits for the start of the session; raises what went wrong before it."""
+    waiting = asyncio.ensure_future(ready)
+    await asyncio.wait({listener, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    if listener.done():
+        waiting.cancel()
+        await listener
+        raise Again("the service closed its session before it began")
+
+
+def _audible(sound: str) -> bool:
+    try:
+        data = from_base64(sound)
+    except AudioError:
+        return False
+    samples = np.frombuffer(data[: len(data) // 2 * 2], "<i2")
+    return bool(samples.size and np.abs(samples.astype(np.int32)).max() > AUDIBLE)
+
+
+def _pieces(audio: Audio) -> list[str]:
+    step = int(PIECE_S * RATE_HZ)
+    signal = audio.samples[:, : audio.num_samples]
+    parts = [Audio(signal[:, at : at + step], RATE_HZ) for at in range(0, signal.shape[1], step)]
+    return [_append(pcm16_base64(Clip(part))) for part in parts]
+
+
+def _append(data: str) -> str:
+    return json.dumps({"type": "session.input_audio.append", "audio": data})
+
+
+_SILENCE = _append(pcm16_base64(Clip(Audio(np.zeros(int(PIECE_S * RATE_HZ), np.float32), RATE_HZ))))
+
+
+__all__ = ["OpenAiLive"]
