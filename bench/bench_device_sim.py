@@ -1,12 +1,17 @@
 """How much of a GPU's time the scheduler uses, on a machine without one.
 
     python bench/bench_device_sim.py [--utterances 3000] [--precision float32 half] [--devices 1] [--fault worker memory long]
+    python bench/bench_device_sim.py --stretched [--utterances 3000] ...
 
 The scheduler, the plan, the batches and the record are the real ones. The workers are not processes: a batch takes `a + b *
 padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of a stage on an H200 are
-estimates (arithmetic from FLOPs and bytes, below). Reading and signal metrics cost what they took on the machine that is named
-beside them. What the main process computes between two events is measured here and added to the clock, so that a scheduler that
-is too slow leaves the device idle here too.
+estimates (arithmetic from FLOPs and bytes, below). Reading, signal metrics and making a batch ready cost what they took on the
+machine that is named beside them. What the main process computes between two events is measured here and added to the clock, so
+that a scheduler that is too slow leaves the device idle here too.
+
+With `--stretched` no clock is virtual (`stretched.py`): files are read, metrics computed, batches made ready and the record
+written, and a device's worker sleeps for as long as its batch takes. An H200 stands beside about 16 cores, so its times are
+stretched by 16 over the cores of this machine. It also measures how many samples a core reads.
 
 `busy` is the time in which a device computes, over the time of the run and the number of devices.
 """
@@ -24,12 +29,15 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from common import append_rows
 
+from codec_bench.engine import feed
 from codec_bench.engine.arena import Region, rounded
 from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.evaluation import metric_facts
@@ -39,9 +47,9 @@ from codec_bench.engine.reading import READING, Heard, ReadResult, ReadWork
 from codec_bench.engine.run import Engine, Settings
 from codec_bench.engine.running import ON_A_GPU
 from codec_bench.engine.systems import generated
-from codec_bench.features import Feature
+from codec_bench.features.base import Feature, PreparedFeature
 from codec_bench.metrics.base import Metric
-from codec_bench.store.record import Run
+from codec_bench.store import record as store
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
@@ -55,11 +63,13 @@ class Host:
     Args:
         read_s: seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5 s).
         metrics_s: seconds of a core for a second of an item's signal metrics (22 ms for 7.4 s).
+        ready_s: seconds for a second of padded audio until a batch is ready: cut, padded, pinned and sent (5 ms for 120 s).
         start_s: how long a worker takes to start. loaded_gib_s: how much of its networks it then reads a second.
     """
 
     read_s: float = 0.0024
     metrics_s: float = 0.003
+    ready_s: float = 0.00004
     start_s: float = 3.0
     loaded_gib_s: float = 1.0
 
@@ -82,6 +92,16 @@ class Cost:
     weights_gib: float
     windows: bool = False
 
+    def padded_s(self, lengths_s: Sequence[float]) -> float:
+        """The padded seconds of a batch."""
+        if self.windows:
+            return WINDOW_S * sum(math.ceil(length / WINDOW_S) for length in lengths_s)
+        return max(lengths_s) * len(lengths_s)
+
+    def seconds(self, padded_s: float) -> float:
+        """How long a batch takes."""
+        return self.call_s + self.each_s * padded_s
+
 
 UTTERANCE_S = 7.42
 COSTS = {
@@ -102,14 +122,25 @@ COSTS = {
 """Estimates for an H200 over 100,000 utterances of 7.42 s; the seconds of a call are the launches of its kernels."""
 
 
-class _Stand(Feature):
-    """A feature that is never computed here."""
+class _Stand(PreparedFeature):
+    """A feature that is not computed. On a virtual clock nothing here is called; `stretched.py` has it sleep."""
 
     rate_hz, cached = 16_000, False
 
-    def compute(self, signals: Sequence[np.ndarray]) -> list[Any]:
-        """Not called: the virtual workers give the results."""
-        raise NotImplementedError
+    def prepare(self, signals: Sequence[np.ndarray]) -> list[float]:
+        """Pads the signals as a network's batch; gives their seconds."""
+        padded = np.zeros((len(signals), max(signal.size for signal in signals)), np.float32)
+        for row, signal in zip(padded, signals, strict=True):
+            row[: signal.size] = signal
+        return [signal.size / self.rate_hz for signal in signals]
+
+    def compute_prepared(self, batch: list[float]) -> list[Any]:
+        """Takes as long as the device would."""
+        cost = COSTS[os.environ["DEVICE_SIM_PRECISION"]][type(self).__name__]
+        if cost.padded_s(batch) * cost.gib > float(os.environ["DEVICE_SIM_ROOM_GIB"]):
+            raise MemoryError
+        time.sleep(cost.seconds(cost.padded_s(batch)) * float(os.environ["DEVICE_SIM_STRETCH"]))
+        return [{"value": 1.0} for _ in batch]
 
 
 class Recogniser(_Stand):
@@ -164,6 +195,7 @@ class VirtualPool(Pool):
         devices: how many. cpus: workers of the CPU. costs: of the stages of the device, by the name of the feature.
         seconds: the length of every file, by its path. faults: what goes wrong, of `worker` and `memory`.
         run_s: about how long the run takes; faults happen in its middle.
+        lanes: 2 if a batch is made ready while another computes.
     """
 
     def __init__(
@@ -174,12 +206,15 @@ class VirtualPool(Pool):
         seconds: dict[str, float],
         faults: Iterable[str],
         run_s: float,
+        lanes: int = 2,
     ) -> None:
         self.now = self.main_s = 0.0
         self.busy_s: dict[int, float] = {}
         self._costs, self._seconds, self._faults, self._middle_s = costs, seconds, set(faults), run_s / 2
         self._since = time.process_time()
+        self._lanes = lanes
         self._free: dict[int, float] = {}
+        self._made_ready: dict[int, float] = {}
         self._ends: list[tuple[float, int, Worker, int, Done | Died]] = []
         self._count = self._started = 0
         self._killed = False
@@ -189,7 +224,7 @@ class VirtualPool(Pool):
     def _start(self, device: str) -> Worker:
         self._started += 1
         worker = Worker(device, SimpleNamespace(pid=self._started), None)  # type: ignore[arg-type]
-        self._free[id(worker)] = self.now
+        self._free[id(worker)] = self._made_ready[id(worker)] = self.now
         self._loaded[id(worker)] = set()
         return worker
 
@@ -214,39 +249,48 @@ class VirtualPool(Pool):
         self._count += 1
         worker.batches[self._count] = batch
         begin = max(self.now, self._free[id(worker)])
-        cost_s, outcome = self._outcome(worker, batch, payload)
+        cost_s, outcome, memory = self._outcome(worker, batch, payload)
         if worker.device != "cpu":
             name = batch.key.rpartition(":")[2]
             if name not in self._loaded[id(worker)]:
                 self._loaded[id(worker)].add(name)
                 if self._killed and worker is self.workers[0]:  # the first loading is not part of the run
                     begin += HOST.start_s / len(self._costs) + self._costs[name].weights_gib / HOST.loaded_gib_s
+            begin = self._ready(worker, begin, self._padded_s(batch))
             key = int(worker.device.partition(":")[2])
             self.busy_s[key] = self.busy_s.get(key, 0.0) + (cost_s if outcome != "oom" else 0.0)
         end = begin + cost_s
         self._free[id(worker)] = end
-        done = Done(batch, outcome, cost_s, cost_s, {})
+        done = Done(batch, outcome, cost_s, cost_s, {}, memory)
         heapq.heappush(self._ends, (end, self._count, worker, self._count, done))
 
-    def _outcome(self, worker: Worker, batch: Batch, payload: list[Any]) -> tuple[float, Any]:
+    def _ready(self, worker: Worker, begin: float, padded_s: float) -> float:
+        """When a batch begins that could begin at `begin`, but must be made ready."""
+        takes_s = HOST.ready_s * padded_s
+        if self._lanes == 1:
+            return begin + takes_s
+        self._made_ready[id(worker)] = max(self.now, self._made_ready[id(worker)]) + takes_s
+        return max(begin, self._made_ready[id(worker)])
+
+    def _padded_s(self, batch: Batch) -> float:
+        return self._costs[batch.key.rpartition(":")[2]].padded_s([work.length_s for work in batch.works])
+
+    def _outcome(self, worker: Worker, batch: Batch, payload: list[Any]) -> tuple[float, Any, tuple[int, int] | None]:
         if batch.key == READING:
             results = [self._read(work) for work in payload]
-            return HOST.read_s * sum(seconds for seconds, _ in results), [result for _, result in results]
+            return HOST.read_s * sum(seconds for seconds, _ in results), [result for _, result in results], None
         if batch.key == SIGNAL_METRICS:
             scores = {name: Score.ok(1.0, "simulated/1") for name in self._specs[batch.key].names}
-            return HOST.metrics_s * batch.audio_s, [scores] * len(payload)
-        cost = self._costs[batch.key.rpartition(":")[2]]
-        lengths = [work.length_s for work in batch.works]
-        if cost.windows:
-            padded_s = WINDOW_S * sum(math.ceil(length / WINDOW_S) for length in lengths)
-        else:
-            padded_s = max(lengths) * len(lengths)
-        room_gib = DEVICE_GIB - sum(one.weights_gib for one in self._costs.values())
+            return HOST.metrics_s * batch.audio_s, [scores] * len(payload), None
+        cost, padded_s = self._costs[batch.key.rpartition(":")[2]], self._padded_s(batch)
+        room_gib = room_for_batches_gib(self._costs)
         if "memory" in self._faults and self._middle_s <= self.now < 1.2 * self._middle_s:
             room_gib /= 8  # another process takes it for a while
         if padded_s * cost.gib > room_gib:
-            return cost.call_s, "oom"
-        return cost.call_s + cost.each_s * padded_s, [{"value": 1.0}] * len(payload)
+            return cost.call_s, "oom", None
+        # The memory of a recogniser through CTranslate2 is not torch's, so the engine does not see it.
+        memory = None if cost.windows else (round(padded_s * cost.gib * 2**30), round(room_gib * 2**30))
+        return cost.seconds(padded_s), [{"value": 1.0}] * len(payload), memory
 
     def _read(self, work: ReadWork) -> tuple[float, ReadResult]:
         used, heard, total_s = 0, {}, 0.0
@@ -298,6 +342,11 @@ class VirtualPool(Pool):
         return Died("killed by signal 9", held[0] if held else None, held[1:])
 
 
+def room_for_batches_gib(costs: dict[str, Cost]) -> float:
+    """What the weights of the networks leave of the memory."""
+    return DEVICE_GIB - sum(one.weights_gib for one in costs.values())
+
+
 def lengths_s(count: int, seed: int = 0) -> np.ndarray:
     """Seconds of utterances, spread as LibriSpeech's test sets: 1.3 to 35 s, 7.4 s on average."""
     rng = np.random.default_rng(seed)
@@ -316,35 +365,68 @@ class Outcome:
     failed: int
 
 
-def simulate(
-    count: int, precision: str, devices: int = 1, cpus: int | None = None, faults: Iterable[str] = ()
-) -> Outcome:
-    """Runs the real scheduler and record over virtual workers.
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is run.
 
     Args:
-        count: utterances. precision: of `COSTS`. devices: how many. cpus: workers of the CPU; None for 14 for each device.
+        utterances: how many. precision: of `COSTS`. devices: how many. cpus: workers of the CPU; None for 14 for each device.
         faults: of `worker`, `memory` and `long` (a file of 60 minutes), in the middle of the run.
+        lanes: of each device's worker.
     """
-    seconds = [float(s) for s in lengths_s(count)]
-    if "long" in faults:
-        seconds[count // 2] = 3600.0
-    samples = [Sample(f"{k:06d}", f"ref/{k}", estimate=f"est/{k}") for k in range(count)]
+
+    utterances: int
+    precision: str
+    devices: int = 1
+    cpus: int | None = None
+    faults: tuple[str, ...] = ()
+    lanes: int = 2
+
+    @property
+    def seconds(self) -> list[float]:
+        """The lengths of the utterances."""
+        seconds = [float(s) for s in lengths_s(self.utterances)]
+        if "long" in self.faults:
+            seconds[self.utterances // 2] = 3600.0
+        return seconds
+
+    @property
+    def about_s(self) -> float:
+        """About how long the devices compute."""
+        each_s = sum(c.each_s * (2 if name == "Speaker" else 1) for name, c in COSTS[self.precision].items())
+        return sum(self.seconds) * each_s / self.devices
+
+    def samples(self, folder: str = "") -> list[Sample]:
+        """The utterances, whose files are in a folder."""
+        names = [f"{k:06d}" for k in range(self.utterances)]
+        return [Sample(name, f"{folder}ref/{name}.flac", estimate=f"{folder}est/{name}.flac") for name in names]
+
+
+def simulate(run: Run) -> Outcome:
+    """Runs the real scheduler and record over virtual workers."""
+    samples, seconds = run.samples(), run.seconds
     known = {path: s for sample, s in zip(samples, seconds) for path in (sample.audio, sample.estimate)}
-    costs = COSTS[precision]
-    about_s = sum(seconds) * sum(c.each_s * (2 if name == "Speaker" else 1) for name, c in costs.items()) / devices
+    costs = COSTS[run.precision]
+    pool = VirtualPool(run.devices, run.cpus or 14 * run.devices, costs, known, run.faults, run.about_s, run.lanes)
+    sized = mock.patch.object(feed, "file_bytes", lambda sample: 2 * RATE * known[sample.audio])
+    with sized:
+        counts = record(pool, samples)
+    busy = sum(pool.busy_s.values()) / (pool.now * run.devices)
+    return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"])
+
+
+def record(pool: Pool, samples: Sequence[Sample]) -> dict[str, int]:
+    """Runs the scheduler over a pool into a record; gives the record's counts."""
     plan = build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {})
-    pool = VirtualPool(devices, cpus or 14 * devices, costs, known, faults, about_s)
     settings = Settings(look_ahead=ON_A_GPU)
     with tempfile.TemporaryDirectory() as folder, closing(FeatureCache(None)) as cache:
         engine = Engine(plan, settings, pool, cache, "")
         engine.load_codecs()
-        with closing(RunWriter(folder, {"simulated": count})) as writer:
+        with closing(RunWriter(folder, {"simulated": len(samples)})) as writer:
             writer.begin({s.name: {} for s in engine.plan.systems}, metric_facts(engine.plan), samples)
             engine.run(samples, writer, set(), lambda *told: None)
-        with closing(Run(folder)) as run:
-            counts = run.counts()
-    busy = sum(pool.busy_s.values()) / (pool.now * devices)
-    return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"])
+        with closing(store.Run(folder)) as found:
+            return found.counts()
 
 
 def compare(found: Outcome, count: int) -> None:
@@ -362,27 +444,39 @@ def main() -> None:
     parser.add_argument("--precision", nargs="+", default=list(COSTS), choices=list(COSTS))
     parser.add_argument("--devices", type=int, nargs="+", default=[1])
     parser.add_argument("--fault", nargs="+", default=[], choices=["worker", "memory", "long"])
+    parser.add_argument("--lanes", type=int, nargs="+", default=[2], choices=[1, 2])
+    parser.add_argument("--stretched", action="store_true", help="with real files, processes and times")
     parser.add_argument("--dry", action="store_true", help="write no rows")
     asked = parser.parse_args()
-    rows: list[dict[str, object]] = []
-    for precision in asked.precision:
-        for devices in asked.devices:
-            found = simulate(asked.utterances, precision, devices, faults=asked.fault)
+    if asked.stretched:
+        import stretched
+
+        rows = stretched.measured(asked)
+    else:
+        rows = []
+        for precision, devices, lanes in product(asked.precision, asked.devices, asked.lanes):
+            run = Run(asked.utterances, precision, devices, faults=tuple(asked.fault), lanes=lanes)
+            found = simulate(run)
             compare(found, asked.utterances)
-            faults = "+".join(asked.fault) or "none"
-            sys.stdout.write(
-                f"{precision}, {devices} devices, faults: {faults}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %, "
-                f"main process {found.main_s:.1f} s of CPU\n"
-            )
-            rows += [
-                {
-                    "case": f"{asked.utterances} utterances, {devices} devices, faults {faults}", "variant": precision,
-                    "n": asked.utterances, "unit": unit, "p50": f"{value:.5g}", "note": "virtual clock; device costs estimated",
-                }
-                for unit, value in (("s", found.wall_s), ("busy share", found.busy), ("main s", found.main_s))
-            ]  # fmt: skip
+            rows += rows_of(run, found, "virtual clock; device costs estimated")
     if not asked.dry:
         append_rows("device_sim", rows)
+
+
+def rows_of(run: Run, found: Outcome, note: str) -> list[dict[str, object]]:
+    """The rows of a run, which are also printed."""
+    lanes = "" if run.lanes == 2 else ", one lane"
+    case = f"{run.utterances} utterances, {run.devices} devices, faults {'+'.join(run.faults) or 'none'}{lanes}"
+    sys.stdout.write(
+        f"{run.precision}, {case}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %, "
+        f"main process {found.main_s:.1f} s of CPU ({note})\n"
+    )
+    return [
+        {
+            "case": case, "variant": run.precision, "n": run.utterances, "unit": unit, "p50": f"{value:.5g}", "note": note,
+        }
+        for unit, value in (("s", found.wall_s), ("busy share", found.busy), ("main s", found.main_s))
+    ]  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -313,7 +313,7 @@ def dnsmos_work(samples: list[int]) -> float:
     counted = []
     for windows in (1, 2):
         with FlopCounterMode(display=False) as counter:
-            networks.score([(np.zeros(WINDOW + (windows - 1) * RATE_HZ, np.float32), windows)])
+            networks.score(networks.sent([(np.zeros(WINDOW + (windows - 1) * RATE_HZ, np.float32), windows)]))
         counted.append(counter.get_total_flops())
     first, more = counted[0], counted[1] - counted[0]
     windows = [len(window_starts(repeat(np.zeros(n, np.float32)).size)) for n in samples]

@@ -41,11 +41,26 @@ def versions() -> dict[str, str]:
 def machine() -> dict[str, str | int | float]:
     """The machine: system, processor, cores, memory in GiB, and GPUs."""
     facts: dict[str, str | int | float] = {"system": f"{platform.system()} {platform.machine()}", "cpu": _cpu_name()}
-    facts["cores"] = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    facts["cores"] = cpu_count()
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         facts["memory_gib"] = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1)
     facts["gpu"] = _gpu_names() or "none"
     return facts
+
+
+def cpu_count() -> int:
+    """How many cores this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def own_threads() -> int:
+    """How many threads a library of this process may use.
+
+    In a worker process of a run it is the worker's share of the cores, which the pool gives as OMP_NUM_THREADS. Elsewhere it is
+    what OMP_NUM_THREADS says, or every core.
+    """
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return max(1, int(asked)) if asked.isdecimal() else cpu_count()
 
 
 def free_memory_bytes() -> int | None:

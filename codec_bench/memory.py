@@ -49,6 +49,10 @@ def give_back(device: str = "cuda") -> None:
         sys.modules["torch"].cuda.empty_cache()
 
 
+_shares: dict[str, float] = {}
+"""Which part of a GPU's memory is this process's, by device; all of it where nothing is said."""
+
+
 def own_device(device: str, processes: int = 1) -> None:
     """Makes a GPU the current one of this process, and bounds torch's memory there.
 
@@ -63,5 +67,35 @@ def own_device(device: str, processes: int = 1) -> None:
     import torch
 
     torch.cuda.set_device(device)
+    _shares[device] = 1 / processes
     if processes > 1:
         torch.cuda.set_per_process_memory_fraction(1 / processes, device)
+
+
+def room(device: str) -> int:
+    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its share."""
+    import torch
+
+    free, total = torch.cuda.mem_get_info(device)
+    used, kept = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
+    return max(0, min(free + kept - used, round(_shares.get(device, 1.0) * total) - used))
+
+
+class Watch:
+    """Sees how much of a GPU's memory torch takes from now on.
+
+    Args:
+        device: `cuda:N`.
+    """
+
+    def __init__(self, device: str) -> None:
+        import torch
+
+        self._cuda, self._device = torch.cuda, device
+        self._room = room(device)
+        self._before = torch.cuda.memory_allocated(device)
+        torch.cuda.reset_peak_memory_stats(device)
+
+    def seen(self) -> tuple[int, int]:
+        """The most bytes that were taken at a time, and how many there had been room for."""
+        return self._cuda.max_memory_allocated(self._device) - self._before, self._room

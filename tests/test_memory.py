@@ -114,6 +114,43 @@ def test_a_budget_that_was_given_recovers_to_what_was_given_and_no_further():
     assert budget.budget_s == 100.0
 
 
+def test_a_budget_is_what_fills_half_of_the_memory_by_the_bytes_of_a_padded_second():
+    budget = Budget()
+    budget.budget_s, budget.growing = 100.0, True
+    budget.measured(10.0, 10_000, 8_000_000)
+    assert budget.budget_s == 100.0, "a small batch says little of a large one"
+    budget.measured(100.0, 20_000, 8_000_000)
+    assert (budget.bytes_per_s, budget.budget_s) == (200.0, 20_000.0)
+    budget.fitted(20_000.0)
+    assert budget.budget_s == 20_000.0, "it grows no further than the model says"
+    budget.measured(10_000.0, 1_000_000, 2_000_000)
+    assert budget.budget_s == 5_000.0, "another program has taken memory; the most bytes that were seen count"
+    budget.did_not_fit(5_000.0)
+    budget.measured(2_500.0, 500_000, 8_000_000)
+    assert budget.budget_s == 2_500.0, "the model was wrong: it is not believed at once"
+    for _ in range(40):
+        budget.fitted(budget.budget_s)
+    assert budget.budget_s == 20_000.0
+
+
+def test_what_a_process_can_still_take_is_bounded_by_the_free_memory_and_by_its_share(monkeypatch):
+    import torch
+
+    from codec_bench import memory
+
+    values = {
+        "mem_get_info": (50, 100), "memory_allocated": 10, "memory_reserved": 30, "max_memory_allocated": 17,
+        "reset_peak_memory_stats": None, "set_device": None, "set_per_process_memory_fraction": None,
+    }  # fmt: skip
+    for name, value in values.items():
+        monkeypatch.setattr(torch.cuda, name, lambda *given, value=value: value)
+    monkeypatch.setattr(memory, "_shares", {})
+    assert memory.room("cuda:0") == 50 + 30 - 10
+    memory.own_device("cuda:0", 2)
+    assert memory.room("cuda:0") == 100 // 2 - 10
+    assert memory.Watch("cuda:0").seen() == (17 - 10, 40)
+
+
 def test_a_process_makes_its_gpu_the_current_one_and_takes_its_share(monkeypatch):
     import torch
 

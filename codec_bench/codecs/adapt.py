@@ -87,6 +87,25 @@ def ready(audio: Audio, info: CodecInfo) -> list[Audio]:
     return split_channels(to_rate(audio, choose_rate(info.sample_rates_hz, audio.sample_rate_hz)), info.channels)
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A batch of any audio, and the pieces of it that a codec is given, each with the place of the audio it is of."""
+
+    batch: Sequence[Audio]
+    pieces: list[Audio]
+    owners: list[int]
+
+    @classmethod
+    def of(cls, info: CodecInfo, batch: Sequence[Audio]) -> Given:
+        """What a codec is given for a batch.
+
+        Raises:
+            UserError: the codec takes neither some audio's number of channels, nor one or two.
+        """
+        pieces = [(index, piece) for index, audio in enumerate(batch) for piece in ready(audio, info)]
+        return cls(batch, [piece for _, piece in pieces], [index for index, _ in pieces])
+
+
 def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
     """Encodes and decodes a batch of any audio.
 
@@ -94,19 +113,19 @@ def reconstruct(codec: Any, batch: Sequence[Audio]) -> CodedBatch:
         CodecFault: the codec returned another number of items, another length or rate, codes out of range, or samples
             that are not finite.
     """
-    pieces, owners = [], []
-    for index, audio in enumerate(batch):
-        for piece in ready(audio, codec.info):
-            pieces.append(piece)
-            owners.append(index)
+    return reconstruct_given(codec, Given.of(codec.info, batch))
+
+
+def reconstruct_given(codec: Any, given: Given) -> CodedBatch:
+    """Encodes and decodes a batch that is ready; raises as `reconstruct`."""
     start = perf_counter()
-    codes = encode(codec, pieces)
+    codes = encode(codec, given.pieces)
     middle = perf_counter()
-    decoded = decode(codec, codes, pieces)
+    decoded = decode(codec, codes, given.pieces)
     end = perf_counter()
     items = []
-    for index, audio in enumerate(batch):
-        mine = [k for k, owner in enumerate(owners) if owner == index]
+    for index, audio in enumerate(given.batch):
+        mine = [k for k, owner in enumerate(given.owners) if owner == index]
         estimate = join_channels([decoded[k] for k in mine], audio.channels)
         items.append(Coded(estimate, sum(codes[k].bits for k in mine)))
     return CodedBatch(items, middle - start, end - middle)

@@ -1,9 +1,12 @@
 """From waiting items to batches for workers: similar lengths together, budgets, and what happens when a batch fails.
 
 Conventions
-    The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU the
-    largest size that fits into memory is found by trial. On the CPU a batch is made to take a fixed time, estimated from
-    what the stage has cost so far. Results do not depend on the size of the batch.
+    The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU a batch
+    fills a part of the memory, by what earlier batches of the stage took of it, but takes no longer than it is worth. On
+    the CPU a batch is made to take a fixed time, estimated from what the stage has cost so far. Results do not depend on
+    the size of the batch.
+    A worker of a GPU makes a second batch ready while one computes. An item that is sent by itself, because something went
+    wrong with it, has such a worker to itself, so that what ends the worker is known to be this item.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ from codec_bench.engine.worker import run_batch
 from codec_bench.errors import UserError, describe
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
+GPU_BATCH_S = 1.0
+"""On a GPU a batch beyond the first budget takes so long at most: a longer one saves nothing, and no other is made ready."""
 TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
 TIME_LIMIT_PER_S = 60.0
 _WINDOW = 2048  # among so many waiting items, similar lengths are looked for
@@ -215,6 +220,8 @@ class Dispatcher:
                     break  # this worker is busy, and waiting lets the next batch fill up
                 first = [s for s in fitting if s.first]
                 stage = min(first or full or fitting, key=lambda s: s.waiting[0].order)
+                if worker.batches and worker.device != "cpu" and (stage.waiting[0].alone or worker.has_lone_item):
+                    break
                 batch = self._batch(stage, worker.device)
                 self._pool.submit(worker, batch, [w.payload for w in batch.works])
 
@@ -239,8 +246,11 @@ class Dispatcher:
         return Batch(stage.spec.key, works, sum(w.length_s for w in works), device, limit_s)
 
     def _room_s(self, stage: Stage, device: str) -> float:
-        if device != "cpu" or (self._batch_s is not None and not stage.first):
+        if self._batch_s is not None and not stage.first:
             return stage.budget_s
+        if device != "cpu":
+            worth_s = max(stage.initial_s, GPU_BATCH_S / stage.cost) if stage.cost else stage.initial_s
+            return min(stage.budget_s, worth_s)
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
 
     def _limit_s(self, works: list[Work]) -> float:
@@ -266,7 +276,8 @@ class Dispatcher:
         stage.count(event)
         if not isinstance(event.outcome, list) and len(batch.works) > 1:
             if event.outcome == "oom":
-                stage.did_not_fit(padded_s)
+                if padded_s <= stage.budget_s or not stage.rest:  # or it was made before the last failure
+                    stage.did_not_fit(padded_s)
             else:
                 for work in batch.works:
                     work.alone = True
@@ -275,6 +286,8 @@ class Dispatcher:
         stage.items += len(batch.works)
         stage.audio_s += batch.audio_s
         if isinstance(event.outcome, list):
+            if event.memory is not None:
+                stage.measured(padded_s, *event.memory)
             if batch.device != "cpu":
                 stage.fitted(padded_s)
             for work, result in zip(batch.works, event.outcome):
@@ -295,7 +308,8 @@ class Dispatcher:
                 )
             return
         batch = event.running
-        again, alone = [], len(batch.works) == 1
+        # On a GPU, what waited was being made ready, and may be what ended the worker.
+        again, alone = [], len(batch.works) == 1 and (batch.device == "cpu" or not event.waiting)
         for work in batch.works:
             work.alone = True
             work.late += event.late

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Sequence
 
+from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
 
 
@@ -20,11 +20,6 @@ def cuda_count() -> int:
         if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0:
             return count.value
     return 0
-
-
-def cpu_count() -> int:
-    """How many cores this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def cpu_workers(devices: Sequence[str]) -> int:

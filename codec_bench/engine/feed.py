@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +22,14 @@ from codec_bench.types import Sample
 LEAST_ROOM = 4 << 20
 MOST_ROOM = 256 << 20
 """The smallest and the largest room, in bytes, that a sample is given before it is known how much it needs."""
+
+
+Entry = tuple[int, Sample, list[System]]
+"""The number of a sample in the data, the sample, and the systems that still need it."""
+
+LARGE_BYTES = 16 << 20
+LOOKED_AT, AMONG = 1024, 16
+"""Samples with files from `LARGE_BYTES` on are read before others of the next `LOOKED_AT`, one among so many."""
 
 
 @dataclass(slots=True, eq=False)
@@ -96,13 +108,14 @@ class Feed:
         self,
         dispatcher: Dispatcher,
         arena: Arena,
-        todo: Iterator[tuple[int, Sample, list[System]]],
+        todo: Iterator[Entry],
         keep: frozenset[int],
         folder: Path,
         admit: Callable[[Loaded, list[System]], None],
         readers: int,
     ) -> None:
-        self._dispatcher, self._arena, self._todo, self._keep, self._folder = dispatcher, arena, todo, keep, folder
+        self._dispatcher, self._arena, self._keep, self._folder = dispatcher, arena, keep, folder
+        self._todo = large_first(todo)
         self._admit, self._at_once = admit, 2 * READ_AT_ONCE * readers
         self.reading = 0
         self._exhausted = False
@@ -182,6 +195,34 @@ class Feed:
         channels = result.reference.channels if result.reference is not None else 1
         estimates = {name: one if isinstance(one, str) else _signal(one) for name, one in result.estimates.items()}
         self._admit(Loaded(number, sample, reference, channels, None, {**estimates, **missing}), systems)
+
+
+def large_first(todo: Iterator[Entry]) -> Iterator[Entry]:
+    """The entries in order, except that large files come earlier.
+
+    An hour takes a core many seconds to read. If it were read in its turn, the end of the run might wait for it alone. Only one
+    entry in `AMONG` is brought forward, because several long files at a time need much memory.
+    """
+    large: deque[Entry] = deque()
+    others: deque[Entry] = deque()
+    for turn in itertools.count():
+        for entry in itertools.islice(todo, LOOKED_AT - len(large) - len(others)):
+            (large if file_bytes(entry[1]) >= LARGE_BYTES else others).append(entry)
+        if large and (turn % AMONG == 0 or not others):
+            yield large.popleft()
+        elif others:
+            yield others.popleft()
+        else:
+            return
+
+
+def file_bytes(sample: Sample) -> int:
+    """The size of the larger of a sample's files; 0 for what is no file by itself, such as a row of a table."""
+    sizes = [0]
+    for path in (sample.audio, sample.estimate):
+        with suppress(OSError, ValueError):
+            sizes.append(os.path.getsize(path) if isinstance(path, str) else 0)
+    return max(sizes)
 
 
 def _signal(heard: Heard) -> Signal:

@@ -20,11 +20,11 @@ from multiprocessing.connection import Connection, Pipe, wait
 from time import monotonic
 from typing import IO, Any
 
-from codec_bench.engine.device import cpu_count
 from codec_bench.engine.stage import StageSpec
+from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
 
-AHEAD = 2  # batches that a worker may hold: one runs and one waits, so that it has no pause between them
+AHEAD = 2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
 BESIDE_A_GPU = 10
 """The priority (`nice`) of the CPU's workers where there is a GPU, whose launches must not wait for them."""
 LOADED_AT_MOST = 2
@@ -45,13 +45,20 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A batch that a worker finished; `outcome` is a list with one entry per item, or one `Fault` or `oom` for all."""
+    """A batch that a worker finished.
+
+    Args:
+        outcome: a list with one entry per item, or one `Fault` or `oom` for all.
+        busy_s, cpu_s, steps: the seconds that it took, in all, of a processor, and by step.
+        memory: bytes of the device's memory that it took, and of how many; None where that is not known.
+    """
 
     batch: Batch
     outcome: Any
     busy_s: float
     cpu_s: float
     steps: Mapping[str, float]
+    memory: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,11 @@ class Worker:
     def room(self) -> int:
         """How many more batches it can be given."""
         return AHEAD - len(self.batches)
+
+    @property
+    def has_lone_item(self) -> bool:
+        """Whether it holds an item that was sent by itself because something went wrong with it."""
+        return any(work.alone for batch in self.batches.values() for work in batch.works)
 
     @property
     def time_left_s(self) -> float:
@@ -121,15 +133,7 @@ class Pool:
         environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(self._threads))}
         environment["TOKENIZERS_PARALLELISM"] = "false"
         process = subprocess.Popen(
-            [
-                sys.executable,
-                "-P",
-                "-m",
-                "codec_bench.engine.worker",
-                str(theirs.fileno()),
-                device,
-                str(max(1, self._gpus.count(device))),
-            ],
+            [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device)))],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -144,6 +148,10 @@ class Pool:
         worker = Worker(device, process, ours)
         ours.send(("specs", self._specs))
         return worker
+
+    def program(self, device: str) -> list[str]:
+        """The command of a worker; it is given its end of the pipe, its device, and how many workers have this device."""
+        return [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
 
     def define(self, specs: Mapping[str, StageSpec]) -> None:
         """Tells every worker what the stages are; workers that are started later are told too."""

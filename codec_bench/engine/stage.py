@@ -157,12 +157,19 @@ class CodecStage:
         self.facts = codec_facts(self.codec)
         self.load_s = perf_counter() - start
 
-    def run(self, works: Sequence[CodecWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
-        """Returns one `CodecResult` or `Fault` per work, and seconds per step."""
-        from codec_bench.codecs.adapt import reconstruct
+    def prepare(self, works: Sequence[CodecWork], segments: Segments) -> Any:
+        """The audio as the codec takes it: at one of its rates, and channel by channel where it takes one."""
+        from codec_bench.codecs.adapt import Given
 
-        batch = [Audio(segments.view(w.audio), w.sample_rate_hz) for w in works]
-        coded = reconstruct(self.codec, batch)
+        return Given.of(self.codec.info, [Audio(segments.view(w.audio), w.sample_rate_hz) for w in works])
+
+    def run(
+        self, works: Sequence[CodecWork], segments: Segments, given: Any = None
+    ) -> tuple[list[Any], dict[str, float]]:
+        """Returns one `CodecResult` or `Fault` per work, and seconds per step; `given` is what `prepare` gives."""
+        from codec_bench.codecs.adapt import reconstruct_given
+
+        coded = reconstruct_given(self.codec, self.prepare(works, segments) if given is None else given)
         start = perf_counter()
         results = [self._finish(w, c.estimate, c.bits, segments) for w, c in zip(works, coded.items)]
         return results, {"encode": coded.encode_s, "decode": coded.decode_s, "prepare": perf_counter() - start}
@@ -218,10 +225,22 @@ class FeatureStage:
         self.feature.load()
         self.facts: dict[str, Any] = {}
 
-    def run(self, works: Sequence[FeatureWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
-        """Returns one feature result or `Fault` per signal."""
+    def prepare(self, works: Sequence[FeatureWork], segments: Segments) -> Any:
+        """What the feature computes from: what its own `prepare` gives if it has one, else the signals."""
         signals = [cut(segments.view(w.signal)) for w in works]
-        results = compute_features(self.feature, signals, [w.language for w in works])
+        if not self.feature.prepares:
+            return signals
+        return of_signals(self.feature, self.feature.prepare, signals, [w.language for w in works])
+
+    def run(
+        self, works: Sequence[FeatureWork], segments: Segments, batch: Any = None
+    ) -> tuple[list[Any], dict[str, float]]:
+        """Returns one feature result or `Fault` per signal; `batch` is what `prepare` gives."""
+        batch = self.prepare(works, segments) if batch is None else batch
+        if self.feature.prepares:
+            results = self.feature.compute_prepared(batch)
+        else:
+            results = of_signals(self.feature, self.feature.compute, batch, [w.language for w in works])
         if len(results) != len(works):
             raise RuntimeError(f"{self.feature.name} returned {len(results)} results for {len(works)} signals")
         return [Fault(str(r), "undefined") if isinstance(r, Exception) else r for r in results], {}
@@ -229,7 +248,12 @@ class FeatureStage:
 
 def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Any]:
     """Calls `feature.compute`, with the languages if the feature reads them."""
-    return feature.compute(signals, languages=languages) if feature.reads_language else feature.compute(signals)
+    return of_signals(feature, feature.compute, signals, languages)
+
+
+def of_signals(feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> Any:
+    """Calls a method of a feature with signals, and with their languages if the feature reads them."""
+    return call(signals, languages=languages) if feature.reads_language else call(signals)
 
 
 class MetricStage:

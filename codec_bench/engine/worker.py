@@ -8,103 +8,154 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from time import perf_counter, process_time
 from typing import Any
 
 from codec_bench.engine.arena import Segments
+from codec_bench.engine.lanes import Gpu, Place, Ready, Seen, received, unwatched
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec
 from codec_bench.errors import UserError, describe
-from codec_bench.memory import give_back, out_of_memory, own_device
+from codec_bench.memory import give_back, out_of_memory
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
 """What runs the stages of each kind; a check takes the stage of its codec."""
 
 
-def serve(pipe: Connection, device: str, processes: int = 1) -> None:
+class Stages:
+    """The stages of a worker, each built when it is first needed.
+
+    Args:
+        place: what they run on.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.specs: dict[str, StageSpec] = {}
+        self._built: dict[str, Any] = {}
+        self._broken: dict[str, UserError] = {}
+
+    def load(self, key: str) -> Any:
+        """A stage.
+
+        Raises:
+            UserError: it cannot be built.
+        """
+        if key in self._broken:  # so that unusable weights are not read again for every batch
+            raise self._broken[key]
+        if key not in self._built:
+            spec = self.specs[key]
+            if not self._built and spec.kind != "check":  # before the first network takes memory
+                self._place.own()
+            try:
+                if spec.kind == "check":  # it shares the codec that this process has anyway
+                    self._built[key] = CheckStage(self.load(spec.names[0]))
+                else:
+                    self._built[key] = STAGES[spec.kind](spec, self._place.device)
+            except UserError as error:
+                self._broken[key] = error
+                raise
+        return self._built[key]
+
+    def ahead(self, message: Any, segments: Segments) -> Any:
+        """Makes the batch of a message ready, in lane two; None if lane one is to do it."""
+        kind, *rest = message
+        stage = self._built.get(rest[1]) if kind == "run" else None
+        if stage is None or not hasattr(stage, "prepare"):
+            return None
+        try:
+            return self._place.ahead(partial(stage.prepare, rest[2], segments))
+        except Exception:  # lane one meets the same error, where it counts for this batch
+            return None
+
+
+def serve(pipe: Connection, place: Place) -> None:
     """Answers requests until the pipe closes.
 
     Args:
-        pipe: from the main process. device: what the stages run on. processes: how many workers have this device.
+        pipe: from the main process. place: what the stages run on.
     """
-    specs: dict[str, StageSpec] = {}
-    stages: dict[str, Any] = {}
-    broken: dict[str, UserError] = {}
-    segments = Segments()
-
-    def stage(key: str) -> Any:
-        if key in broken:  # so that unusable weights are not read again for every batch
-            raise broken[key]
-        if key not in stages:
-            spec = specs[key]
-            if not stages and spec.kind != "check":  # before the first network takes memory
-                own_device(device, processes)
-            try:
-                if spec.kind == "check":  # it shares the codec that this process has anyway
-                    stages[key] = CheckStage(stage(spec.names[0]))
-                else:
-                    stages[key] = STAGES[spec.kind](spec, device)
-            except UserError as error:
-                broken[key] = error
-                raise
-        return stages[key]
-
-    while True:
-        try:
-            kind, *rest = pipe.recv()
-        except (EOFError, OSError):
-            return
+    stages, segments = Stages(place), Segments()
+    prepare = partial(stages.ahead, segments=segments) if place.lanes > 1 else None
+    for (kind, *rest), ready in received(pipe, prepare):
         if kind == "specs":
-            specs.update(rest[0])
+            stages.specs.update(rest[0])
         elif kind == "forget":
             segments.forget(rest[0])
         elif kind == "facts":
-            pipe.send(("facts", rest[0], _facts(stage, rest[0])))
+            pipe.send(("facts", rest[0], _facts(stages, rest[0])))
         else:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
-            pipe.send(("done", number, *run_batch(partial(stage, key), works, segments, device, began)))
+            turn = Turn(began, ready, place.watch)
+            pipe.send(("done", number, *run_batch(partial(stages.load, key), works, segments, place.device, turn)))
 
 
-def _facts(stage: Any, key: str) -> dict[str, Any] | UserError:
+def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
     try:
-        return stage(key).facts
+        return stages.load(key).facts
     except UserError as error:
         return error
     except Exception as error:  # own code may raise anything while it loads
         return UserError(f"'{key}' cannot be loaded: {describe(error)}")
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What surrounds a batch in a worker.
+
+    Args:
+        began: called when the stage is loaded: the time limit of the batch counts from then on.
+        ready: gives what lane two made of the batch, or None.
+        watch: as `Place.watch`.
+    """
+
+    began: Callable[[], None] = lambda: None
+    ready: Ready = lambda: None
+    watch: Callable[[], Seen] = unwatched
+
+
+ONE_LANE = Turn()
+
+
 def run_batch(
-    load: Callable[[], Any], works: list[Any], segments: Any, device: str, began: Callable[[], None] = lambda: None
-) -> tuple[Any, float, float, dict[str, float]]:
-    """Runs a batch; gives (outcome, busy seconds, CPU seconds, seconds per step). See `Done` for the outcome.
+    load: Callable[[], Any], works: list[Any], segments: Any, device: str, turn: Turn = ONE_LANE
+) -> tuple[Any, float, float, dict[str, float], tuple[int, int] | None]:
+    """Runs a batch; gives (outcome, busy seconds, CPU seconds, seconds per step, memory). See `Done` for the outcome.
 
     Args:
         load: gives the stage. works: the items. segments: the memory that holds their audio. device: where it runs.
-        began: called when the stage is loaded: the time limit of the batch counts from then on.
+        turn: what surrounds the batch.
     """
     start, start_cpu = perf_counter(), process_time()
     steps: dict[str, float] = {}
     outcome: Any
+    memory = None
     try:
         runner = load()
         loaded = perf_counter() - start
-        began()
-        outcome, steps = runner.run(works, segments)
-        steps = {"load": loaded, **steps}
+        turn.began()
+        ahead = turn.ready()  # kept until the batch is computed, because it holds what the device reads
+        watched = turn.watch()
+        if ahead is None:
+            outcome, steps = runner.run(works, segments)
+        else:
+            outcome, steps = runner.run(works, segments, ahead.taken())
+        steps, memory = {"load": loaded, **steps}, watched()
     except Exception as error:  # the batch has failed; the main process sends its items again one by one
         outcome = "oom" if out_of_memory(error) else Fault(describe(error))
     if outcome == "oom":
         give_back(device)
-    return outcome, perf_counter() - start, process_time() - start_cpu, steps
+    return outcome, perf_counter() - start, process_time() - start_cpu, steps, memory
 
 
 def main() -> None:
     """Entry point of the process."""
-    serve(Connection(int(sys.argv[1])), sys.argv[2], int(sys.argv[3]))
+    device = sys.argv[2]
+    serve(Connection(int(sys.argv[1])), Place() if device == "cpu" else Gpu(device, int(sys.argv[3])))
 
 
 if __name__ == "__main__":

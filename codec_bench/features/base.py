@@ -33,6 +33,7 @@ class Feature(ABC):
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
+        prepares: whether it is a `PreparedFeature`.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -47,6 +48,7 @@ class Feature(ABC):
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
+    prepares: ClassVar[bool] = False
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self.device, self.weights = device, weights
@@ -61,3 +63,27 @@ class Feature(ABC):
     @abstractmethod
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One result per signal, in order. A signal without a result gives `Unavailable(reason)` in its place."""
+
+
+class PreparedFeature(Feature):
+    """A feature whose batches are made ready before they are computed.
+
+    A worker that owns a GPU makes the next batch ready in a thread of its own while the present one computes. So `prepare` does
+    what needs no network: it cuts and pads the signals and sends them to the device. It changes nothing of the feature and
+    waits for nothing on the device. The engine calls `load` before it.
+    """
+
+    prepares = True
+
+    @abstractmethod
+    def prepare(self, signals: Sequence[np.ndarray]) -> Any:
+        """What `compute_prepared` takes."""
+
+    @abstractmethod
+    def compute_prepared(self, batch: Any) -> list[Result | Unavailable]:
+        """What `compute` gives, from what `prepare` gave."""
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One result per signal, in order."""
+        self.load()
+        return self.compute_prepared(self.prepare(signals))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.audio.resample import fit_length
+from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
 
 RATE_HZ = 16_000
@@ -54,7 +55,7 @@ _POLYNOMIALS = {
 """Polynomials that turn the raw outputs of the P.835 network into scores, highest power first, in the outputs' order."""
 
 
-class Dnsmos(Feature):
+class Dnsmos(PreparedFeature):
     """The four DNSMOS scores of a signal: means over windows of 9.01 s, one second apart. Higher is better, 1 to 5.
 
     The variant says which windows count, and each variant has its own protocol:
@@ -109,31 +110,32 @@ class Dnsmos(Feature):
             self.where = "cpu"
         self._how = PROTOCOLS[variant]
         self._folder = folder_of(weights)
-        self._score: _Scorer | None = None
+        self._scorer: _Kernels | _Torch | _OnnxRuntime | None = None
 
     def load(self) -> None:
         """Reads the networks and prepares them for the library that computes them."""
         self._loaded()
 
-    def _loaded(self) -> _Scorer:
-        if self._score is None:
+    def _loaded(self) -> _Kernels | _Torch | _OnnxRuntime:
+        if self._scorer is None:
             p835, p808 = (read_network(self._folder / network.file, network) for network in (P835, P808))
-            made: _Kernels | _Torch | _OnnxRuntime
             if self.backend == "numba":
-                made = _Kernels(self, p835, p808)
+                self._scorer = _Kernels(self, p835, p808)
             elif self.backend == "torch":
-                made = _Torch(self, p835, p808)
+                self._scorer = _Torch(self, p835, p808)
             else:
-                made = _OnnxRuntime(self, p835, p808)
-            self._score = made.score
-        return self._score
+                self._scorer = _OnnxRuntime(self, p835, p808)
+        return self._scorer
 
-    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One result per signal `(samples,)`, float32 at 16 kHz in [-1, 1]."""
-        score = self._loaded()
+    def prepare(self, signals: Sequence[np.ndarray]) -> _Batch:
+        """The windows of the signals, and what the library takes of them."""
         clips = [self._clip(signal) for signal in signals]
-        outputs = iter(score([clip for clip in clips if isinstance(clip, _Clip)]))
-        return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in clips]
+        return _Batch(clips, self._loaded().prepare([clip for clip in clips if isinstance(clip, _Clip)]))
+
+    def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at 16 kHz in [-1, 1]."""
+        outputs = iter(self._loaded().score(batch.ready))
+        return [clip if isinstance(clip, Unavailable) else clip.result(*next(outputs)) for clip in batch.clips]
 
     def _clip(self, signal: np.ndarray) -> _Clip | Unavailable:
         if not signal.size:
@@ -191,8 +193,16 @@ class _Clip:
         return result | {"p808": float(p808[self.places].mean(dtype=np.float64)), "windows": len(self.places)}
 
 
-_Scorer = Callable[[Sequence[_Clip]], list[tuple[np.ndarray, np.ndarray]]]
-"""Gives the raw outputs of the two networks, `(starts, 3)` and `(starts,)`, for each clip."""
+_Outputs = list[tuple[np.ndarray, np.ndarray]]
+"""The raw outputs of the two networks, `(starts, 3)` and `(starts,)`, for each clip."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """A batch that is ready: the clips, or why there is none, and what `prepare` of the library's class gave."""
+
+    clips: list[_Clip | Unavailable]
+    ready: Any
 
 
 class _Kernels:
@@ -201,10 +211,13 @@ class _Kernels:
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
         from codec_bench.kernels.dnsmos import cpu
 
-        self._crew = cpu.Crew(_threads())
+        self._crew = cpu.Crew(own_threads())
         self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._how.reflect)
 
-    def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
+    def prepare(self, clips: list[_Clip]) -> list[_Clip]:
+        return clips
+
+    def score(self, clips: list[_Clip]) -> _Outputs:
         return [self._windows(clip) for clip in clips]
 
     def _windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
@@ -225,10 +238,15 @@ class _Torch:
 
         self._networks = Networks(p835, p808, feature.device, feature._how.reflect)
 
-    def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
+    def prepare(self, clips: list[_Clip]) -> tuple[list[int], Any]:
+        """How many runs each clip has, and the runs on the device."""
         parts = [clip.parts(min(WINDOWS_AT_ONCE, self._networks.longest_run)) for clip in clips]
-        outputs = iter(self._networks.score([run for some in parts for run in some]))
-        joined = ([next(outputs) for _ in some] for some in parts)
+        return [len(some) for some in parts], self._networks.sent([run for some in parts for run in some])
+
+    def score(self, ready: tuple[list[int], Any]) -> _Outputs:
+        counts, runs_there = ready
+        outputs = iter(self._networks.score(runs_there))
+        joined = ([next(outputs) for _ in range(count)] for count in counts)
         return [(np.concatenate([o[0] for o in some]), np.concatenate([o[1] for o in some])) for some in joined]
 
 
@@ -242,7 +260,7 @@ class _OnnxRuntime:
             raise MissingExtra("dnsmos@onnxruntime", "onnxruntime", "embedded") from error
         self._reflect = feature._how.reflect
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = _threads()
+        options.intra_op_num_threads = own_threads()
         providers: list[Any] = ["CPUExecutionProvider"]
         if feature.device.startswith("cuda") and _onnxruntime_has_cuda():
             number = int(feature.device.partition(":")[2] or 0)
@@ -257,7 +275,10 @@ class _OnnxRuntime:
                 "which needs neither package",
             )
 
-    def score(self, clips: Sequence[_Clip]) -> list[tuple[np.ndarray, np.ndarray]]:
+    def prepare(self, clips: list[_Clip]) -> list[_Clip]:
+        return clips
+
+    def score(self, clips: list[_Clip]) -> _Outputs:
         return [self._windows(clip) for clip in clips]
 
     def _windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
@@ -332,11 +353,3 @@ def runs(starts: Sequence[int], most: int) -> list[tuple[int, int]]:
         else:
             found.append((start, 1))
     return found
-
-
-def _threads() -> int:
-    """OMP_NUM_THREADS if it is set (as in a worker process), else the number of cores that this process may use."""
-    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if asked.isdecimal():
-        return max(1, int(asked))
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.passes import EIGHT_SECONDS, passes
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.padded import PaddedBatch, padded_batch
 from codec_bench.networks.precision import computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
@@ -16,7 +16,7 @@ RATE_HZ = 16_000
 WEIGHTS = "utmos22-strong"
 
 
-class Utmos(Feature):
+class Utmos(PreparedFeature):
     """The naturalness of speech as UTMOS22's strong learner rates it. Higher is better; it was trained on scores of 1 to 5.
 
     A wav2vec 2.0 base network gives 768 numbers every 20 ms. These numbers, and two constant vectors that stand for the
@@ -75,22 +75,21 @@ class Utmos(Feature):
             load_into(net, load_state(self._path), path=self._path)
             self._net = net.to(self.device)
 
-    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One score per signal `(samples,)`, float32 at 16 kHz."""
-        from codec_bench.networks.speech_encoder import padded
+    def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
+        """The padded passes of the network."""
+        return padded_batch(signals, self._obstacle, self.device)
 
-        self.load()
-        config = self._net.wav2vec2.config
-        results: list[Result | Unavailable] = [
-            Unavailable(f"the signal has {signal.size} samples; UTMOS needs at least {config.receptive_field}")
-            for signal in signals
-        ]
-        places = [place for place, signal in enumerate(signals) if signal.size >= config.receptive_field]
-        for group in passes([signals[place].size for place in places], self.device, most_on_cpu=EIGHT_SECONDS):
-            some = [places[index] for index in group]
-            with computing(self.device, self._precision):
-                waves, lengths = padded([signals[place] for place in some], self.device)
-                scores = self._net(waves, lengths).tolist()
-            for place, score, length in zip(some, scores, lengths):
-                results[place] = {"utmos": score, "frames": config.frames(length)}
-        return results
+    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        least = self._net.wav2vec2.config.receptive_field
+        if signal.size >= least:
+            return None
+        return Unavailable(f"the signal has {signal.size} samples; UTMOS needs at least {least}")
+
+    def compute_prepared(self, batch: PaddedBatch) -> list[Result | Unavailable]:
+        """One score per signal `(samples,)`, float32 at 16 kHz."""
+        from codec_bench.networks.transfer import fetched
+
+        frames = self._net.wav2vec2.config.frames
+        with computing(self.device, self._precision):
+            scores = fetched([self._net(one.waves, one.lengths) for one in batch.passes])
+        return batch.results(scores, lambda score, length: {"utmos": float(score), "frames": frames(length)})

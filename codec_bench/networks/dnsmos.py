@@ -11,6 +11,8 @@ to each window's own maximum, so that all of it is computed window by window.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -48,6 +50,14 @@ Run = tuple[np.ndarray, int]
 """Samples `(samples,)` of consecutive windows, a second apart, and how many windows they are."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SentRuns:
+    """Runs that are computed together: their samples `(samples,)` on the device, and how many windows each has."""
+
+    pieces: list[torch.Tensor]
+    counts: list[int]
+
+
 class Networks:
     """Both networks on one device, in float32 (TensorFloat-32's 11 bits are too few for scores to 1e-4).
 
@@ -77,16 +87,21 @@ class Networks:
     def _put(self, values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.array(values, np.float32, order="C")).to(self._device)
 
-    def score(self, runs: Sequence[Run]) -> list[tuple[np.ndarray, np.ndarray]]:
+    def sent(self, runs: Sequence[Run]) -> list[SentRuns]:
+        """Runs on the device, as they are computed together."""
+        parts = self._parts(runs)
+        there = iter(sent([np.array(run, np.float32, order="C") for part in parts for run, _ in part], self._device))
+        return [SentRuns([*islice(there, len(part))], [count for _, count in part]) for part in parts]
+
+    def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run."""
-        found: list[tuple[np.ndarray, np.ndarray]] = []
         with computing(self._device, "float32"):
-            for part in self._parts(runs):
-                pieces = sent([np.array(signal, np.float32, order="C") for signal, _ in part], self._device)
-                counts = [count for _, count in part]
-                raw, p808 = fetched([self._score_p835(pieces, counts), self._score_p808(pieces)])
-                ends = np.cumsum(counts)[:-1]
-                found += zip(np.split(raw, ends), np.split(p808[:, 0], ends), strict=True)
+            raw = [self._score_p835(part.pieces, part.counts) for part in parts]
+            outputs = fetched(raw + [self._score_p808(part.pieces) for part in parts])
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        for part, p835, p808 in zip(parts, outputs, outputs[len(parts) :]):
+            ends = np.cumsum(part.counts)[:-1]
+            found += zip(np.split(p835, ends), np.split(p808[:, 0], ends), strict=True)
         return found
 
     def _parts(self, runs: Sequence[Run]) -> list[list[Run]]:

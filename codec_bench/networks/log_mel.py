@@ -8,10 +8,14 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 
 import numpy as np
 import torch
+
+from codec_bench.networks.transfer import uploaded, zeros_for
 
 RATE_HZ = 16_000
 WINDOW, HOP = 400, 160
@@ -40,26 +44,51 @@ def log_mels(signals: Sequence[np.ndarray], n_mels: int, device: str = "cpu") ->
         float32 `(samples // 160 + 1, n_mels)` each, views of one tensor. Half of the last frame lies beyond the signal,
         so Whisper gets all frames but this one.
     """
-    if not signals:
-        return []
+    return log_mels_of(laid_out(signals, device), n_mels)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaidOut:
+    """Signals one after the other on a device, as `log_mels_of` takes them.
+
+    Args:
+        samples: float32, with a signal's mirrored beginning before it and zeros behind it.
+        starts: the frames at which the signals begin, and that at which the last one ends. counts: the frames of each.
+    """
+
+    samples: torch.Tensor
+    starts: list[int]
+    counts: list[int]
+
+
+def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
+    """Sends signals, float32 `(samples,)`, to a device."""
     counts = [signal.size // HOP + 1 for signal in signals]
     # A signal's last frame ends 400 samples after its start. Frames that contain samples of two signals are dropped.
-    slots = [count + WINDOW // HOP for count in counts]
-    starts = np.concatenate([[0], np.cumsum(slots)])
-    flat = np.zeros(int(starts[-1]) * HOP + WINDOW, np.float32)
+    starts = [0, *accumulate(count + WINDOW // HOP for count in counts)]
+    samples = zeros_for(device, (starts[-1] * HOP + WINDOW,))
+    flat = samples.numpy()
     for signal, start in zip(signals, starts):
         _lay(flat[start * HOP :], np.asarray(signal, np.float32))
-    frames = torch.from_numpy(flat).to(device).unfold(0, WINDOW, HOP)[: int(starts[-1])]
+    return LaidOut(uploaded(samples, device), starts, counts)
+
+
+def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
+    """What `log_mels` gives, of signals that are on the device."""
+    if not laid.counts:
+        return []
+    device = laid.samples.device
+    frames = laid.samples.unfold(0, WINDOW, HOP)[: laid.starts[-1]]
     window, bands = (torch.from_numpy(values).to(device) for values in _analysis(n_mels))
     logs = torch.empty((frames.shape[0], n_mels), dtype=torch.float32, device=device)
-    at_once = FRAMES_AT_ONCE["cpu" if str(device) == "cpu" else "cuda"]
+    at_once = FRAMES_AT_ONCE[device.type]
     for first in range(0, frames.shape[0], at_once):
         # In float64: rounding in float32 would disturb bands that are 60 dB below the strongest band of their frame.
         spectra = torch.fft.rfft((frames[first : first + at_once] * window).double())
         power = (spectra.real.square() + spectra.imag.square()).float()
         torch.matmul(power, bands, out=logs[first : first + at_once])
     logs.clamp_(min=FLOOR).log10_()
-    mels = [logs[start : start + count] for start, count in zip(starts, counts)]
+    mels = [logs[start : start + count] for start, count in zip(laid.starts, laid.counts)]
     for mel in mels:
         torch.maximum(mel, mel.max() - DYNAMIC_RANGE, out=mel)
     logs.add_(4.0).div_(4.0)

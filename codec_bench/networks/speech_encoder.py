@@ -24,6 +24,7 @@ from codec_bench.networks.ragged import on_device
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import ConvExtractor
 from codec_bench.networks.speech_transformer import Transformer
+from codec_bench.networks.transfer import uploaded, zeros_for
 
 FRAMES_MULTIPLE = 8
 """Batches are padded to a multiple of this many frames, which fused attention needs for its bias."""
@@ -105,10 +106,10 @@ class SpeechEncoder(nn.Module):
 def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, list[int]]:
     """Signals, float32 `(samples,)`, as one zero-padded tensor `(batch, longest)` on a device; and their lengths."""
     lengths = [len(signal) for signal in signals]
-    waves = torch.zeros(len(signals), max(lengths))
+    waves = zeros_for(device, (len(signals), max(lengths)))
     for wave, signal, length in zip(waves, signals, lengths, strict=True):
         wave[:length] = torch.as_tensor(signal)
-    return waves.to(device), lengths
+    return uploaded(waves, device), lengths
 
 
 def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:

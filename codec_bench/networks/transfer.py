@@ -1,12 +1,14 @@
 """Arrays to a device and back, in one transfer however many there are.
 
 A transfer from the device makes the host wait until everything before it is done, and each one costs a launch. So what
-belongs to one batch goes together, as one piece of memory for each type of number.
+belongs to one batch goes together, as one piece of memory for each type of number. What goes to a GPU or comes from it
+lies in pinned memory, which the GPU copies by itself. So neither an upload nor a kernel waits for the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
     if torch.device(device).type == "cpu":
         return [torch.from_numpy(array) for array in arrays]
     kinds = {array.dtype for array in arrays}
-    joined = {kind: _joined([array for array in arrays if array.dtype == kind]).to(device) for kind in kinds}
+    joined = {kind: uploaded(_joined([array for array in arrays if array.dtype == kind], device), device) for kind in kinds}
     starts = dict.fromkeys(kinds, 0)
     out = []
     for array in arrays:
@@ -31,20 +33,71 @@ def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
 
 
 def fetched(tensors: Sequence[torch.Tensor]) -> list[np.ndarray]:
-    """Tensors of one device as arrays. The host waits once for each type of number."""
+    """Tensors of one device as arrays. The host waits once, until they are computed and copied, and not for later work."""
     if all(tensor.is_cpu for tensor in tensors):
         return [tensor.numpy() for tensor in tensors]
-    out: list[np.ndarray] = [np.empty(0)] * len(tensors)
+    copies: list[tuple[list[int], torch.Tensor]] = []
     for kind in {tensor.dtype for tensor in tensors}:
         places = [place for place, tensor in enumerate(tensors) if tensor.dtype == kind]
-        if len(places) == 1:
-            out[places[0]] = tensors[places[0]].cpu().numpy()
-            continue
-        whole = torch.cat([tensors[place].flatten() for place in places]).cpu().numpy()
+        there = [tensors[place].flatten() for place in places]
+        whole = there[0] if len(there) == 1 else torch.cat(there)
+        copies.append((places, torch.empty(whole.shape, dtype=kind, pin_memory=True).copy_(whole, non_blocking=True)))
+    done = torch.cuda.Event()
+    done.record(torch.cuda.current_stream(tensors[0].device))
+    done.synchronize()
+    out: list[np.ndarray] = [np.empty(0)] * len(tensors)
+    for places, here in copies:
         ends = np.cumsum([tensors[place].numel() for place in places])
-        for place, part in zip(places, np.split(whole, ends[:-1]), strict=True):
+        for place, part in zip(places, np.split(here.numpy(), ends[:-1]), strict=True):
             out[place] = part.reshape(tuple(tensors[place].shape))
     return out
+
+
+def zeros_for(device: Any, shape: Sequence[int], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Zeros on the host, to be filled and then sent to a device with `uploaded`."""
+    return torch.zeros(tuple(shape), dtype=dtype, pin_memory=torch.device(device).type == "cuda")
+
+
+def uploaded(values: torch.Tensor, device: Any) -> torch.Tensor:
+    """What `zeros_for` gave, on the device. The host does not wait until it is there; what is computed from it does."""
+    return values.to(device, non_blocking=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ahead:
+    """What was made on another stream, and the event after which it is there. It must be kept until it was used."""
+
+    value: Any
+    there: Any
+    device: str
+
+    def taken(self) -> Any:
+        """The value, for the current stream: what this stream does from now on comes after the event."""
+        torch.cuda.current_stream(self.device).wait_event(self.there)
+        return self.value
+
+
+class UploadStream:
+    """A stream of a GPU on which one thread makes batches ready while the stream of another thread computes.
+
+    Args:
+        device: `cuda:N`.
+    """
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._stream: Any = None
+
+    def run(self, make: Callable[[], Any]) -> Ahead:
+        """What `make` gives, all of whose uploads go through this stream."""
+        if self._stream is None:
+            torch.cuda.set_device(self._device)  # of this thread: each thread has its own current device
+            self._stream = torch.cuda.Stream(self._device)
+        with torch.cuda.stream(self._stream):
+            value = make()
+            there = torch.cuda.Event()
+            there.record(self._stream)
+        return Ahead(value, there, self._device)
 
 
 def sizes_on_host(net: Any) -> None:
@@ -63,10 +116,12 @@ def _room(array: np.ndarray) -> int:
     return -(-array.size // _ALIGNED) * _ALIGNED
 
 
-def _joined(arrays: Sequence[np.ndarray]) -> torch.Tensor:
-    flat = np.zeros(sum(map(_room, arrays)), arrays[0].dtype)
+def _joined(arrays: Sequence[np.ndarray], device: Any) -> torch.Tensor:
+    kind = torch.from_numpy(np.empty(0, arrays[0].dtype)).dtype
+    joined = zeros_for(device, (sum(map(_room, arrays)),), kind)
+    flat = joined.numpy()
     first = 0
     for array in arrays:
         flat[first : first + array.size] = array.ravel()
         first += _room(array)
-    return torch.from_numpy(flat)
+    return joined

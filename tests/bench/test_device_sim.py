@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bench_device_sim
 import pytest
-from bench_device_sim import simulate
+from bench_device_sim import Run, simulate
 
 
 @pytest.mark.parametrize(
@@ -14,10 +14,11 @@ from bench_device_sim import simulate
         ("half", 0.90, 600, ()),
         ("float32", 0.85, 1500, ("worker",)),
         ("float32", 0.85, 600, ("memory", "long")),
+        ("half", 0.85, 3000, ("long",)),
     ],
 )
 def test_a_device_is_busy(precision, least, count, faults):
-    found = simulate(count, precision, faults=faults)
+    found = simulate(Run(count, precision, faults=faults))
     assert (found.items, found.failed) == (count, 0)
     assert found.busy >= least
 
@@ -25,10 +26,16 @@ def test_a_device_is_busy(precision, least, count, faults):
 def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
     # The time of the main process is left out, so that this does not depend on how fast the machine is.
     monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
-    one, four = (simulate(1500, "half", devices) for devices in (1, 4))
+    one, four = (simulate(Run(1500, "half", devices)) for devices in (1, 4))
     assert one.wall_s / four.wall_s >= 3.5
 
 
 def test_a_scheduler_that_reads_too_late_is_seen():
-    starved = simulate(300, "half", cpus=2)
+    starved = simulate(Run(300, "half", cpus=2))
     assert starved.busy < 0.7 and starved.items == 300
+
+
+def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
+    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
+    one, two = (simulate(Run(600, "half", lanes=lanes)) for lanes in (1, 2))
+    assert two.busy > one.busy + 0.02

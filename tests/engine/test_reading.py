@@ -18,6 +18,7 @@ from codec_bench.engine.arena import Arena
 from codec_bench.engine.reading import READING, ReadStage, ReadWork, Wanted
 from codec_bench.engine.run import Engine, Settings
 from codec_bench.engine.stage import StageSpec
+from codec_bench.types import Sample
 
 RATES = {"reference": frozenset({0, 16000}), "estimate": frozenset({16000}), "with_audio": True}
 
@@ -107,3 +108,22 @@ def test_few_samples_are_read_while_nothing_is_known_of_their_size():
     assert [engine._has_room(reading) for reading in (0, 7, 8, 100)] == [True, True, False, False]
     engine._admitted, engine._mean_bytes = 1, 40 << 20
     assert [engine._has_room(reading) for reading in (0, 3, 4)] == [True, True, False]
+
+
+def test_large_files_are_read_before_others_but_one_among_many(monkeypatch):
+    monkeypatch.setattr(feed, "LOOKED_AT", 10)
+    monkeypatch.setattr(feed, "AMONG", 4)
+    monkeypatch.setattr(feed, "file_bytes", lambda sample: feed.LARGE_BYTES if sample in large else 5)
+    large = {7, 8, 15}
+    found = [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))]
+    assert found == [7, 0, 1, 2, 8, 3, 4, 5, 15, 6, *[k for k in range(9, 20) if k != 15]]
+    large.clear()
+    assert [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))] == list(range(20))
+    large.update(range(20))
+    assert [number for number, _, _ in feed.large_first((k, k, []) for k in range(20))] == list(range(20))
+
+
+def test_the_size_of_a_sample_is_that_of_its_larger_file(wave):
+    short, long = wave("a.wav", seconds=0.1), wave("b.wav")
+    assert feed.file_bytes(Sample("x", short, estimate=long)) == os.path.getsize(long) > os.path.getsize(short)
+    assert feed.file_bytes(Sample("x", "table.parquet#3")) == feed.file_bytes(Sample("x", None)) == 0

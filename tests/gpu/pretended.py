@@ -6,8 +6,9 @@
     seen.waits, seen.uploads         # where the host waited for the device, and where it sent something there
 
 What a real device would refuse is refused here: an operation on tensors of both places, NumPy's view of a tensor on the
-device, a Triton kernel that is given a tensor of the CPU or of another type than it reads. Values can be compared with the
-CPU's. It shows nothing about speed, streams, autocast or rounding of a real device.
+device, a Triton kernel that is given a tensor of the CPU or of another type than it reads, a tensor of another stream that
+was not waited for. What is copied to pinned memory is there only once its event was waited for. Values can be compared with
+the CPU's. It shows nothing about speed, autocast or rounding of a real device, nor about memory that is freed too early.
 
 How it works: a tensor on the device is a wrapper (a subclass of Tensor) around one on the CPU. A dispatch mode sees every
 operation of torch, unwraps what it is given, lets the CPU compute, and wraps what comes out. Operations of the network
@@ -16,6 +17,7 @@ that torch would decompose by device, recurrent layers and Triton kernels, are r
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -47,10 +49,11 @@ class There(torch.Tensor):
     """A tensor on the pretended device.
 
     Attributes
-        kept: the tensor on the CPU that holds its numbers.
+        kept: the tensor on the CPU that holds its numbers. made: the stream that made it, and the step of this stream.
     """
 
     kept: torch.Tensor
+    made: tuple[Stream, int]
 
     @staticmethod
     def __new__(cls, kept: torch.Tensor) -> There:
@@ -59,6 +62,7 @@ class There(torch.Tensor):
             layout=kept.layout, device=torch.device("meta"), dispatch_device=True,
         )  # fmt: skip
         made.kept = kept
+        made.made = _now().stream.step()
         return made
 
     device = property(lambda self: THERE)
@@ -123,10 +127,58 @@ class Seen:
         self.launches = 0
 
 
+class Stream:
+    """A stream of the pretended device: how many steps it has taken, and which steps of others it has waited for.
+
+    Copies to the host that nobody has waited for are in `copies`.
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        self.steps = 0
+        self.after: dict[Stream, int] = {}
+        self.copies: list[Callable[[], Any]] = []
+
+    def step(self) -> tuple[Stream, int]:
+        self.steps += 1
+        return self, self.steps
+
+    def sees(self, made: tuple[Stream, int]) -> bool:
+        return made[0] is self or self.after.get(made[0], 0) >= made[1]
+
+    def wait_event(self, event: Event) -> None:
+        for stream, steps in event.after.items():
+            self.after[stream] = max(steps, self.after.get(stream, 0))
+
+
+class Event:
+    """An event of the pretended device."""
+
+    def record(self, stream: Stream | None = None) -> None:
+        stream = stream or _now().stream
+        self.after = {**stream.after, stream: stream.steps}
+        self.stream, self.copies = stream, len(stream.copies)
+
+    def synchronize(self) -> None:
+        _now().seen.waits[f"event {_line()}"] += 1
+        for copy in self.stream.copies[: self.copies]:
+            copy()
+        self.stream.copies = self.stream.copies[self.copies :]
+
+
+@contextmanager
+def _on(stream: Stream) -> Iterator[None]:
+    before, _now().stream = _now().stream, stream
+    try:
+        yield
+    finally:
+        _now().stream = before
+
+
 class _Device(TorchDispatchMode):
     def __init__(self, seen: Seen) -> None:
         super().__init__()
         self.seen = seen
+        self.stream = Stream()
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.run(function, args, kwargs or {})
@@ -136,11 +188,14 @@ class _Device(TorchDispatchMode):
         name, overload = function._schema.name.split("::")[1], function._overloadname
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         there = [tensor for tensor in tensors if isinstance(tensor, There)]
+        kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
         asked = torch.device(kwargs["device"]) if kwargs.get("device") is not None else None
         if name == "device":
             return THERE
         if name == "_has_compatible_shallow_copy_type":
             return False
+        if any(not self.stream.sees(tensor.made) for tensor in there):
+            raise Mixed(f"{name} of a tensor of another stream that was not waited for {_line()}")
         if name in ("_to_copy", "copy_"):
             return self._copied(function, args, kwargs, asked)
         if not there and (asked is None or asked.type != "cuda"):
@@ -158,7 +213,7 @@ class _Device(TorchDispatchMode):
             self.seen.multiplied(by_cudnn=name == "convolution")
         if name == "histc":  # a CPU counts no integers
             args = (args[0].kept.float(), *args[1:])
-        given = {key: HERE if key == "device" else value for key, value in kwargs.items() if key != "pin_memory"}
+        given = {key: HERE if key == "device" else value for key, value in kwargs.items()}
         made = function(*tree_map(_kept, args), **tree_map(_kept, given))
         known = {id(tensor.kept): tensor for tensor in there}  # what is written in place is given back as it was
         return tree_map(lambda leaf: known[id(leaf)] if id(leaf) in known else _wrapped(leaf), made)
@@ -168,12 +223,14 @@ class _Device(TorchDispatchMode):
         source = args[1] if function._schema.name.endswith("copy_") else args[0]
         if function._schema.name.endswith("copy_"):
             to = args[0].device
+            if to.type == "cpu" and isinstance(source, There) and (*args[2:], kwargs.get("non_blocking", False))[0]:
+                values = source.kept.clone()
+                self.stream.copies.append(lambda: args[0].copy_(values))
+                return args[0].fill_(math.nan if args[0].is_floating_point() else -1)
             made = _kept(args[0]).copy_(_kept(source), *args[2:], **kwargs)
         else:
             to = asked or source.device
-            made = function(
-                _kept(source), **{key: v for key, v in kwargs.items() if key not in ("device", "pin_memory")}
-            )
+            made = function(_kept(source), **{key: v for key, v in kwargs.items() if key != "device"})
         if to.type == "cuda" and not isinstance(source, There) and source.numel():
             self.seen.uploads[_line()] += 1
         elif to.type == "cpu" and isinstance(source, There):
@@ -315,6 +372,11 @@ def pretended() -> Iterator[Seen]:
             (torch.cuda, "is_available", lambda: True),
             (torch.cuda, "current_device", lambda: 0),
             (torch.cuda, "get_device_capability", lambda *_: (8, 0)),
+            (torch.cuda, "set_device", lambda _: None),
+            (torch.cuda, "Stream", Stream),
+            (torch.cuda, "Event", Event),
+            (torch.cuda, "stream", _on),
+            (torch.cuda, "current_stream", lambda _=None: device.stream),
             (torch, "tensor", _sent(torch.tensor)),
             (torch, "as_tensor", _sent(torch.as_tensor)),
             (torch, "lstm_cell", _unwrapping(torch.lstm_cell)),

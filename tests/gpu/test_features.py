@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import tiny_funasr
 import tiny_speech
-from pretended import There
+from pretended import Mixed, There
 
 from codec_bench import features
 from codec_bench.features import load_feature
@@ -16,6 +17,7 @@ from codec_bench.features.dnsmos import Dnsmos, _Torch
 from codec_bench.features.recognisers.whisper import Whisper, _Window
 from codec_bench.features.utmos import Utmos
 from codec_bench.kernels.dnsmos.ref import Weights
+from codec_bench.networks.transfer import UploadStream
 
 RATE_HZ = 16_000
 TOLERANCE = 1e-5
@@ -50,8 +52,8 @@ class SmallDnsmos(Dnsmos):
             )
 
         front = tuple(rng.normal(0, 0.1, (161, 320)).astype(np.float32) for _ in range(2))
-        self._score = self._score or _Torch(self, weights(7, 3, front), weights(4, 1)).score
-        return self._score
+        self._scorer = self._scorer or _Torch(self, weights(7, 3, front), weights(4, 1))
+        return self._scorer
 
 
 def saved_sv(folder):
@@ -159,14 +161,40 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
     assert_same(found, expected)
 
 
+PREPARED = ["dnsmos", "utmos", "wavlm-base-plus-sv", "wavlm-large-sv"]
+
+
+@pytest.mark.parametrize("case", PREPARED, indirect=True)
+def test_a_batch_that_was_made_ready_on_another_stream_is_the_cpus(case, there, within_limits):
+    _, make, signals, expected = case
+    feature, lane = make(), UploadStream("cuda:0")
+    feature.load()
+    feature.compute(signals)
+    there.forget()
+    ahead = [lane.run(lambda some=some: feature.prepare(some)) for some in (signals, signals[::-1])]
+    assert there.uploads and not there.waits, "nothing waits while a batch is made ready"
+    with pytest.raises(Mixed, match="of another stream that was not waited for"):
+        feature.compute_prepared(ahead[0].value)
+    there.forget()
+    assert_same(feature.compute_prepared(ahead[0].taken()), expected)
+    within_limits()
+    assert_same(feature.compute_prepared(ahead[1].taken()), expected[::-1])
+
+
+def test_every_feature_that_is_made_ready_ahead_is_tried():
+    classes = {name: getattr(import_module(where), cls) for name in CASES for where, _, cls in [features.TABLE[name].partition(":")]}
+    assert [name for name, one in sorted(classes.items()) if one.prepares] == PREPARED and Whisper.prepares
+
+
 def test_whispers_spectrograms_are_the_cpus(there, within_limits):
-    from codec_bench.networks.log_mel import log_mels
+    from codec_bench.networks.log_mel import laid_out, log_mels, log_mels_of
     from codec_bench.networks.precision import computing
 
     signals = voices(LENGTHS)
     expected = log_mels(signals, 80, "cpu")
+    laid = UploadStream("cuda:0").run(lambda: laid_out(signals, "cuda:0")).taken()
     with computing("cuda:0", "float32"):
-        found = log_mels(signals, 80, "cuda:0")
+        found = log_mels_of(laid, 80)
     for theirs, ours in zip(found, expected, strict=True):
         np.testing.assert_allclose(theirs.kept, ours, rtol=0, atol=1e-6)
     whisper = object.__new__(Whisper)

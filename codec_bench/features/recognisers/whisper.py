@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.audio.budget import Budget
+from codec_bench.audio.budget import FILLED, Budget
+from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, UserError, WeightsError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.recognisers.cublas import load_cublas
 from codec_bench.features.recognisers.speech_windows import check_windows, joined, parts
 from codec_bench.features.recognisers.whisper_checkpoint import (
     ALIASES,
     COMPUTE_TYPES,
     ENGLISH,
+    Facts,
     Tokens,
     bands_said,
     converted,
@@ -31,11 +33,14 @@ from codec_bench.features.recognisers.whisper_checkpoint import (
     languages_of,
     parse_point,
     protocol_id,
+    window_bytes,
 )
-from codec_bench.memory import give_back, out_of_memory
+from codec_bench.memory import give_back, out_of_memory, room
 
 if TYPE_CHECKING:
     import torch
+
+    from codec_bench.networks.log_mel import LaidOut
 
 RATE_HZ = 16_000
 FRAME_SAMPLES = 160
@@ -43,8 +48,8 @@ WINDOW_FRAMES = 3_000
 WINDOW_S = 30.0
 MAX_LENGTH = 448
 """Whisper's context in tokens. CTranslate2 writes at most half as many new tokens, so an endless text ends after 224."""
-WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 64}
-"""Windows that are encoded and decoded together. large-v3 in float32 needs 0.6 GB for the keys and values of each."""
+WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 128}
+"""Windows that are encoded and decoded together, at most. On a GPU they are as many as fill `FILLED` of the free memory."""
 
 
 @dataclass(slots=True)
@@ -71,7 +76,23 @@ class _Window:
     no_speech: float = 0.0
 
 
-class Whisper(Feature):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """A batch that is ready.
+
+    Args:
+        refused: why a signal cannot be transcribed, or None. codes: the language of each signal, None to have it detected.
+        items, frames: the signal to which each part belongs, and its frames. laid: the parts on the device.
+    """
+
+    refused: list[Unavailable | None]
+    codes: list[str | None]
+    items: list[int]
+    frames: list[int]
+    laid: LaidOut
+
+
+class Whisper(PreparedFeature):
     """Transcripts by Whisper, as written text with punctuation.
 
     Protocol `<model>/ct2/greedy/<windows>[/<compute type>]`: one decoding without timestamps, which takes the most
@@ -166,8 +187,7 @@ class Whisper(Feature):
                 device=self._kind,
                 device_index=index,
                 compute_type=self.compute_type,
-                # The engine runs one process per core, so a second thread in each process would make it slower.
-                intra_threads=1 if self._kind == "cpu" else 0,
+                intra_threads=own_threads() if self._kind == "cpu" else 0,
             )
         except Exception as error:  # a broken file raises RuntimeError, ValueError, MemoryError or a JSON error
             reason = " ".join(str(error).split())
@@ -181,6 +201,8 @@ class Whisper(Feature):
         self._net, self._read = net, tokens
         if self._kind == "cuda":
             self._try()
+            together = windows_that_fit(self.facts, self.compute_type, room(self.device))
+            self._together = _Together(together * WINDOW_S)
 
     def _try(self) -> None:
         """Encodes one silent window: a library that is missing or too old for the device is found before any item is."""
@@ -221,18 +243,14 @@ class Whisper(Feature):
         if wrong:
             raise WeightsError(f"the weights in '{self._folder}' are not those of {self.name}: {'; '.join(wrong)}")
 
-    def compute(
-        self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
-    ) -> list[Result | Unavailable]:
-        """One transcript per signal `(samples,)`, float32 at 16 kHz.
+    def prepare(self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None) -> _Batch:
+        """The parts of the signals that are transcribed, on the device, and the languages.
 
         Args:
             languages: base code of each signal's language, None to have it detected.
         """
-        from codec_bench.networks.log_mel import log_mels
-        from codec_bench.networks.precision import computing
+        from codec_bench.networks.log_mel import laid_out
 
-        self.load()
         given = list(languages) if languages is not None else [None] * len(signals)
         spoken = [self._language(code) for code in given]
         refused = [_refusal(signal, code) for signal, code in zip(signals, spoken)]
@@ -244,14 +262,35 @@ class Whisper(Feature):
             for part in parts(np.asarray(signal, np.float32), self.windows)
             if part.size >= FRAME_SAMPLES
         ]
-        by_item: list[list[_Window]] = [[] for _ in signals]
+        return _Batch(
+            refused,
+            codes,
+            items=[item for item, _ in cut],
+            frames=[part.size // FRAME_SAMPLES for _, part in cut],
+            laid=laid_out([part for _, part in cut], self.device),
+        )
+
+    def compute(
+        self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
+    ) -> list[Result | Unavailable]:
+        """One transcript per signal `(samples,)`, float32 at 16 kHz; `languages` as `prepare` takes them."""
+        self.load()
+        return self.compute_prepared(self.prepare(signals, languages))
+
+    def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
+        """One transcript per signal."""
+        from codec_bench.networks.log_mel import log_mels_of
+        from codec_bench.networks.precision import computing
+
+        codes = list(batch.codes)
+        by_item: list[list[_Window]] = [[] for _ in codes]
         with computing(self.device, "float32"):
-            mels = log_mels([part for _, part in cut], self.facts.n_mels, self.device)
-            for (item, part), mel in zip(cut, mels):
-                by_item[item] += _windows(item, mel[: part.size // FRAME_SAMPLES], first=not by_item[item])
+            mels = log_mels_of(batch.laid, self.facts.n_mels)
+            for item, frames, mel in zip(batch.items, batch.frames, mels, strict=True):
+                by_item[item] += _windows(item, mel[:frames], first=not by_item[item])
             self._decode([window for windows in by_item for window in windows], codes)
         return [
-            refused[item] or self._result(windows, codes[item] or "", detected=spoken[item] is None)
+            batch.refused[item] or self._result(windows, codes[item] or "", detected=batch.codes[item] is None)
             for item, windows in enumerate(by_item)
         ]
 
@@ -356,6 +395,11 @@ class Whisper(Feature):
         if any(len(window.tokens) >= bound for window in windows):
             result["fault"] = f"the recogniser's text did not end within {bound} tokens"
         return result
+
+
+def windows_that_fit(facts: Facts, compute_type: str, room_bytes: float) -> int:
+    """How many windows a GPU computes at once, if so much of its memory is free when the model is loaded."""
+    return min(WINDOWS_AT_ONCE["cuda"], max(1, int(FILLED * room_bytes / window_bytes(facts, compute_type))))
 
 
 def _refusal(signal: np.ndarray, language: str | Unavailable | None) -> Unavailable | None:

@@ -25,23 +25,31 @@ ALIASES = {"fil": "tl", "jv": "jw", "nb": "no", "iw": "he"}
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a checkpoint must have: its mel bands, whether it is multilingual, and the languages it was trained for."""
+    """What a checkpoint must have.
+
+    Args:
+        n_mels: its mel bands. multilingual: whether it knows tokens of languages. languages: those it was trained for.
+        width: of its hidden states. decoder_layers: how many it has.
+    """
 
     n_mels: int
     multilingual: bool
     languages: tuple[str, ...]
+    width: int
+    decoder_layers: int
 
 
 _ALL = (*LANGUAGES, *ALIASES)
 ENGLISH = ("en",)
+_SIZES = {"medium": (1024, 24), "small": (768, 12), "base": (512, 6), "tiny": (384, 4)}
 _FACTS = {
-    "whisper-large-v3": Facts(128, True, (*_ALL, "yue")),
-    "whisper-large-v3-turbo": Facts(128, True, (*_ALL, "yue")),
-    "whisper-distil-large-v3": Facts(128, True, ENGLISH),
-    "whisper-distil-large-v3.5": Facts(128, True, ENGLISH),
-    "whisper-large-v2": Facts(80, True, _ALL),
-    **{f"whisper-{size}": Facts(80, True, _ALL) for size in ("medium", "small", "base", "tiny")},
-    **{f"whisper-{size}.en": Facts(80, False, ENGLISH) for size in ("medium", "small", "base", "tiny")},
+    "whisper-large-v3": Facts(128, True, (*_ALL, "yue"), 1280, 32),
+    "whisper-large-v3-turbo": Facts(128, True, (*_ALL, "yue"), 1280, 4),
+    "whisper-distil-large-v3": Facts(128, True, ENGLISH, 1280, 2),
+    "whisper-distil-large-v3.5": Facts(128, True, ENGLISH, 1280, 2),
+    "whisper-large-v2": Facts(80, True, _ALL, 1280, 32),
+    **{f"whisper-{size}": Facts(80, True, _ALL, *shape) for size, shape in _SIZES.items()},
+    **{f"whisper-{size}.en": Facts(80, False, ENGLISH, *shape) for size, shape in _SIZES.items()},
 }
 MODELS = tuple(_FACTS)
 """The registered names."""
@@ -56,6 +64,23 @@ def facts_of(model: str) -> Facts:
     if model not in _FACTS:
         raise UserError(f"there is no recogniser called '{model}'", hint=f"there is {', '.join(MODELS)}")
     return _FACTS[model]
+
+
+ENCODED_FRAMES = 1_500
+_TOKENS = 448
+_HEAD = 64
+_HALVES = ("float16", "bfloat16", "int8_float16")
+
+
+def window_bytes(facts: Facts, compute_type: str) -> int:
+    """About how much memory one window needs while others are computed with it.
+
+    In the decoder it is the keys and values of every layer, for the encoder's frames and for the tokens. In the encoder it is
+    the attention of every head over all frames, and what the layers hold of a frame. The larger of both counts.
+    """
+    kept = 2 * facts.decoder_layers * (ENCODED_FRAMES + _TOKENS) * facts.width
+    attention = facts.width // _HEAD * ENCODED_FRAMES**2
+    return (2 if compute_type in _HALVES else 4) * max(kept, attention + 8 * ENCODED_FRAMES * facts.width)
 
 
 def parse_point(model: str, point: str | None) -> tuple[Windows, str]:

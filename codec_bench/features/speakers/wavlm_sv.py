@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.audio.passes import EIGHT_SECONDS, passes
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.padded import PaddedBatch, padded_batch
 from codec_bench.networks.precision import computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
@@ -22,7 +22,7 @@ CLASSIFIER = "loss_calculator.projection.weight"
 """The classifier over the training speakers: the one tensor of the published file that the embedding does not need."""
 
 
-class WavlmSv(Feature):
+class WavlmSv(PreparedFeature):
     """The common part of the speaker embeddings of a WavLM encoder with a head.
 
     Args:
@@ -53,13 +53,9 @@ class WavlmSv(Feature):
         if self._net is None:
             self._net = self._network().to(self.device)
 
-    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
-        """One embedding per signal `(samples,)`, float32 at 16 kHz."""
-        self.load()
-        obstacles = [self._obstacle(signal) for signal in signals]
-        usable = [signal for signal, obstacle in zip(signals, obstacles) if obstacle is None]
-        embeddings = iter(self._embed(usable) if usable else ())
-        return [_embedded(next(embeddings)) if obstacle is None else obstacle for obstacle in obstacles]
+    def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
+        """The padded passes of the network."""
+        return padded_batch(signals, self._obstacle, self.device)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         if signal.size < self.min_samples:
@@ -68,18 +64,15 @@ class WavlmSv(Feature):
             return Unavailable("the signal is silent")
         return None
 
-    def _embed(self, signals: Sequence[np.ndarray]) -> np.ndarray:
-        """Embeddings of signals that have one, `(batch, width)`."""
-        from codec_bench.networks.speech_encoder import padded
+    def compute_prepared(self, batch: PaddedBatch) -> list[Result | Unavailable]:
+        """One embedding per signal `(samples,)`, float32 at 16 kHz."""
+        from codec_bench.networks.transfer import fetched
 
-        found: dict[int, np.ndarray] = {}
         with computing(self.device, self._precision):
-            for places in passes([signal.size for signal in signals], self.device, most_on_cpu=EIGHT_SECONDS):
-                waves, lengths = padded([signals[place] for place in places], self.device)
-                embeddings = self._net(self._prepared(waves, lengths), lengths).cpu().numpy()
-                for place, embedding in zip(places, embeddings, strict=True):
-                    found[place] = embedding
-        return np.stack([found[place] for place in range(len(signals))])
+            embeddings = fetched(
+                [self._net(self._prepared(one.waves, one.lengths), one.lengths) for one in batch.passes]
+            )
+        return batch.results(embeddings, lambda embedding, length: _embedded(embedding))
 
     @abstractmethod
     def _network(self) -> Any:

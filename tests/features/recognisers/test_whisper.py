@@ -13,10 +13,11 @@ import tiny_whisper
 
 from codec_bench.audio.resample import prepare
 from codec_bench.engine.cache import pack, unpack
+from codec_bench.environment import cpu_count
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable
 from codec_bench.features.recognisers import cublas, whisper, whisper_checkpoint
-from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together
+from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together, windows_that_fit
 from codec_bench.memory import out_of_memory
 
 RATE = 16_000
@@ -503,3 +504,29 @@ def test_equals_the_cpu_on_a_gpu(whispers, feature, clips):
     there, here = device.compute(clips, languages), feature.compute(clips, languages)
     same = [t["tokens"].tolist() == h["tokens"].tolist() for t, h in zip(there, here, strict=True)]
     assert np.mean(same) > 0.9
+
+
+@pytest.mark.parametrize("given", [None, "3"])
+def test_on_a_cpu_it_uses_the_cores_of_this_process_or_what_a_worker_is_given(whispers, monkeypatch, given):
+    import ctranslate2
+
+    asked, build = [], ctranslate2.models.Whisper
+    monkeypatch.setattr(ctranslate2.models, "Whisper", lambda *a, **k: asked.append(k["intra_threads"]) or build(*a, **k))
+    if given is None:
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    else:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    Whisper(model="whisper-tiny", weights=str(whispers["whisper-tiny"])).load()
+    assert asked == [int(given or cpu_count())]
+
+
+def test_the_windows_at_once_are_as_many_as_fill_half_of_the_memory():
+    large, tiny = (whisper_checkpoint.facts_of(name) for name in ("whisper-large-v3", "whisper-tiny"))
+    # The keys and values of large-v3's 32 layers: 1500 frames and 448 tokens of 1280 numbers of 4 bytes, twice.
+    assert whisper_checkpoint.window_bytes(large, "float32") == 32 * 1948 * 1280 * 4 * 2
+    assert whisper_checkpoint.window_bytes(large, "float16") == 32 * 1948 * 1280 * 2 * 2
+    # In tiny it is the attention of its six heads over 1500 frames, and eight numbers for each of a frame's 384.
+    assert whisper_checkpoint.window_bytes(tiny, "float32") == 4 * (6 * 1500**2 + 8 * 1500 * 384)
+    gib = 2**30
+    assert [windows_that_fit(large, "float32", room * gib) for room in (0.1, 12, 24, 130)] == [1, 10, 20, 109]
+    assert windows_that_fit(large, "float16", 130 * gib) == whisper.WINDOWS_AT_ONCE["cuda"]

@@ -1,0 +1,65 @@
+"""The signals of a batch as the padded passes of a network, made ready before the network runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.passes import EIGHT_SECONDS, passes
+from codec_bench.features.base import Unavailable
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaddedPass:
+    """Signals that go through the network together.
+
+    Args:
+        places: of the signals in the batch. waves: float32 `(signals, longest)` on the device. lengths: of each, in samples.
+    """
+
+    places: list[int]
+    waves: Any
+    lengths: list[int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaddedBatch:
+    """A batch that is ready: the passes, and by place why a signal is in none of them."""
+
+    passes: list[PaddedPass]
+    obstacles: Mapping[int, Unavailable]
+
+    def results(self, outputs: Sequence[Any], result: Callable[[Any, int], Any]) -> list[Any]:
+        """One result for each signal, in order.
+
+        Args:
+            outputs: of each pass, an array with a row for each signal.
+            result: makes the result of a signal from its row and its length in samples.
+        """
+        found = dict(self.obstacles)
+        for one, rows in zip(self.passes, outputs, strict=True):
+            for place, row, length in zip(one.places, rows, one.lengths, strict=True):
+                found[place] = result(row, length)
+        return [found[place] for place in range(len(found))]
+
+
+def padded_batch(
+    signals: Sequence[np.ndarray], obstacle: Callable[[np.ndarray], Unavailable | None], device: str
+) -> PaddedBatch:
+    """The passes of a speech encoder over signals, float32 `(samples,)`.
+
+    Args:
+        obstacle: says why a signal has no result, or gives None.
+    """
+    from codec_bench.networks.speech_encoder import padded
+
+    obstacles = {place: why for place, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
+    usable = [place for place in range(len(signals)) if place not in obstacles]
+    made = []
+    for group in passes([signals[place].size for place in usable], device, most_on_cpu=EIGHT_SECONDS):
+        places = [usable[index] for index in group]
+        made.append(PaddedPass(places, *padded([signals[place] for place in places], device)))
+    return PaddedBatch(made, obstacles)

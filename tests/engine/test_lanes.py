@@ -1,0 +1,266 @@
+"""Two lanes: while one batch computes, the next is received and made ready; and what goes wrong in one leaves the other right."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from contextlib import closing
+from multiprocessing import Pipe
+from pathlib import Path
+from threading import Event, Thread
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench.engine import running, worker
+from codec_bench.engine.arena import Arena
+from codec_bench.engine.batch import Dispatcher
+from codec_bench.engine.lanes import Place
+from codec_bench.engine.pool import Died, Done, Pool, Worker
+from codec_bench.engine.stage import Fault, StageSpec
+
+ASSETS = Path(__file__).parent / "assets"
+WAIT_S = 20.0
+
+
+class StandIn(Place):
+    """A device with two lanes that is ordinary memory."""
+
+    device, lanes = "cuda:0", 2
+
+    def ahead(self, make):
+        value = make()
+        return SimpleNamespace(taken=lambda: value)
+
+
+class Steps:
+    """A stage that does what the test says when it makes a batch ready and when it computes it."""
+
+    facts: dict = {}  # noqa: RUF012
+
+    def __init__(self):
+        self.prepare_as = self.compute_as = lambda works: None
+        self.prepared = []
+
+    def prepare(self, works, segments):
+        self.prepared.append(works)
+        self.prepare_as(works)
+        return f"ready {works}"
+
+    def run(self, works, segments, batch=None):
+        self.compute_as(works)
+        return [batch or self.prepare(works, segments)], {}
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    made = Steps()
+    monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: made)
+    return made
+
+
+@pytest.fixture
+def served(stage):
+    """A worker in a thread of this process that has loaded the stage: sends it batches, and takes what it answers."""
+    ends = []
+
+    def start(place):
+        ours, theirs = Pipe()
+        thread = Thread(target=worker.serve, args=(theirs, place), daemon=True)
+        thread.start()
+        ends.append((ours, thread))
+        ours.send(("specs", {"s": StageSpec("s", "feature", ("s",))}))
+        ours.send(("facts", "s"))
+        assert answer(ours) == ("facts", "s", {})
+        return ours
+
+    yield start
+    for pipe, thread in ends:
+        pipe.close()
+        thread.join(WAIT_S)
+        assert not thread.is_alive(), "a worker ends when its pipe closes"
+
+
+def answer(pipe):
+    assert pipe.poll(WAIT_S), "the worker does not answer"
+    kind, number, *rest = pipe.recv()
+    return (kind, number, *rest[:1])
+
+
+def test_the_second_batch_is_made_ready_while_the_first_computes(served, stage):
+    second_is_ready, waited = Event(), []
+    stage.prepare_as = lambda works: works == "two" and second_is_ready.set()
+    stage.compute_as = lambda works: works == "one" and waited.append(second_is_ready.wait(WAIT_S))
+    pipe = served(StandIn())
+    for number, works in ((1, "one"), (2, "two")):
+        pipe.send(("run", number, "s", works))
+    assert [answer(pipe) for _ in range(4)] == [
+        ("began", 1), ("done", 1, ["ready one"]), ("began", 2), ("done", 2, ["ready two"]),
+    ]  # fmt: skip
+    assert waited == [True], "the second was made ready before the first was done"
+    assert stage.prepared == ["one", "two"], "nothing is made ready twice"
+
+
+def test_the_limit_of_a_batch_counts_while_it_is_waited_for(served, stage):
+    go_on = Event()
+    stage.prepare_as = lambda works: works == "two" and go_on.wait(WAIT_S)
+    pipe = served(StandIn())
+    pipe.send(("run", 1, "s", "one"))
+    pipe.send(("run", 2, "s", "two"))
+    assert [answer(pipe) for _ in range(3)] == [("began", 1), ("done", 1, ["ready one"]), ("began", 2)]
+    go_on.set()
+    assert answer(pipe) == ("done", 2, ["ready two"])
+
+
+def test_what_goes_wrong_in_one_lane_leaves_the_other_right(served, stage):
+    def broken(wrong, error):
+        def step(works):
+            if works == wrong:
+                raise error
+
+        return step
+
+    pipe = served(StandIn())
+    stage.prepare_as = broken("two", ValueError("no"))
+    stage.compute_as = broken("three", MemoryError())
+    for number, works in enumerate(("one", "two", "three", "four")):
+        pipe.send(("run", number, "s", works))
+    found = [answer(pipe) for _ in range(8)]
+    assert [outcome for kind, _, *rest in found if kind == "done" for outcome in rest] == [
+        ["ready one"], Fault("ValueError: no"), "oom", ["ready four"],
+    ]  # fmt: skip
+    assert sorted(stage.prepared) == ["four", "one", "three", "two", "two"]
+
+
+def test_a_cpu_has_one_lane(served, stage):
+    stage.compute_as = lambda works: stage.prepared.append(f"compute {works}")
+    pipe = served(Place())
+    for number, works in ((1, "one"), (2, "two")):
+        pipe.send(("run", number, "s", works))
+    assert [answer(pipe)[0] for _ in range(4)] == ["began", "done"] * 2
+    assert stage.prepared == ["compute one", "one", "compute two", "two"]
+
+
+class FewWorkers(Pool):
+    """A GPU's worker and no processes: what it is given is kept."""
+
+    def __init__(self):
+        super().__init__(("cuda:0",), 0, subprocess.DEVNULL)
+
+    def _start(self, device):
+        return Worker(device, SimpleNamespace(pid=1), SimpleNamespace(send=lambda message: None))
+
+    @property
+    def held(self):
+        return [[work.payload for work in batch.works] for batch in self.workers[0].batches.values()]
+
+    def died(self):
+        held = list(self.workers[0].batches.values())
+        self.workers[0] = self._start("cuda:0")
+        return Died("killed by signal 9", held[0], held[1:])
+
+    def done(self, outcome, **more):
+        number = next(iter(self.workers[0].batches))
+        return Done(self.workers[0].batches.pop(number), outcome, 1.0, 1.0, {}, **more)
+
+
+@pytest.fixture
+def queue():
+    """A dispatcher over one GPU, its pool, and the results of the items by their payload."""
+    pool, results = FewWorkers(), {}
+    with closing(Arena()) as arena:
+        dispatcher = Dispatcher(pool, None, None, "", arena)
+        dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 2.0, True)
+
+        def put(names):
+            for name in names:
+                dispatcher.put("s", name, 1.0, lambda result, name=name: results.update({name: result}))
+            dispatcher.fill()
+
+        yield SimpleNamespace(put=put, pool=pool, dispatcher=dispatcher, results=results)
+
+
+def follow(queue, event):
+    queue.dispatcher.follow(event)
+    queue.dispatcher.fill()
+    return queue.pool.held
+
+
+def test_a_death_with_two_batches_in_work_runs_both_again_and_lone_items_by_themselves(queue):
+    queue.put("abcdef")
+    assert queue.pool.held == [["a", "b"], ["c", "d"]]
+    assert follow(queue, queue.pool.died()) == [["a"]], "nothing is made ready beside an item that may end the worker"
+    assert follow(queue, queue.pool.done(["A"])) == [["b"]]
+    assert follow(queue, queue.pool.died()) == [["b"]]
+    assert follow(queue, queue.pool.died()) == [["c", "d"], ["e", "f"]]
+    assert "died 2 times" in queue.results["b"].reason
+    follow(queue, queue.pool.done(["C", "D"]))
+    follow(queue, queue.pool.done(["E", "F"]))
+    assert {name: queue.results[name] for name in "acdef"} == {name: name.upper() for name in "acdef"}
+
+
+def test_an_item_is_not_blamed_for_a_death_while_another_batch_was_made_ready(queue):
+    queue.dispatcher.stages["s"].budget_s = 1.0
+    queue.put("ab")
+    assert queue.pool.held == [["a"], ["b"]]
+    assert follow(queue, queue.pool.died()) == [["a"]], "it is sent again, by itself"
+    assert follow(queue, queue.pool.died()) == [["a"]], "the first death may have been the other's"
+    follow(queue, queue.pool.died())
+    assert "died 2 times" in queue.results["a"].reason and queue.pool.held == [["b"]]
+
+
+def test_two_batches_that_do_not_fit_halve_the_budget_once(queue):
+    stage = queue.dispatcher.stages["s"]
+    stage.budget_s = stage.initial_s = 4.0
+    queue.put("abcdefgh")
+    assert queue.pool.held == [list("abcd"), list("efgh")]
+    held = follow(queue, queue.pool.done("oom"))
+    assert stage.budget_s == 2.0 and held == [list("efgh"), ["a", "b"]]
+    follow(queue, queue.pool.done("oom"))
+    assert stage.budget_s == 2.0
+    follow(queue, queue.pool.done("oom"))
+    assert stage.budget_s == 1.0
+
+
+def test_a_budget_is_what_fits_into_the_memory_and_what_a_batch_is_worth(queue):
+    stage = queue.dispatcher.stages["s"]
+    queue.put("abcd")
+    # A second took half of 100 bytes and a second of time: half of the memory is filled.
+    follow(queue, queue.pool.done(["A", "B"], memory=(100, 4000)))
+    assert stage.bytes_per_s == 50.0 and stage.budget_s == 40.0
+    assert queue.dispatcher._room_s(stage, "cuda:0") == 2.0, "a batch of the first budget takes a second, which is enough"
+    stage.busy_s = 0.1
+    assert queue.dispatcher._room_s(stage, "cuda:0") == pytest.approx(20.0)
+    stage.busy_s = 0.01
+    assert queue.dispatcher._room_s(stage, "cuda:0") == 40.0
+
+
+class StandInPool(Pool):
+    """Its GPU's worker has two lanes and no GPU."""
+
+    def program(self, device):
+        return super().program(device) if device == "cpu" else [sys.executable, "-P", str(ASSETS / "laned_worker.py")]
+
+
+@pytest.mark.long
+def test_a_run_with_two_lanes_in_which_everything_goes_wrong(run_it, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "resolve_devices", lambda device: ["cuda:0"])
+    monkeypatch.setattr(running, "Pool", StandInPool)
+    rng = np.random.default_rng(0)
+    lines, expected = [], {}
+    for name, size in {**{f"ok{k:02d}": 7000 + k for k in range(20)}, "kills": 8001, "raises": 8002}.items():
+        samples = np.round(rng.uniform(-0.5, 0.5, size) * 32768) / 32768
+        soundfile.write(tmp_path / f"{name}.wav", samples, 16_000, subtype="PCM_16")
+        lines.append(json.dumps({"id": name, "audio": str(tmp_path / f"{name}.wav")}))
+        expected[name] = np.abs(samples).mean()
+    (tmp_path / "data.jsonl").write_text("\n".join(lines))
+    run = run_it(codec="unprocessed", data=str(tmp_path / "data.jsonl"), metrics=f"{ASSETS / 'fragile.py'}:OfFragile")
+    scores = {s.id: s for s in run.scores()}
+    assert scores.keys() == expected.keys()
+    assert "died 2 times (killed by signal 9)" in scores.pop("kills").reason
+    assert scores.pop("raises").reason == "ValueError: a signal that raises"
+    for name, score in scores.items():
+        assert score.value == pytest.approx(expected[name], rel=1e-6), name
