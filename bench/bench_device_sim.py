@@ -304,7 +304,8 @@ class VirtualPool(Pool):
             total_s += seconds
         needs = used if used > work.room.nbytes else 0
         reference = heard.pop("", None)
-        return total_s, ReadResult(reference, heard, used, needs)
+        # A file that needs more room than it has is not decoded, because its header says so.
+        return 0.0 if needs else total_s, ReadResult(reference, heard, used, needs)
 
     def _tick(self) -> None:
         """Adds what the main process has computed since the last call."""

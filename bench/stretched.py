@@ -118,7 +118,9 @@ def stretched(run: sim.Run, stretch: float) -> sim.Outcome:
             counts = sim.record(pool, samples)
             wall_s, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
     main_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return sim.Outcome(wall_s, pool.busy_s / (wall_s * run.devices), main_s, counts["finished"], counts["failed_scores"])
+    return sim.Outcome(
+        wall_s, pool.busy_s / (wall_s * run.devices), main_s, counts["finished"], counts["failed_scores"]
+    )
 
 
 def reading_rate() -> list[float]:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from codec_bench.cli import check
-from codec_bench.environment import ONNXRUNTIMES
+from codec_bench.environment import ONNXRUNTIMES, own_threads
 
 
 @pytest.fixture
@@ -81,3 +81,12 @@ def test_doctor_says_so_and_fails(tmp_path):
     (finding,) = (row for row in json.loads(done.stdout) if row["what"] == "one onnxruntime")
     assert finding["state"] == "wrong" and "onnxruntime-gpu 1.30.0 are both installed" in finding["found"]
     assert done.returncode == 2
+
+
+def test_the_threads_are_those_asked_for_or_every_core(monkeypatch):
+    for text, expected in (("3", 3), ("2,4", 2), ("0", 1)):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert own_threads() == expected
+    for text in ("", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert own_threads() == len(os.sched_getaffinity(0))

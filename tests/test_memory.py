@@ -136,8 +136,6 @@ def test_a_budget_is_what_fills_half_of_the_memory_by_the_bytes_of_a_padded_seco
 def test_what_a_process_can_still_take_is_bounded_by_the_free_memory_and_by_its_share(monkeypatch):
     import torch
 
-    from codec_bench import memory
-
     values = {
         "mem_get_info": (50, 100), "memory_allocated": 10, "memory_reserved": 30, "max_memory_allocated": 17,
         "reset_peak_memory_stats": None, "set_device": None, "set_per_process_memory_fraction": None,
@@ -164,10 +162,11 @@ def test_a_process_makes_its_gpu_the_current_one_and_takes_its_share(monkeypatch
 
 
 def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
-    from codec_bench.engine import worker
+    from codec_bench.engine import lanes, worker
     from codec_bench.engine.stage import StageSpec
 
     told = []
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
 
     class Pipe:
         messages = iter([("specs", {"a": StageSpec("a", "feature", ("none",))}), ("facts", "a"), ("facts", "a")])
@@ -181,9 +180,9 @@ def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
         def send(self, message):
             told.append("facts")
 
-    monkeypatch.setattr(worker, "own_device", lambda *given: told.append(given))
+    monkeypatch.setattr(lanes, "own_device", lambda *given: told.append(given))
     monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: types.SimpleNamespace(facts={}))
-    worker.serve(Pipe(), "cuda:3", 2)
+    worker.serve(Pipe(), lanes.Gpu("cuda:3", 2))
     assert told == [("cuda:3", 2), "facts", "facts"]
 
 

@@ -21,7 +21,6 @@ from typing import Any
 
 from codec_bench.memory import Watch, own_device
 
-
 LOCK_S = 0.0005
 """How long lane two may keep Python's lock when lane one wants it for a launch; Python's own value is ten times as long."""
 

@@ -24,7 +24,9 @@ from codec_bench.engine.stage import StageSpec
 from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
 
-AHEAD = 2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
+AHEAD = (
+    2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
+)
 BESIDE_A_GPU = 10
 """The priority (`nice`) of the CPU's workers where there is a GPU, whose launches must not wait for them."""
 LOADED_AT_MOST = 2

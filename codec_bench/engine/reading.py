@@ -3,19 +3,22 @@
 Memory
     Only the main process allocates shared memory, and it does not know how long a file is before the file is decoded. So it
     gives each sample room for what samples have needed so far. The worker fills the beginning of the room, and the rest is
-    free again. A sample that needs more is read a second time, with the room that it needs.
+    free again. A sample that needs more is read a second time, with the room that it needs. Because reading an hour takes
+    many seconds, the header of a large file is read first: if it says that the room is too small, the file is not decoded.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.resample import to_signal
+from codec_bench.audio.resample import resampled_length, to_signal
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
 from codec_bench.errors import UserError, describe
@@ -23,6 +26,9 @@ from codec_bench.types import Audio
 
 READING = "decode and resample"
 """The key of the stage, and its name in the table of where the time went."""
+
+LARGE_PART = 16
+"""A file is large from such a part of the sample's room on; samples that are decoded need more bytes than a file."""
 
 READ_AT_ONCE = 2
 """Samples that a worker reads as one batch, at most. How long they are is not known before, and each may be an hour."""
@@ -119,6 +125,9 @@ class ReadStage:
         return [self._read(work, segments) for work in works], {}
 
     def _read(self, work: ReadWork, segments: Segments) -> ReadResult:
+        told = self._told_bytes(work)
+        if told > work.room.nbytes:
+            return ReadResult(None, {}, 0, told)
         room = _Room(work.room, segments)
         reference, rate_hz = None, None
         if work.reference is not None:
@@ -132,6 +141,33 @@ class ReadStage:
         }
         fits = room.used <= work.room.nbytes
         return ReadResult(reference, estimates, room.used, 0 if fits else room.used)
+
+    def _told_bytes(self, work: ReadWork) -> int:
+        """The room that the headers of a sample's large files ask for; a header that says less than is true does no harm."""
+        files = [(one, self._options["estimate"], False) for one in work.estimates.values()]
+        if work.reference is not None:
+            files.insert(0, (work.reference, self._options["reference"], self._options["with_audio"]))
+        total, native_hz = 0, None
+        for wanted, rates, with_audio in files:
+            header = _header(wanted.path, work.room.nbytes // LARGE_PART)
+            if header is None:
+                continue
+            native_hz = native_hz or header.samplerate
+            needed = {rate or native_hz for rate in rates}
+            lengths = [resampled_length(header.frames, header.samplerate, rate) for rate in needed]
+            lengths += [header.frames * header.channels] if with_audio else []
+            total += sum(rounded(4 * length) for length in lengths)
+        return total
+
+
+def _header(path: str, least_bytes: int) -> Any:
+    """What libsndfile says of a file of at least so many bytes; None of a smaller one, and of what it cannot open."""
+    import soundfile
+
+    with suppress(Exception):  # reading the file says what is wrong with it
+        if os.path.getsize(path) >= least_bytes:
+            return soundfile.info(path)
+    return None
 
 
 def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Room, with_audio: bool) -> Heard | str:

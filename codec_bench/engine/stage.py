@@ -23,6 +23,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
 from codec_bench.errors import UserError, describe
+from codec_bench.features.base import PreparedFeature
 from codec_bench.store.rows import CUT, SILENT
 from codec_bench.types import Audio, Score
 
@@ -228,7 +229,7 @@ class FeatureStage:
     def prepare(self, works: Sequence[FeatureWork], segments: Segments) -> Any:
         """What the feature computes from: what its own `prepare` gives if it has one, else the signals."""
         signals = [cut(segments.view(w.signal)) for w in works]
-        if not self.feature.prepares:
+        if not isinstance(self.feature, PreparedFeature):
             return signals
         return of_signals(self.feature, self.feature.prepare, signals, [w.language for w in works])
 
@@ -237,7 +238,7 @@ class FeatureStage:
     ) -> tuple[list[Any], dict[str, float]]:
         """Returns one feature result or `Fault` per signal; `batch` is what `prepare` gives."""
         batch = self.prepare(works, segments) if batch is None else batch
-        if self.feature.prepares:
+        if isinstance(self.feature, PreparedFeature):
             results = self.feature.compute_prepared(batch)
         else:
             results = of_signals(self.feature, self.feature.compute, batch, [w.language for w in works])

@@ -33,7 +33,6 @@ class Feature(ABC):
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
-        prepares: whether it is a `PreparedFeature`.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -48,7 +47,6 @@ class Feature(ABC):
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
-    prepares: ClassVar[bool] = False
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self.device, self.weights = device, weights
@@ -72,8 +70,6 @@ class PreparedFeature(Feature):
     what needs no network: it cuts and pads the signals and sends them to the device. It changes nothing of the feature and
     waits for nothing on the device. The engine calls `load` before it.
     """
-
-    prepares = True
 
     @abstractmethod
     def prepare(self, signals: Sequence[np.ndarray]) -> Any:

@@ -22,7 +22,9 @@ def sent(arrays: Sequence[np.ndarray], device: Any) -> list[torch.Tensor]:
     if torch.device(device).type == "cpu":
         return [torch.from_numpy(array) for array in arrays]
     kinds = {array.dtype for array in arrays}
-    joined = {kind: uploaded(_joined([array for array in arrays if array.dtype == kind], device), device) for kind in kinds}
+    joined = {
+        kind: uploaded(_joined([array for array in arrays if array.dtype == kind], device), device) for kind in kinds
+    }
     starts = dict.fromkeys(kinds, 0)
     out = []
     for array in arrays:

@@ -231,7 +231,9 @@ def test_a_budget_is_what_fits_into_the_memory_and_what_a_batch_is_worth(queue):
     # A second took half of 100 bytes and a second of time: half of the memory is filled.
     follow(queue, queue.pool.done(["A", "B"], memory=(100, 4000)))
     assert stage.bytes_per_s == 50.0 and stage.budget_s == 40.0
-    assert queue.dispatcher._room_s(stage, "cuda:0") == 2.0, "a batch of the first budget takes a second, which is enough"
+    assert queue.dispatcher._room_s(stage, "cuda:0") == 2.0, (
+        "a batch of the first budget takes a second, which is enough"
+    )
     stage.busy_s = 0.1
     assert queue.dispatcher._room_s(stage, "cuda:0") == pytest.approx(20.0)
     stage.busy_s = 0.01
@@ -261,6 +263,6 @@ def test_a_run_with_two_lanes_in_which_everything_goes_wrong(run_it, tmp_path, m
     scores = {s.id: s for s in run.scores()}
     assert scores.keys() == expected.keys()
     assert "died 2 times (killed by signal 9)" in scores.pop("kills").reason
-    assert scores.pop("raises").reason == "ValueError: a signal that raises"
+    assert "ValueError: a signal that raises" in scores.pop("raises").reason
     for name, score in scores.items():
         assert score.value == pytest.approx(expected[name], rel=1e-6), name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import shutil
 import subprocess
 import sys
@@ -160,15 +159,6 @@ def test_runs_are_stretches_without_a_gap():
 def test_threads_change_nothing(feature, speech, monkeypatch, threads):
     monkeypatch.setenv("OMP_NUM_THREADS", threads)
     assert load_feature("dnsmos").compute([speech[: 11 * RATE]]) == feature.compute([speech[: 11 * RATE]])
-
-
-def test_the_threads_are_those_asked_for(monkeypatch):
-    for text, expected in (("3", 3), ("2,4", 2), ("0", 1)):
-        monkeypatch.setenv("OMP_NUM_THREADS", text)
-        assert dnsmos._threads() == expected
-    for text in ("", "many"):
-        monkeypatch.setenv("OMP_NUM_THREADS", text)
-        assert dnsmos._threads() == len(os.sched_getaffinity(0))
 
 
 def test_signals_without_a_score_are_unavailable(feature, speech):

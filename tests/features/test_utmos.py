@@ -13,7 +13,7 @@ from hostile import Hostile
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
-from codec_bench.features import Unavailable, load_feature, utmos
+from codec_bench.features import Unavailable, load_feature, padded, utmos
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((GOLDEN / "utmos22_strong.json").read_text("utf-8"))
@@ -43,7 +43,7 @@ def feature(folder):
 
 def check_against_speechmos(feature, signals, clips, monkeypatch):
     # Puts all into one padded batch, as on a GPU, however different their lengths are.
-    monkeypatch.setattr(utmos, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
+    monkeypatch.setattr(padded, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
     for signal, clip in zip(signals, clips):
         assert signal.size == clip["samples"]
         assert float((signal.astype(np.float64) ** 2).sum()) == pytest.approx(clip["sum_of_squares"], rel=1e-6)

@@ -13,6 +13,7 @@ from pretended import Mixed, There
 
 from codec_bench import features
 from codec_bench.features import load_feature
+from codec_bench.features.base import PreparedFeature
 from codec_bench.features.dnsmos import Dnsmos, _Torch
 from codec_bench.features.recognisers.whisper import Whisper, _Window
 from codec_bench.features.utmos import Utmos
@@ -182,8 +183,13 @@ def test_a_batch_that_was_made_ready_on_another_stream_is_the_cpus(case, there, 
 
 
 def test_every_feature_that_is_made_ready_ahead_is_tried():
-    classes = {name: getattr(import_module(where), cls) for name in CASES for where, _, cls in [features.TABLE[name].partition(":")]}
-    assert [name for name, one in sorted(classes.items()) if one.prepares] == PREPARED and Whisper.prepares
+    classes = {
+        name: getattr(import_module(where), cls)
+        for name in CASES
+        for where, _, cls in [features.TABLE[name].partition(":")]
+    }
+    assert [name for name, one in sorted(classes.items()) if issubclass(one, PreparedFeature)] == PREPARED
+    assert issubclass(Whisper, PreparedFeature)
 
 
 def test_whispers_spectrograms_are_the_cpus(there, within_limits):

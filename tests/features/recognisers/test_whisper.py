@@ -511,7 +511,9 @@ def test_on_a_cpu_it_uses_the_cores_of_this_process_or_what_a_worker_is_given(wh
     import ctranslate2
 
     asked, build = [], ctranslate2.models.Whisper
-    monkeypatch.setattr(ctranslate2.models, "Whisper", lambda *a, **k: asked.append(k["intra_threads"]) or build(*a, **k))
+    monkeypatch.setattr(
+        ctranslate2.models, "Whisper", lambda *a, **k: asked.append(k["intra_threads"]) or build(*a, **k)
+    )
     if given is None:
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     else:

@@ -14,7 +14,7 @@ transformers = pytest.importorskip("transformers")
 
 from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable  # noqa: E402
-from codec_bench.features.speakers import wavlm_sv  # noqa: E402
+from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv  # noqa: E402
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -24,7 +24,7 @@ LENGTHS = (9001, 5200, 16_000, 5201, 24_017, 5519)
 @pytest.fixture(autouse=True)
 def _one_batch(monkeypatch):
     """Puts all signals into one padded batch, as on a GPU, however different their lengths are."""
-    monkeypatch.setattr(wavlm_sv, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
+    monkeypatch.setattr(padded_batches, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
 
 
 def noises(rng, lengths=LENGTHS):

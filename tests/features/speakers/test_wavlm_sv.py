@@ -17,7 +17,7 @@ import torch.nn.functional as F  # noqa: E402
 from codec_bench.audio.resample import prepare  # noqa: E402
 from codec_bench.errors import UserError, WeightsError  # noqa: E402
 from codec_bench.features import Unavailable  # noqa: E402
-from codec_bench.features.speakers import wavlm_sv  # noqa: E402
+from codec_bench.features import padded as padded_batches  # noqa: E402
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv  # noqa: E402
 from codec_bench.networks.ecapa import EcapaTdnn  # noqa: E402
 from codec_bench.networks.speech_encoder import padded, standardised  # noqa: E402
@@ -29,7 +29,7 @@ FILE = "wavlm_large_finetune.pth"
 @pytest.fixture(autouse=True)
 def _one_batch(monkeypatch):
     """Puts all signals into one padded batch, as on a GPU, however different their lengths are."""
-    monkeypatch.setattr(wavlm_sv, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
+    monkeypatch.setattr(padded_batches, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
 
 
 @pytest.fixture(scope="module")
