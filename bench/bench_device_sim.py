@@ -256,7 +256,9 @@ class VirtualPool(Pool):
                 self._loaded[id(worker)].add(name)
                 if self._killed and worker is self.workers[0]:  # the first loading is not part of the run
                     begin += HOST.start_s / len(self._costs) + self._costs[name].weights_gib / HOST.loaded_gib_s
-            begin = self._ready(worker, begin, self._padded_s(batch))
+            # Windows are padded on the device, and everything else by the host.
+            padded_s = batch.audio_s if self._costs[name].windows else self._padded_s(batch)
+            begin = self._ready(worker, begin, padded_s)
             key = int(worker.device.partition(":")[2])
             self.busy_s[key] = self.busy_s.get(key, 0.0) + (cost_s if outcome != "oom" else 0.0)
         end = begin + cost_s

@@ -216,6 +216,8 @@ class Dispatcher:
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
+                if not full and worker.batches and worker.device != "cpu":
+                    full = [s for s in fitting if s.is_full(s.initial_s)]  # large enough to be made ready
                 if not full and worker.batches:
                     break  # this worker is busy, and waiting lets the next batch fill up
                 first = [s for s in fitting if s.first]

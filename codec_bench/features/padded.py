@@ -58,8 +58,9 @@ def padded_batch(
 
     obstacles = {place: why for place, signal in enumerate(signals) if (why := obstacle(signal)) is not None}
     usable = [place for place in range(len(signals)) if place not in obstacles]
-    made = []
-    for group in passes([signals[place].size for place in usable], device, most_on_cpu=EIGHT_SECONDS):
+    made: list[PaddedPass] = []
+    lengths = [signals[place].size for place in usable]
+    for group in passes(lengths, device, most_on_cpu=EIGHT_SECONDS) if usable else ():
         places = [usable[index] for index in group]
         made.append(PaddedPass(places, *padded([signals[place] for place in places], device)))
     return PaddedBatch(made, obstacles)

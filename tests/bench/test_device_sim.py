@@ -11,7 +11,7 @@ from bench_device_sim import Run, simulate
     ("precision", "least", "count", "faults"),
     [
         ("float32", 0.95, 600, ()),
-        ("half", 0.90, 1500, ()),
+        ("half", 0.90, 600, ()),
         ("float32", 0.85, 1500, ("worker",)),
         ("float32", 0.85, 600, ("memory", "long")),
         ("half", 0.85, 3000, ("long",)),
