@@ -154,7 +154,7 @@ def _metrics(
 
 def items_of(run: Run, system: str, metric: str) -> Iterator[ItemParts]:
     """What each sample of a run adds to a metric of a system."""
-    speakers = {s.id: s.speaker for s in run.samples()}
+    units = run.units()
     for s in run.scores(system, metric):
         parts = None if s.numerator is None or s.denominator is None else (s.numerator, s.denominator)
-        yield ItemParts(s.id, s.value, s.detail.get("counts", parts), speakers[s.id])
+        yield ItemParts(s.id, s.value, s.detail.get("counts", parts), units[s.id])

@@ -5,7 +5,7 @@ Conventions
     minus the rate, a mean opinion score as 20 times the score, and a rating from 1 to 10 as 10 times the rating. Columns
     of one group count together as one. A missing cell does not count, and the average is then marked as incomplete.
     A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of an own
-    run is shown with its judge and enters neither the column of published ratings nor the average.
+    run is shown with its judge and its wording, and enters neither the column of published ratings nor the average.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Row:
         complete: whether every group of the board has a cell. published: whether it is from the authors of the board.
         folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark.
         rerouted: whether a service said that another model answered than the one that was asked for.
-        judged: ratings by another judge or wording than the published one, by column, each with the judge's name.
+        judged: ratings by another judge or wording than the published one, by column, each with the judge and the rubric.
     """
 
     name: str
@@ -180,8 +180,7 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
         for system, column, value in values:
             own = cells.setdefault(system, {})
             if column.counts == "rating":
-                judge = (run.meta.get("config") or {}).get("judge") or "an unknown judge"
-                judged.setdefault(system, {})[column.name] = f"{column.shown(value)} by {judge}"
+                judged.setdefault(system, {})[column.name] = f"{column.shown(value)} by {_judge_of(run, column.metric)}"
             else:
                 own[column.name] = column.shown(value)
             folders.setdefault(system, []).append(str(place))
@@ -203,6 +202,15 @@ def _own(runs: Iterable[str | os.PathLike[str]], columns: Sequence[Column]) -> t
         for system, row in cells.items()
     ]
     return rows, ignored
+
+
+def _judge_of(run: Run, metric: str) -> str:
+    """Who gave a rating, and by which wording: the judge and the rubric with its hash, as far as the record says."""
+    kind, _, rest = str(run.metrics[metric].get("protocol", "")).partition("/")
+    rubric, _, judge = rest.partition("/")
+    if kind == "rating" and judge:
+        return f"{judge} ({rubric})"
+    return (run.meta.get("config") or {}).get("judge") or "an unknown judge"
 
 
 def _values(run: Run, columns: Sequence[Column]) -> Iterable[tuple[str, Column, float]]:

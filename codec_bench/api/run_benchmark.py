@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
+from codec_bench.benchmark.asking.draws import check_repeats
 from codec_bench.benchmark.asking.phase import ask
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.run import PHASES, Phase, RunRequest, Terms, run_folder, safe
@@ -45,6 +46,7 @@ def run_benchmark(
     judge: str | None = None,
     seed: int = 0,
     limit: int | None = None,
+    repeats: int = 1,
     rescore: bool = False,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
@@ -62,7 +64,10 @@ def run_benchmark(
         data: a folder that holds the data sets as `OWNER/NAME`, used in place of the hub.
         judge: the model that judges answers, for benchmarks that need one.
         seed: decides which questions `limit` takes, and what a model draws at random.
-        limit: how many questions to take; None for all.
+        limit: how many questions to take; None for all. A run that is continued with a larger limit asks only the further
+            questions.
+        repeats: how many answers to draw to each question, where the model does not answer greedily. A run that is continued
+            with more asks only for the further ones.
         rescore: delete the scores in the record and make them again by the present rules.
         options: arguments by model, benchmark or feature, such as {"openai-chat": {"base_url": "..."}}.
         by: columns to break the results down by, beside the benchmark's own subsets: `speaker`, `language`, `duration`,
@@ -83,10 +88,11 @@ def run_benchmark(
     _check_no_loop()
     if phase not in PHASES:
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
+    check_repeats(repeats)
     given = {name: dict(values) for name, values in (options or {}).items()}
     request = RunRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running,
-        models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""),
+        models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats,
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -103,7 +109,7 @@ def run_benchmark(
     _check_options(given, models, judge)
     known = {
         "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": judge, "options": given,
-        **_known(models, request.data, seed, limit),
+        **_known(models, request.data, seed, limit), **({"repeats": repeats} if repeats > 1 else {}),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []

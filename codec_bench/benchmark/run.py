@@ -72,6 +72,7 @@ class RunRequest:
         running: device, cache, progress and other settings of the run.
         terms: on which terms a service is asked.
         by: columns to break the results down by.
+        repeats: how many answers are drawn to each question.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -87,6 +88,7 @@ class RunRequest:
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     terms: Terms = Terms()
     by: Sequence[str] = ()
+    repeats: int = 1
 
 
 def run_folder(folder: Path, benchmark: str, model: str) -> Path:

@@ -30,6 +30,7 @@ def run(
     data: Annotated[Path | None, typer.Option("--data", help="A folder with the data sets as OWNER/NAME, used in place of the hub.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many questions of each benchmark.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes, and of what a model draws at random.")] = 0,
+    repeats: Annotated[int, typer.Option("--repeats", help="Draw so many answers to each question, where the model does not answer greedily.")] = 1,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")] = "auto",
     workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core; beside GPUs, some cores are left free.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
@@ -40,7 +41,7 @@ def run(
     wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes, also for a quota of the day. With --batch: stay until the batches are answered.")] = False,
     batch: Annotated[bool, typer.Option("--batch", help="Submit the questions as batches of the service: half the price, within a day. The same command collects the answers.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
-    reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Keep answers for other runs with this option, and take theirs, although the service may serve another checkpoint under the same name.")] = False,
+    reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Take the answers of other runs, although the service may serve another checkpoint under the same name by now.")] = False,
     max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once this command has spent so much on answers, by the prices of the model.")] = None,
     max_hours: Annotated[float | None, typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
@@ -76,11 +77,15 @@ def run(
             "by": columns(by), "running": running,
         }  # fmt: skip
         if codec:
+            if repeats != 1:
+                raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
             outcome = run_codecs(codec=codec, **common)
         else:
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
             terms = Terms(wait, reuse_answers, anyway, max_cost_usd, max_hours, batch)
-            outcome = run_benchmark(model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, **common)
+            outcome = run_benchmark(
+                model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, repeats=repeats, **common
+            )
     if _print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)
 
@@ -128,7 +133,8 @@ def _print_breakdowns(outcome: Outcome) -> None:
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.cli.output import console, table, talk
-    from codec_bench.report.numbers import interval_notes
+    from codec_bench.report.answers import answer_notes
+    from codec_bench.report.numbers import draw_notes, interval_notes
     from codec_bench.report.table import failures_table
 
     out = console()
@@ -142,7 +148,8 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     columns = ("benchmark", "model", "metric", "value", "95 %", "n", "failed", "counting failures")
     if scored:
         out.print(table(columns, [_line(*one) for one in scored], numeric=columns[3:]))
-    for note in interval_notes((row["model"], f"{row['benchmark']} {name}", entry) for row, name, entry in scored):
+    named = [(row["model"], f"{row['benchmark']} {name}", entry) for row, name, entry in scored]
+    for note in (*draw_notes(named), *interval_notes(named)):
         out.print(note, markup=False)
     for row in overview["benchmarks"]:
         if row["failures"]["reasons"]:
@@ -150,6 +157,8 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
             out.print(failures_table({"systems": {row["model"]: {}}, "failures": row["failures"]}))
         if row["answers"] is not None:
             talk(f"{row['benchmark']} with {row['model']}: {_told(row['answers'])}")
+            for note in answer_notes(row["answers"]):
+                talk(f"{row['benchmark']} with {row['model']}: {note}")
             if left := _not_scored(row):
                 talk(
                     f"{left:,} answer{'s are' if left != 1 else ' is'} recorded and not scored yet; --phase scores scores them"
@@ -168,16 +177,11 @@ def _not_scored(row: dict[str, Any]) -> int:
 def _told(answers: dict[str, Any]) -> str:
     """How many answers there are, and what asking cost, in one line."""
     usage = {name: amount for name, amount in answers["usage"].items() if amount}
-    cost = answers["cost_usd"]
+    cost, draws = answers["cost_usd"], answers.get("draws", 1)
+    each = f" ({draws} to each question)" if draws > 1 else ""
     parts = [
-        f"{answers['asked']} answers, {answers['cached']} of them from the cache",
+        f"{answers['asked']} answers{each}, {answers['cached']} of them from the cache",
         f"{sum(answers['failed'].values())} failed" if answers["failed"] else "",
-        f"the audio of {100 * answers['cut']['share']:.3g} % was cut" if answers["cut"]["n"] else "",
-        f"{answers['at_limit']['n']:,} ({100 * answers['at_limit']['share']:.3g} %) ended at a limit of length"
-        if answers["at_limit"]["n"]
-        else "",
-        *_who(answers),
-        *(f"'{name}' was not told to the model: {why}" for name, why in _untold(answers).items()),
         f"{answers['latency_s']['p50']:.3g} s each (p95 {answers['latency_s']['p95']:.3g} s)"
         if answers["latency_s"]
         else "",
@@ -185,29 +189,6 @@ def _told(answers: dict[str, Any]) -> str:
         f"{cost:.4g} USD" if cost else "",
     ]
     return "; ".join(part for part in parts if part)
-
-
-def _untold(answers: dict[str, Any]) -> dict[str, str]:
-    """Parameters that the model could not be told, with the reasons."""
-    return (answers.get("decoding") or {}).get("untold") or {}
-
-
-def _who(answers: dict[str, Any]) -> list[str]:
-    """What is to be said of the models that answered."""
-    said = [
-        f"{one['n']:,} answers are from '{one['model']}' and not from '{answers['asked_for']}'"
-        for one in answers.get("served") or ()
-        if one["other"]
-    ]
-    states = {(one["model"], one["revision"]) for one in answers.get("served") or ()}
-    if len(states) > 1:
-        said.append(f"the service named {len(states)} states of the model that answered")
-    canary = answers.get("canary")
-    if canary and canary["same"] < canary["asked"]:
-        said.append(
-            f"{canary['asked'] - canary['same']} of {canary['asked']} questions that were asked again got another answer"
-        )
-    return said
 
 
 def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, ...]:

@@ -100,6 +100,7 @@ class RunRequest(_Request):
     save_audio: _Kept = None
     by: _Texts = None
     retry_failed: _Flag = None
+    repeats: _Whole = None
     rescore: _Flag = None
     wait: _Flag = None
     anyway: _Flag = None
@@ -251,6 +252,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     request: dict[str, Any] = {**kept, "command": command, "set": config.get("options") or None}
     if command == "run":
         request |= {"data": config.get("mirror"), "benchmark": config.get("benchmark"), "judge": config.get("judge")}
+        request |= {"repeats": config.get("repeats")}
         request |= {"by": record.get("by")}
         request |= {"model": config.get("asked", config["model"])} if "model" in config else {"codec": systems}
     elif command == "score":

@@ -65,6 +65,7 @@ class ResponseCache(BoundedCache):
         "(key TEXT PRIMARY KEY, head TEXT NOT NULL, audio BLOB, used REAL NOT NULL) WITHOUT ROWID;"
         "CREATE TABLE IF NOT EXISTS sounds (file TEXT PRIMARY KEY, digest TEXT NOT NULL) WITHOUT ROWID;"
         "CREATE TABLE IF NOT EXISTS models (key TEXT PRIMARY KEY, model TEXT NOT NULL) WITHOUT ROWID;"
+        "CREATE TABLE IF NOT EXISTS aliases (key TEXT PRIMARY KEY, of TEXT NOT NULL) WITHOUT ROWID;"
     )
     table = "responses"
     length = "LENGTH(CAST(head AS BLOB)) + COALESCE(LENGTH(audio), 0)"
@@ -74,6 +75,7 @@ class ResponseCache(BoundedCache):
         self._sounds: dict[str, str] = {}
         self._new_sounds: dict[str, str] = {}
         self._new_models: dict[str, str] = {}
+        self._new_aliases: dict[str, str] = {}
         super().__init__(path, max_bytes)
 
     @classmethod
@@ -104,31 +106,62 @@ class ResponseCache(BoundedCache):
             found = self.get_many([key for key in keys if key is not None])
             return [(key, found.get(key) if key is not None else None) for key in keys]
 
-    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
-        """The answers stored under keys. Keys without an answer are left out."""
+    def key_of(self, identity: Mapping[str, Any], request: Request) -> str | None:
+        """The key of one request; None if its sound cannot be read."""
         with self._lock:
-            rows = {key: self._new[key] for key in keys if key in self._new}
-            missing = list({key for key in keys if key not in rows})
-            for start in range(0, len(missing), _MOST_VARIABLES):
-                if self._db is None:
-                    break
-                part = missing[start : start + _MOST_VARIABLES]
-                marks = ",".join("?" * len(part))
-                try:
-                    query = f"SELECT key, head, audio FROM responses WHERE key IN ({marks})"
-                    rows |= {key: (head, audio) for key, head, audio in self._db.execute(query, part)}
-                except sqlite3.Error as error:
-                    self._give_up(error)
+            try:
+                return _key(_text(identity, clip_digest), request, self._digest)
+            except (UserError, OSError):
+                return None
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
+        """The answers stored under keys, or under keys that these are aliases of. Keys without an answer are left out."""
+        with self._lock:
+            rows = self._rows(keys)
+            other = self._aliases([key for key in keys if key not in rows])
+            there = self._rows(list(other.values()))
+            rows |= {alias: there[of] for alias, of in other.items() if of in there}
             found = {key: answer for key, row in rows.items() if (answer := _whole(*row)) is not None}
             self.hits += len(found)
             self.misses += len(set(keys)) - len(found)
-            self._used |= found.keys()
+            self._used |= {other.get(key, key) for key in found}
             return found
 
-    def put(self, key: str, response: Response, model: str = "") -> None:
-        """Stores a response of a model if its status is ok. It is written to the disk by the next `flush`."""
+    def _rows(self, keys: Sequence[str]) -> dict[str, Any]:
+        new = {key: self._new[key] for key in keys if key in self._new}
+        query = "SELECT key, head, audio FROM responses WHERE key IN ({})"
+        stored = self._select(query, [key for key in keys if key not in new])
+        return new | {key: (head, audio) for key, head, audio in stored}
+
+    def _aliases(self, keys: Sequence[str]) -> dict[str, str]:
+        new = {key: self._new_aliases[key] for key in keys if key in self._new_aliases}
+        return (
+            dict(self._select("SELECT key, of FROM aliases WHERE key IN ({})", [k for k in keys if k not in new])) | new
+        )
+
+    def _select(self, query: str, keys: Sequence[str]) -> list[tuple[Any, ...]]:
+        """The rows of a query for each of these keys, each key once."""
+        wanted, found = sorted(set(keys)), []
+        for start in range(0, len(wanted), _MOST_VARIABLES):
+            if self._db is None:
+                break
+            part = wanted[start : start + _MOST_VARIABLES]
+            try:
+                found += self._db.execute(query.format(",".join("?" * len(part))), part).fetchall()
+            except sqlite3.Error as error:
+                self._give_up(error)
+        return found
+
+    def put(self, key: str, response: Response, model: str = "", alias: str | None = None) -> None:
+        """Stores a response of a model if its status is ok. It is written to the disk by the next `flush`.
+
+        Args:
+            alias: a further key under which the answer is found if there is none of that key itself.
+        """
         if self._db is not None and response.status == "ok":
             self._new_models[key] = model
+            if alias is not None:
+                self._new_aliases[alias] = key
             self._keep(key, pack(response))
 
     def kept(self) -> list[Kept]:
@@ -154,7 +187,7 @@ class ResponseCache(BoundedCache):
                 where = "WHERE key NOT IN (SELECT key FROM models WHERE model != ?)"
             given = () if model is None else (model,)
             count = self._db.execute(f"DELETE FROM responses {where}", given).rowcount
-            self._db.execute("DELETE FROM models WHERE key NOT IN (SELECT key FROM responses)")
+            _drop_orphans(self._db)
             self._db.execute("PRAGMA incremental_vacuum")
             return int(count)
 
@@ -165,8 +198,9 @@ class ResponseCache(BoundedCache):
         )
         db.executemany("INSERT OR REPLACE INTO sounds VALUES (?, ?)", self._new_sounds.items())
         self._new_sounds.clear()
-        db.executemany("INSERT OR REPLACE INTO models VALUES (?, ?)", self._new_models.items())
-        self._new_models.clear()
+        for table, new in (("models", self._new_models), ("aliases", self._new_aliases)):
+            db.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?)", new.items())
+            new.clear()
 
     def _digest(self, clip: Clip) -> str:
         """The digest of a sound. A file that has not changed since its last use is not decoded again."""
@@ -193,7 +227,13 @@ class ResponseCache(BoundedCache):
     def _shrink(self, db: sqlite3.Connection, excess: int) -> None:
         db.execute("DELETE FROM sounds")  # the digests of files can be computed again
         super()._shrink(db, excess)
-        db.execute("DELETE FROM models WHERE key NOT IN (SELECT key FROM responses)")
+        _drop_orphans(db)
+
+
+def _drop_orphans(db: sqlite3.Connection) -> None:
+    """Deletes what is said of answers that are not there any more."""
+    db.execute("DELETE FROM models WHERE key NOT IN (SELECT key FROM responses)")
+    db.execute("DELETE FROM aliases WHERE of NOT IN (SELECT key FROM responses)")
 
 
 def request_key(identity: Mapping[str, Any], request: Request) -> str:

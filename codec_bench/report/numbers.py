@@ -207,6 +207,39 @@ def common_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[
     ]
 
 
+def draw_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """What several answers to each question say beside the mean over all of them; one sentence for each number.
+
+    Args:
+        entries: (system, metric, entry of the summary), of all systems.
+    """
+    return [
+        plain(f"{metric} of {system}: {_drawn(entry)}")
+        for system, metric, entry in entries
+        if entry.get("draws") and entry["value"] is not None
+    ]
+
+
+def _drawn(entry: Mapping[str, Any]) -> str:
+    draws, (factor, unit) = entry["draws"], shown_unit(entry["unit"])
+    places = decimals([entry], factor)
+    told = [f"over {draws['n']} answers to each of {draws['questions']:,} questions"]
+    if draws["spread"] is not None:
+        of = f"{number(factor * draws['spread'], max(places, three_digits([draws['spread']], factor)))} {unit}".rstrip()
+        told.append(f"the standard deviation between draws is {of}")
+    shares = []
+    for rule, words in (("all", "in all answers"), ("any", "in any answer"), ("majority", "in most answers")):
+        found = draws["passes"].get(rule)
+        if found and found["value"] is not None:
+            shares.append(f"{words} {number(found['value'], 3)} {spread(found, 3)}".rstrip())
+    if shares:
+        right = "are right" if draws["passes_at"] == 1 else f"pass with {draws['passes_at']:g}"
+        lost = max(found["failed"] for found in draws["passes"].values())
+        but = f", without {lost:,} questions of which an answer has no score" if lost else ""
+        told.append(f"the share of questions that {right} is {', '.join(shares)}{but}")
+    return "; ".join(told)
+
+
 def best(values: Mapping[Any, float | None], higher_is_better: bool | None) -> set[Any]:
     """The keys with the best value; empty if fewer than two have a value, or if neither direction is better."""
     known = {key: value for key, value in values.items() if value is not None}

@@ -211,7 +211,8 @@ def _notes(
         notes.append(f"{', '.join(arrows)}.")
     if any(entry["ci95"] for _, _, entry in entries):
         notes.append("With each value stands its 95 % interval: half its width after ±, or its two ends in brackets.")
-    notes += [f"{sentence}." for sentence in (*numbers.common_notes(entries), *numbers.interval_notes(entries))]
+    told = (*numbers.draw_notes(entries), *numbers.common_notes(entries), *numbers.interval_notes(entries))
+    notes += [f"{sentence}." for sentence in told]
     notes.append(
         "n is the number of items that the values of a row rest on"
         + (", unless a cell says otherwise." if fewer else ".")

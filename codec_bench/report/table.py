@@ -65,7 +65,12 @@ def summary_notes(summary: Mapping[str, Any]) -> list[str]:
         for metric, entry in system["metrics"].items()
     ]
     told = numbers.system_notes(summary["systems"])
-    return [*told, *numbers.common_notes(entries), *numbers.interval_notes(entries)]
+    return [
+        *told,
+        *numbers.draw_notes(entries),
+        *numbers.common_notes(entries),
+        *numbers.interval_notes(entries),
+    ]
 
 
 def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> Table:

@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
-from codec_bench.store.answers import has_answers, says_who_answered
+from codec_bench.store.answers import TOO_LONG, draws_of, has_answers, says_who_answered
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
 
@@ -37,22 +37,24 @@ class Parts:
     Args:
         numbers: the numbers of the samples with a score, ordered by sample id.
         sums: their parts, float64 `(items, k)`.
-        speakers: their speakers, "" if unknown.
+        units: their independent units (see `Run.columns`), "" for an item that is one by itself.
         wrong: by sample number, the parts of items without a score if failures count as wrong.
         fold: turns summed parts `(..., k)` into values.
         missing: how many items have no score, by status.
         failures: how many of these are failures of the system; None for all but the undefined and the refused.
         share: whether the metric judges answers, so that values of 0 and 1 are wrong and right ones.
+        draws: how many answers were drawn to each question.
     """
 
     numbers: Sequence[int]
     sums: np.ndarray
-    speakers: Sequence[str]
+    units: Sequence[str]
     wrong: Mapping[int, np.ndarray]
     fold: Fold
     missing: Mapping[str, int]
     share: bool = False
     failures: int | None = None
+    draws: int = 1
 
     @property
     def value(self) -> float | None:
@@ -61,14 +63,14 @@ class Parts:
 
     @property
     def interval(self) -> Interval:
-        """The 95 % interval of the corpus value, over speakers if they are known."""
-        return _interval(self.fold, self.sums, self.speakers, self.share)
+        """The 95 % interval of the corpus value, over speakers if they are known, or over questions."""
+        return self._interval(self.sums, self.units)
 
     def among(self, numbers: np.ndarray) -> dict[str, Any]:
         """The result over these samples alone, all of which have a score: `value`, `ci95`, `note` and `n`."""
         places = np.flatnonzero(np.isin(np.asarray(self.numbers, np.int64), numbers))
         sums = self.sums[places]
-        within = _interval(self.fold, sums, [self.speakers[p] for p in places.tolist()], self.share)
+        within = self._interval(sums, [self.units[p] for p in places.tolist()])
         return {"value": folded(self.fold, sums), "ci95": within.ends, "note": within.note, "n": len(places)}
 
     def counting_failures(self) -> dict[str, Any]:
@@ -82,6 +84,11 @@ class Parts:
         failures = _failures(self.missing) if self.failures is None else self.failures
         return {"value": folded(self.fold, both), "n": len(both), "uncounted": max(0, failures - len(wrong))}
 
+    def _interval(self, sums: np.ndarray, units: Sequence[str]) -> Interval:
+        """The interval over units, where an item without one is a unit of its own."""
+        codes, items = unit_codes([unit or None for unit in units], len(sums)), -(-len(sums) // self.draws)
+        return interval_of(self.fold, sums, codes, share=self.share, items=items)
+
     def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Any]]:
         """The results by subset: `{column: {value: {"value", "ci95", "note", "n", "failed"}}}`.
 
@@ -94,8 +101,8 @@ class Parts:
             rows = out[column] = {}
             for name, numbers in values.items():
                 places = sorted(at[n] for n in numbers if n in at)
-                sums, speakers = self.sums[places], [self.speakers[p] for p in places]
-                within = _interval(self.fold, sums, speakers, self.share)
+                sums = self.sums[places]
+                within = self._interval(sums, [self.units[p] for p in places])
                 rows[name] = {
                     "value": folded(self.fold, sums), "ci95": within.ends, "note": within.note,
                     "n": len(places), "failed": len(numbers) - len(places),
@@ -103,7 +110,7 @@ class Parts:
         return out
 
 
-def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool = False) -> Parts:
+def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool = False, draws: int = 1) -> Parts:
     """The parts that the items of a run add to one metric.
 
     Args:
@@ -111,8 +118,9 @@ def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool 
         system, metric: their names.
         aggregate: of the metric: `mean`, `ratio`, or the name of a fold.
         share: whether the metric judges answers.
+        draws: how many answers were drawn to each question.
     """
-    numbers, numerators, denominators, speakers, missing = run.columns(system, metric)
+    numbers, numerators, denominators, units, missing = run.columns(system, metric)
     failed = list(run.wrong_parts(system, metric))
     wrong = {number: np.asarray(parts, np.float64) for number, _, parts in failed if parts}
     failures = _failures(missing) + sum(status in NO_FAILURE for _, status, _ in failed)
@@ -120,19 +128,14 @@ def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool 
         counted = dict(run.counted_parts(system, metric))
         width = len(next(iter(counted.values()), next(iter(wrong.values()), ())))
         sums = np.asarray([counted[n] for n in numbers], np.float64).reshape(len(numbers), width)
-        return Parts(numbers, sums, speakers, wrong, FOLDS[aggregate], missing, failures=failures)
+        return Parts(numbers, sums, units, wrong, FOLDS[aggregate], missing, failures=failures, draws=draws)
     sums = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
-    return Parts(numbers, sums, speakers, wrong, ratios, missing, share, failures)
+    return Parts(numbers, sums, units, wrong, ratios, missing, share, failures, draws)
 
 
 def _failures(missing: Mapping[str, int]) -> int:
     """How many items without a score are failures by their status alone."""
     return sum(count for status, count in missing.items() if status not in NO_FAILURE)
-
-
-def _interval(fold: Fold, sums: np.ndarray, speakers: Sequence[str], share: bool) -> Interval:
-    """The interval over speakers, where an item of unknown speaker is a unit of its own."""
-    return interval_of(fold, sums, unit_codes([speaker or None for speaker in speakers], len(sums)), share=share)
 
 
 def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dict[str, list[int]]]:
@@ -150,9 +153,14 @@ def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dic
     return {**_own_subsets(run), **grouped(run, by)}
 
 
+def finished_numbers(run: Run, system: str) -> set[int]:
+    """The numbers of the samples that a system has finished."""
+    return {n for (n,) in run.query(_FINISHED, (system,))}
+
+
 def finished_only(run: Run, system: str, subsets: Subsets) -> Subsets:
     """The subsets without the samples that a system has not finished, which count nowhere yet."""
-    finished = {n for (n,) in run.query(_FINISHED, (system,))}
+    finished = finished_numbers(run, system)
     return {
         column: {value: [n for n in numbers if n in finished] for value, numbers in values.items()}
         for column, values in subsets.items()
@@ -180,20 +188,23 @@ def answers_of(run: Run) -> dict[str, Any] | None:
     """Counts, costs and times of a run's answers, or None for a run that asked nothing.
 
     Returns:
-        `asked`, `failed` (by status), `cached`, `at_limit` (answers that ended at a limit: `n`, `share`), `decoding` (the
-        parameters that were `asked` for, and by name why one was `untold`; None in records of earlier versions), `served`
-        (how many answers each model gave, as the service called it, whether it is `other` than the one `asked_for`, and in
-        which subsets if there were several), `canary` (of how many questions asked again the answer was the `same`), `cut` (answers to questions whose audio was cut for the model: `n`,
-        `share`, `s`), `usage` (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were
-        not cached; None if the price of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the
-        answers that were not cached).
+        `asked`, `draws` (answers to each question), `failed` (by status), `cached`, `at_limit` (answers that ended at a limit:
+        `n`, `share`), `decoding` (the parameters that were `asked` for, and by name why one was `untold`; None in records of
+        earlier versions), `judging` (by name why the judge could not be told a parameter: `untold`; None if it was told all),
+        `served` (how many answers each model gave, as the service called it, whether it is `other` than the one `asked_for`,
+        and in which subsets if there were several), `canary` (of how many questions asked again the answer was the `same`, and
+        the comparisons that `changed`), `cut` (answers to questions whose audio was cut for the model: `n`, `share`, `s`),
+        `too_long` (questions that were not asked, because their audio is longer than the model takes: `n`, `share`), `usage`
+        (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were not cached; None if the price
+        of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the answers that were not cached).
     """
     if not has_answers(run):
         return None
     status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))
     asked = sum(status.values())
-    cached, cut, cut_s, at_limit = run.query(
-        "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length') FROM answers"
+    cached, cut, cut_s, at_limit, too_long = run.query(
+        "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length'), TOTAL(finish = ?) FROM answers",
+        (TOO_LONG,),
     )[0]
     usage = run.query(
         "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key != 'cost_usd' GROUP BY j.key ORDER BY j.key"
@@ -204,14 +215,17 @@ def answers_of(run: Run) -> dict[str, Any] | None:
     )[0]
     return {
         "asked": asked,
+        "draws": 1 + max((draw for _, draw in draws_of(run).values()), default=0),
         "failed": {name: count for name, count in sorted(status.items()) if name != "ok"},
         "cached": int(cached),
         "at_limit": {"n": int(at_limit), "share": at_limit / asked if asked else 0.0},
         "decoding": run.meta.get("decoding"),
         "asked_for": _asked_for(run),
         "served": _served(run),
+        "judging": run.meta.get("judging"),
         "canary": _canary(run),
         "cut": {"n": int(cut), "share": cut / asked if asked else 0.0, "s": cut_s},
+        "too_long": {"n": int(too_long), "share": too_long / asked if asked else 0.0},
         "usage": dict(usage),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
         "cost_usd": spent if not unpriced else None,
@@ -274,12 +288,17 @@ def is_other_model(asked: str | None, answered: str | None) -> bool:
     )
 
 
-def _canary(run: Run) -> dict[str, int] | None:
-    """Of how many questions that were asked again the answer was the same; None if none was."""
+def _canary(run: Run) -> dict[str, Any] | None:
+    """Of how many questions that were asked again the answer was the same, and the comparisons in which one was not.
+
+    Such a comparison holds how many `answers` were given since the one before, and how many of them in which `subsets`: these
+    may be from either of two models. None if no question was asked again.
+    """
     noted = run.meta.get("canary")
     if not isinstance(noted, list) or not noted:
         return None
-    return {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}
+    counts = {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}
+    return {**counts, "changed": [one for one in noted if one["same"] < one["asked"]]}
 
 
 def _spread(run: Run, column: str) -> dict[str, float] | None:

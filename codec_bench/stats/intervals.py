@@ -195,7 +195,13 @@ def folded(fold: Fold, sums: np.ndarray) -> float | None:
 
 
 def interval_of(
-    fold: Fold, table: np.ndarray, codes: np.ndarray | None, level: float = LEVEL, *, share: bool = False
+    fold: Fold,
+    table: np.ndarray,
+    codes: np.ndarray | None,
+    level: float = LEVEL,
+    *,
+    share: bool = False,
+    items: int | None = None,
 ) -> Interval:
     """The interval of a value that a fold makes from summed parts.
 
@@ -206,6 +212,8 @@ def interval_of(
         level: of the interval.
         share: whether values that are all 0 or 1 are the share of items that are right. A metric such as STOI reaches 1
             too, and is no share.
+        items: how many different items the rows are about, where several rows are answers to one question; None if each row
+            is an item.
 
     Raises:
         UserError: the level is not between 0 and 1.
@@ -227,7 +235,7 @@ def interval_of(
     if error is None:
         return none("without one of the units there is no value, so nothing is known of the spread")
     t = t_quantile(level, found - 1)
-    if share and fold is ratios and _is_share(table):
+    if share and fold is ratios and is_share(table):
         low, high = _wilson(value, error, len(table), found, t)
         return Interval(low, high, found, "wilson", None, level)
     rate = fold is ratios and _is_error_rate(table)
@@ -235,7 +243,7 @@ def interval_of(
     # An interval of a thousandth of the value, such as that of a fixed bitrate, is short in any case.
     wide = fold is ratios and t * error > 1e-3 * abs(value)
     # No error at all is seen by chance too, and is an interval of no width.
-    few = rate and len(table) < FEW_ITEMS and (wide or value == 0)
+    few = rate and (len(table) if items is None else items) < FEW_ITEMS and (wide or value == 0)
     note = SHORT if few else LONE if wide and _has_lone_unit(units, value) else None
     return Interval(max(0.0, low) if rate else low, high, found, "jackknife-t", note, level)
 
@@ -271,7 +279,7 @@ def t_quantile(level: float, freedom: int) -> float:
     return float(stdtrit(freedom, (1 + level) / 2))
 
 
-def _is_share(table: np.ndarray) -> bool:
+def is_share(table: np.ndarray) -> bool:
     """Whether the value is the share of items that are 1 among items that are 0 or 1."""
     return bool((table[:, 1] == 1).all() and (table[:, 0] * (table[:, 0] - 1) == 0).all())
 

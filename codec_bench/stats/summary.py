@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.breakdown import Parts, answers_of, finished_only, parts_of, subsets_of
-from codec_bench.store.answers import has_answers
+from codec_bench.stats.breakdown import Parts, answers_of, finished_numbers, finished_only, parts_of, subsets_of
+from codec_bench.stats.draws import RULES, by_draw
+from codec_bench.store.answers import draws_of, has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import CUT, SAME, SILENT
 
@@ -61,6 +62,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
         Where results are broken down, and in every benchmark's run, a metric also holds `subsets`. It holds by column and
         value: `value`, `ci95`, `note`, `n`, `failed`. The value of the samples that have none in that column is empty.
 
+        Where several answers were drawn to each question, `n` and `failed` count answers, and a metric also holds `draws` (see
+        `stats.draws.by_draw`).
+
         `missing` may hold, beside the statuses of scores, `no_estimate` (the system gave nothing to score) and
         `not_scored` (the record holds no score).
 
@@ -82,15 +86,19 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
     checks = meta.get("checks") or {}
     several = {s.id: (s.channels, s.duration_s) for s in run.samples() if (s.channels or 1) > 1}
     common = {metric: _common(run, metric) for metric in metrics}
+    drawn = draws_of(run)
+    each = 1 + max((draw for _, draw in drawn.values()), default=0)
     for system, declared in run.systems.items():
         items = _items_of(run, system, reasons, several)
         failed_items += len(items.without_estimate)
         entry: dict[str, Any] = {"metrics": {}, "silent": items.silent, "clipped": items.clipped, "same": items.same}
         entry["checks"], entry["channels"] = checks.get(system), items.by_channel(declared.get("channels") or ())
         finished = finished_only(run, system, subsets)
+        done = finished_numbers(run, system) if drawn else ()
+        scored = {number: draw for number, draw in drawn.items() if number in done}
         for metric, facts in metrics.items():
             share = facts.get("kind") in ("answer", "rating")
-            parts = parts_of(run, system, metric, facts.get("aggregate", "mean"), share=share)
+            parts = parts_of(run, system, metric, facts.get("aggregate", "mean"), share=share, draws=each)
             missing = _missing(run, metric, parts, items, reasons)
             folded = _entry(parts, facts, missing, items.finished)
             folded["counting_failures"] = parts.counting_failures()
@@ -98,6 +106,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
             folded["common"] = parts.among(shared) if len(shared) < len(parts.numbers) else None
             if subsets or has_answers(run):
                 folded["subsets"] = parts.by_subset(finished)
+            if scored:
+                folded["draws"] = by_draw(parts, scored, *_passing(meta, metric), facts.get("higher_is_better"))
             entry["metrics"][metric] = folded
             failed_scores += sum(folded["missing"].get(status, 0) for status in _BROKEN)
             if metric == "bitrate":
@@ -114,6 +124,13 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
     }
     asked = answers_of(run)
     return summary if asked is None else {**summary, "answers": asked}
+
+
+def _passing(meta: Mapping[str, Any], metric: str) -> tuple[Sequence[str], float | None]:
+    """By which rules several answers count as one, and from which value one passes; the value is of the primary metric."""
+    benchmark = meta.get("benchmark") or {}
+    said = benchmark.get("passing") or {}
+    return said.get("rules", RULES), said.get("at") if metric == benchmark.get("primary") else None
 
 
 def _common(run: Run, metric: str) -> np.ndarray:

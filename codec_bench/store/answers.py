@@ -4,26 +4,32 @@ Conventions
     A run of a benchmark holds one system, which is the model, and one sample per question, numbered in the benchmark's
     order. A question and its answer are written in one transaction. A question whose answer is in the record is not asked
     again. Scores are made from these tables alone, so they can be made later, repeatedly, and on another machine.
+    Where several answers are drawn to a question, each draw is a sample with an id of its own and names its question.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+from codec_bench.errors import RunMismatch
 from codec_bench.store.cells import json_text, storable
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.tables import QUESTIONS, TABLES
-from codec_bench.store.writer import SCORES, RunWriter
+from codec_bench.store.writer import SCORES, RunWriter, set_entries
 from codec_bench.types import Score
 
+TOO_LONG = "too_long"
+"""Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
-_QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio")
+_QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
 _READINGS = ("number", "transcript", "parsed", "reason")
 _ANSWERS = (
     "number", "status", "reason", "text", "audio", "usage", "latency_s", "first_s", "finish", "cut_s", "attempts", "cached", "notes",
@@ -45,6 +51,8 @@ class QuestionRecord:
         audio: path of the copy of the sound, relative to the run folder, or None.
         duration_s, sample_rate_hz, channels: of the sound, if it was decoded.
         speaker: who speaks in the sound, or None.
+        draw_of, draw: where several answers are drawn to a question, the question's id and which of them this one is, from 0;
+            else None.
     """
 
     number: int
@@ -60,6 +68,8 @@ class QuestionRecord:
     sample_rate_hz: int | None = None
     channels: int | None = None
     speaker: str | None = None
+    draw_of: str | None = None
+    draw: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +109,23 @@ class Reading:
     reason: str | None = None
 
 
+class Place(NamedTuple):
+    """The place of an answer among more questions or draws: its number, its question's id and which draw it is."""
+
+    number: int
+    draw_of: str | None
+    draw: int
+
+
 class AnswerWriter(RunWriter):
     """A run record with questions and answers; arguments as `RunWriter`."""
 
     tables: ClassVar[str] = TABLES + QUESTIONS
+    _grown = 0
 
     def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
         super()._open(fingerprint, replacing)
+        self._grown = self.meta("grown") or 0
         if not self._scored():
             # Metrics are numbered by their order: names that were never used would take the numbers of others.
             with self._transaction() as rows:
@@ -128,9 +148,66 @@ class AnswerWriter(RunWriter):
         query = "SELECT number, text FROM answers WHERE status = 'ok' AND audio IS NULL AND text != '' ORDER BY number LIMIT ?"
         return dict(self._db.execute(query, (most,)).fetchall())
 
+    def fresh_answers(self) -> tuple[int, Counter[tuple[str, str]]]:
+        """How many recorded answers a model gave for this run: in all, and by column and value of the questions' subsets."""
+        given = "FROM answers a JOIN questions q ON q.number = a.number{} WHERE a.status = 'ok' AND NOT a.cached"
+        (count,) = self._db.execute(f"SELECT COUNT(*) {given.format('')}").fetchone()
+        rows = self._db.execute(
+            f"SELECT j.key, j.value, COUNT(*) {given.format(', json_each(q.subsets) j')} GROUP BY 1, 2"
+        )
+        return count, Counter({(column, str(value)): n for column, value, n in rows})
+
     def answered(self) -> dict[int, str]:
         """The status of every recorded answer, by the question's number."""
         return dict(self._db.execute("SELECT number, status FROM answers").fetchall())
+
+    def sound_name(self, folder: str, number: int) -> str:
+        """The path of the sound of a question or an answer, relative to the run folder.
+
+        Args:
+            folder: `questions` or `answers`. number: of the question. Numbers change when a run grows, and the files that
+                are there keep their names: the names of later ones begin with how often it grew.
+        """
+        return f"audio/{folder}/{f'{self._grown}-' if self._grown else ''}{number:07d}.flac"
+
+    def questions(self) -> dict[str, tuple[int, str]]:
+        """The recorded questions by id: number and `content_of`."""
+        rows = self._db.execute(
+            "SELECT p.id, q.number, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
+        )
+        return {id: (number, content_of(json.loads(fields), json.loads(said))) for id, number, fields, said in rows}
+
+    def renumber(self, places: Mapping[int, Place], asked: Mapping[str, Any]) -> None:
+        """Gives every answer its place among more questions or draws, together with what is asked now.
+
+        Args:
+            places: the new place of each number in the record. The order stays, and no number becomes smaller.
+            asked: what the record is from now on a run of.
+
+        Raises:
+            RunMismatch: the order would change. UserError: the record cannot be written.
+        """
+        rising = sorted(places)
+        moved = [places[number].number for number in rising]
+        if moved != sorted(set(moved)) or any(new < old for old, new in zip(rising, moved)):
+            raise RunMismatch(
+                f"'{self.folder}' cannot grow: its questions are in another order now", hint="give another --out"
+            )
+        fingerprint = {**self.meta("fingerprint"), "asked": dict(asked)}
+        with self._transaction() as rows:
+            for table in ("samples", "answers", "readings", "extras"):
+                # From the last to the first, so that no row takes the number of one that has not moved yet.
+                rows.change(table, ("number",), ((old, places[old].number) for old in reversed(rising)))
+            drawn = (
+                (old, *places[old]) if places[old].draw_of else (old, places[old].number, None, None)
+                for old in reversed(rising)
+            )
+            rows.change("questions", ("number", "draw_of", "draw"), drawn)
+            for table, key in (("items", "system, sample"), ("scores", "system, metric, sample")):
+                keys = self._db.execute(f"SELECT {key} FROM {table} ORDER BY sample DESC").fetchall()
+                rows.change(table, ("sample",), ((*held, places[held[-1]].number) for held in keys))
+            set_entries(rows, fingerprint=json.loads(json.dumps(fingerprint)), grown=self._grown + 1)
+        self._grown += 1
 
     def write_answers(self, pairs: Sequence[tuple[QuestionRecord, AnswerRecord]]) -> None:
         """Writes questions with their answers in one transaction. An earlier answer to the same question is replaced.
@@ -144,7 +221,16 @@ class AnswerWriter(RunWriter):
             about = (q.language, q.duration_s, q.sample_rate_hz, q.channels)
             samples.append((q.number, id, q.source, text, storable(q.speaker), *about))
             questions.append(
-                (q.number, _json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt), q.audio)
+                (
+                    q.number,
+                    _json(q.fields),
+                    _json(q.expected),
+                    _json(q.subsets),
+                    storable(q.prompt),
+                    q.audio,
+                    storable(q.draw_of),
+                    q.draw,
+                )
             )
             answers.append(
                 (
@@ -237,19 +323,34 @@ def says_who_answered(run: Run) -> bool:
     return bool(run.query("SELECT COUNT(*) FROM pragma_table_info('answers') WHERE name = 'served'")[0][0])
 
 
+def draws_of(run: Run) -> dict[int, tuple[str, int]]:
+    """By the number of each answer, its question's id and which draw it is; empty if each question was asked once."""
+    if not run.has_draws:
+        return {}
+    rows = run.query("SELECT number, draw_of, draw FROM questions WHERE draw_of IS NOT NULL ORDER BY number")
+    return {number: (question, draw) for number, question, draw in rows}
+
+
+def content_of(fields: Mapping[str, Any], expected: Sequence[str]) -> str:
+    """A hash of what a question says and of its expected answers, by which it is known again: 160 bits in hexadecimal."""
+    text = json.dumps([json.loads(_json(fields)), json.loads(_json(expected))], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
 def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:
     """Questions and answers of a run in the benchmark's order: all of them, or those with the given numbers."""
     served = "a.served" if says_who_answered(run) else "NULL"
+    drawn = "q.draw_of, q.draw" if run.has_draws else "NULL, NULL"
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for row in run.query_lazily(
         "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
         "p.sample_rate_hz, p.channels, p.speaker, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
-        f"a.cut_s, a.attempts, a.cached, a.notes, {served}, r.number, r.transcript, r.parsed, r.reason FROM answers a "
+        f"a.cut_s, a.attempts, a.cached, a.notes, {served}, r.number, r.transcript, r.parsed, r.reason, {drawn} FROM answers a "
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
         f"LEFT JOIN readings r ON r.number = a.number {chosen} ORDER BY a.number"
     ):
         cell = partial(run.json, where=f"the record of question {row[0]}")
-        asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13])
+        asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13], *row[30:32])
         status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes, who = row[13:26]
         answer = AnswerRecord(
             status, reason, text, sound, cell(usage), latency_s, first_s, finish, cut_s, attempts, bool(cached),

@@ -136,10 +136,12 @@ class Run:
         row = next(self._rows("SELECT number, audio FROM samples WHERE id = ?", (sample,)), None)
         if row is None:
             raise UnknownName("sample", sample, [])
-        for folder in ("reference", "questions"):
-            kept = self.folder / "audio" / folder / f"{row[0]:07d}.flac"
-            if kept.is_file():
-                return kept
+        kept = [f"audio/reference/{row[0]:07d}.flac"]
+        if self._has_column("questions", "audio"):
+            kept += [name for (name,) in self._rows("SELECT audio FROM questions WHERE number = ?", row[:1]) if name]
+        for name in kept:
+            if (self.folder / name).is_file():
+                return self.folder / name
         return Path(row[1]) if row[1] and Path(row[1]).is_file() else None
 
     def scores(
@@ -173,6 +175,9 @@ class Run:
             if table in tables:  # version 0.1 kept no further columns, and only benchmarks have questions
                 extra = f"json_patch({extra}, COALESCE({table}.{column}, '{{}}'))"
                 joins += f"LEFT JOIN {table} ON {table}.number = i.sample "
+        if self.has_draws:
+            drawn = "json_object('question', questions.draw_of, 'draw', questions.draw)"
+            extra = f"CASE WHEN questions.draw_of IS NULL THEN {extra} ELSE json_patch({extra}, {drawn}) END"
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
         for (
             system,
@@ -263,13 +268,14 @@ class Run:
         """One system's scores of one metric, as columns.
 
         Returns:
-            Of the scores that are ok, ordered by sample id: sample numbers, numerators, denominators, speakers ("" if
-            unknown). Then, of the other scores, a count per status.
+            Of the scores that are ok, ordered by sample id: sample numbers, numerators, denominators, independent units
+            (as `units`; "" for a sample that is one by itself). Then, of the other scores, a count per status.
         """
+        unit, join = self._unit
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
         rows = self._rows(
-            "SELECT c.sample, c.numerator, c.denominator, COALESCE(p.speaker, '') FROM scores c JOIN samples p ON p.number = c.sample "
-            "WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' ORDER BY p.id",
+            f"SELECT c.sample, c.numerator, c.denominator, COALESCE({unit}, '') FROM scores c JOIN samples p ON p.number = c.sample "
+            f"{join} WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' ORDER BY p.id",
             key,
         )
         missing = dict(
@@ -280,6 +286,30 @@ class Run:
         )
         columns = list(zip(*rows)) or [(), (), (), ()]
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
+
+    @property
+    def has_draws(self) -> bool:
+        """Whether the record says which samples are answers to the same question; records of earlier versions do not."""
+        return self._has_column("questions", "draw_of")
+
+    def _has_column(self, table: str, column: str) -> bool:
+        found = self._db.execute("SELECT COUNT(*) FROM pragma_table_info(?) WHERE name = ?", (table, column))
+        return bool(found.fetchone()[0])
+
+    @property
+    def _unit(self) -> tuple[str, str]:
+        """The SQL expression of the independent unit of a sample `p`, and the join that it needs."""
+        if not self.has_draws:
+            return "p.speaker", ""
+        return "COALESCE(p.speaker, q.draw_of)", "LEFT JOIN questions q ON q.number = p.number"
+
+    def units(self) -> dict[str, str | None]:
+        """By the id of each sample its speaker, or else the question that several answers were drawn to, or else None.
+
+        Samples with the same one resemble each other. A sample with None is independent of all others.
+        """
+        unit, join = self._unit
+        return dict(self._rows(f"SELECT p.id, {unit} FROM samples p {join}"))
 
     def scored_numbers(self, system: str, metric: str) -> np.ndarray:
         """The numbers of the samples that a system has a value of a metric for, int64, in rising order."""

@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS scores (
 QUESTIONS = """
 CREATE TABLE IF NOT EXISTS questions (
     number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT,
-    checksum INTEGER);
+    draw_of TEXT, draw INTEGER, checksum INTEGER);
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
     first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,

@@ -84,7 +84,7 @@ class RunWriter:
         rows = Rows(self._db)
         with rows.transaction():
             rows.adopt(self.tables)
-            _set(rows, schema=SCHEMA, fingerprint=fingerprint)
+            set_entries(rows, schema=SCHEMA, fingerprint=fingerprint)
         self._writing = True  # a record whose tables the disk had no room for gets no seal: it has not begun
         self._layouts = rows.layouts
 
@@ -209,7 +209,7 @@ class RunWriter:
     def set_meta(self, **values: Any) -> None:
         """Sets entries of `Run.meta`; values are JSON."""
         with self._transaction() as rows:
-            _set(rows, **values)
+            set_entries(rows, **values)
 
     def _trouble(self, error: sqlite3.Error) -> UserError:
         path = self.folder / DATABASE
@@ -245,7 +245,8 @@ class RunWriter:
             self._lock.release()
 
 
-def _set(rows: Rows, **values: Any) -> None:
+def set_entries(rows: Rows, **values: Any) -> None:
+    """Sets entries of `Run.meta` inside a transaction; values are JSON."""
     rows.insert("meta", ("key", "value"), [(key, json.dumps(value)) for key, value in values.items()], clash="replace")
 
 

@@ -40,9 +40,9 @@ def test_every_published_average_comes_out_to_the_last_digit(board, line):
     }
 
 
-def recorded(folder, benchmark, system, values, limit=None):
+def recorded(folder, benchmark, system, values, limit=None, protocol=None):
     writer = RunWriter(folder, {"asked": {}})
-    facts = {name: {"protocol": name, "unit": "", "higher_is_better": True} for name in values}
+    facts = {name: {"protocol": protocol or name, "unit": "", "higher_is_better": True} for name in values}
     writer.begin({system: {}}, facts, [Sample("a", None)])
     scores = {name: Score.ok(value, name) for name, value in values.items()}
     writer.write([(0, ItemRecord(system, "a", "ok", None, scores))])
@@ -111,3 +111,8 @@ def test_a_rating_by_another_judge_shares_no_column_with_published_ratings(tmp_p
     recorded(tmp_path / "rated", column.benchmark, "mine", {column.metric: 7.5})
     (row,) = [row for row in leaderboard(board, [tmp_path]).rows if not row.published]
     assert row.cells == {} and row.average is None and row.judged == {column.name: "75.00 by an unknown judge"}
+    recorded(
+        tmp_path / "named", column.benchmark, "other", {column.metric: 7.5}, protocol="rating/mine-0a1b2c3d/org/m-1"
+    )
+    (row,) = [row for row in leaderboard(board, [tmp_path]).rows if row.name == "other"]
+    assert row.cells == {} and row.judged == {column.name: "75.00 by org/m-1 (mine-0a1b2c3d)"}

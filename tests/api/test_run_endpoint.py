@@ -14,6 +14,7 @@ import yaml
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.run import Terms, run_folder
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.report.answers import answer_notes
 from codec_bench.stats.breakdown import answers_of, is_other_model
 from codec_bench.store.answers import exchanges
 from codec_bench.store.record import DATABASE, open_run
@@ -248,8 +249,11 @@ def test_another_checkpoint_behind_the_same_name_gets_no_earlier_answers(ask, se
     with closing(open_run(first)) as a, closing(open_run(second)) as b:
         assert [e.answer.text for e in exchanges(a)] == [str(n) for n in range(6)]
         assert [e.answer.text for e in exchanges(b)] == [f"no {n}" for n in range(6)]
-    assert told(ask(out="three", terms=Terms(reuse_answers=True)))["cached"] == 0
-    assert told(ask(out="four", terms=Terms(reuse_answers=True)))["cached"] == 6, "knowingly"
+    third = ask(out="three", terms=Terms(reuse_answers=True))
+    assert told(third)["cached"] == 6, "knowingly, and of a run that did not say so"
+    with closing(open_run(third)) as c:
+        assert [e.answer.text for e in exchanges(c)] == [f"no {n}" for n in range(6)], "the newest"
+    assert told(ask(out="four"))["cached"] == 0
 
 
 def stopped_after(ask, served, n, **settings):
@@ -274,14 +278,15 @@ def test_a_swap_that_the_service_does_not_tell_is_seen_in_the_answers(ask, serve
     served, _ = server
     stopped_after(ask, served, 3)
     asked = len(served.seen)
-    assert told(ask(options={"concurrency": 1}))["canary"] == {"asked": 3, "same": 3}
+    assert told(ask(options={"concurrency": 1}))["canary"] == {"asked": 3, "same": 3, "changed": []}
     assert len(served.seen) - asked == 3 + 3
     served.seen.clear()
     stopped_after(ask, served, 3, out="swapped")
     served.prefix = "no "
     stages = []
     answers = told(ask(options={"concurrency": 1}, out="swapped", progress=lambda stage, *counts: stages.append(stage)))
-    assert answers["canary"] == {"asked": 3, "same": 0}
+    (changed,) = answers["canary"]["changed"]
+    assert (changed["asked"], changed["same"], changed["answers"]) == (3, 0, 3)
     assert any("3 of 3 questions that were asked again got another answer" in stage for stage in stages)
 
 
@@ -345,3 +350,79 @@ def test_a_limit_of_cost_stops_the_run_and_keeps_it(ask, server):
     assert told(ask(options=priced))["cost_usd"] == pytest.approx(6.0)
     with pytest.raises(UserError, match="max_cost_usd is 0; expected a number over 0"):
         Terms(max_cost_usd=0)
+
+
+def test_each_draw_is_kept_by_itself(ask, server):
+    served, _ = server
+    warm = {"parameters.temperature": 0.7, "concurrency": 1}
+    with pytest.raises(UserError, match="answered greedily") as refused:
+        ask(repeats=3)
+    assert "--set openai-chat.parameters.temperature=0.7" in refused.value.hint and served.seen == []
+    ask(out="one", options=warm, repeats=2)
+    seeds = [body["seed"] for body in served.seen]
+    assert len(seeds) == 12 == len(set(seeds)), "a service that draws by its seed draws anew"
+    assert told(ask(out="one", options=warm, repeats=2))["cached"] == 0
+    again = told(ask(out="two", options=warm, repeats=3, terms=Terms(reuse_answers=True)))
+    assert (again["asked"], again["cached"], again["draws"]) == (18, 12, 3), "the third draw alone is new"
+    assert len(served.seen) == 18 and told(ask(out="plain", options=warm))["draws"] == 1
+    assert {body["seed"] for body in served.seen[18:]} == set(seeds[::2]), "the first draw is the one of a plain run"
+
+
+# -------------------------------------------------------------------------------------------------------------- judges
+
+
+@pytest.fixture
+def rated(ask, server, tmp_path):
+    """Runs a benchmark that the endpoint rates, too, by a judge in a file; returns the run's folder."""
+    served, _ = server
+    reply = served.reply
+
+    def rate(body):
+        status, given = reply(body)
+        if status == 200 and "<answer " in str(body["messages"][-1]["content"]):
+            given["choices"][0]["message"]["content"] = "Good. [[7]]"
+        return status, given
+
+    served.reply = rate
+    definition = {"metrics": ["rating[alpaca-1-10]"], "primary": "rating[alpaca-1-10]"}
+
+    def run(judge, **settings):
+        return ask(questions=3, definition=definition, judge=str(judge), **settings)
+
+    return run
+
+
+def judge_file(path, url, temperature=0.5):
+    path.parent.mkdir(exist_ok=True)
+    held = {"version": 1, "kind": "openai-chat", "summary": "Judges.", "inputs": ["text"], "outputs": ["text"], "options": {"base_url": url, "model": "judge-1", "parameters": {"top_p": temperature}}}  # fmt: skip
+    path.write_text(yaml.safe_dump(held))
+    return path
+
+
+def test_a_judge_in_a_file_is_known_by_its_content(rated, server, tmp_path):
+    from codec_bench.benchmark.run import judge_label
+
+    served, url = server
+    first = judge_file(tmp_path / "here" / "strict.yaml", url)
+    folder = rated(first)
+    asked = len(served.seen)
+    moved = judge_file(tmp_path / "there" / "strict.yaml", url)
+    assert rated(moved) == folder and len(served.seen) == asked, "the same file at another path is the same judge"
+    with closing(open_run(folder)) as run:
+        (protocol,) = (facts["protocol"] for facts in run.metrics.values())
+    assert protocol.endswith(f"/{judge_label(str(first))}") and judge_label(str(first)).startswith("strict-")
+    judge_file(moved, url, temperature=0.9)
+    assert judge_label(str(moved)) != judge_label(str(first))
+    with pytest.raises(RunMismatch, match="scored"):
+        rated(moved)
+
+
+def test_what_the_judge_refuses_to_be_told_stands_beside_the_score(rated, server, tmp_path):
+    served, url = server
+    refusal = {"error": {"message": "temperature must be 1", "param": "temperature", "code": "unsupported_value"}}
+    served.refuse = lambda body: (400, refusal) if body["model"] == "judge-1" and "temperature" in body else None
+    folder = rated(judge_file(tmp_path / "strict.yaml", url))
+    answers = told(folder)
+    assert "temperature must be 1" in answers["judging"]["untold"]["temperature"] and answers["failed"] == {}
+    (note,) = answer_notes(answers)
+    assert note.startswith("'temperature' was not told to the judge: ")

@@ -3,7 +3,7 @@
 Conventions
     Where a model's identity tells two checkpoints apart (weights on this machine, a dated name at a vendor), answers are
     shared by all runs. Where it does not (an address of one's own, a name without a date), an answer is reused within its run
-    alone, unless the caller says otherwise.
+    alone, unless the caller says otherwise: a run that shares finds the answers of all runs, also of those that do not share.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ class Answering:
         self._batched: Batched | None = None
         self._model, self._begin, self._writer, self._cache = model, begin, writer, cache
         self._identity, self._shared = dict(identity), shared or model.tells_apart
+        self._alias: dict[str, Any] | None = None
 
     def in_batches(self, tell: Callable[[str], None], *, anew: bool = False) -> Batched:
         """From now on the questions are asked in batches.
@@ -78,11 +79,13 @@ class Answering:
         """
         await self._begin()
         facts = dict(await self._model.describe())
+        if facts:
+            self._identity["service"] = facts.get("model", {})
         if not self._shared:
+            self._alias = dict(self._identity)
             self._identity["run"] = self._token()
         if not facts:
             return
-        self._identity["service"] = facts.get("model", {})
         before = self._writer.meta("service") or []
         if before:
             self._compare(before[-1], facts)
@@ -103,7 +106,7 @@ class Answering:
                 async for pair in pairs:
                     yield pair
             return
-        lookup = Lookup(self._cache, model, self._identity) if self._cache is not None else None
+        lookup = Lookup(self._cache, model, self._identity, self._alias) if self._cache is not None else None
         try:
             async with aclosing(self._batched.ask_all(requests, lookup)) as some:
                 async for one in some:
@@ -119,7 +122,9 @@ class Answering:
             UserError: as `requests.ask_all`, or a limit is reached. What was answered before is yielded first.
         """
         spending = self._spending
-        pairs = ask_all(model, requests, cache=self._cache, identity=self._identity, spending=spending)
+        pairs = ask_all(
+            model, requests, cache=self._cache, identity=self._identity, alias=self._alias, spending=spending
+        )
         async with aclosing(pairs):
             async for pair in pairs:
                 yield pair

@@ -12,18 +12,18 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import chain
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
+from codec_bench.benchmark.asking.lengths import TooLong
 from codec_bench.benchmark.asking.requests import AskSome
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
-from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.types import Audio, Request, Response
 
 WRITE_ANSWERS = 64
@@ -110,7 +110,7 @@ class Asking:
                             continue
                         self._take(number, question, request, response)
                         if self._watch is not None:
-                            await self._watch.note(request, response)
+                            await self._watch.note(question, request, response)
         except UserError:
             # Nothing was answered, so that what was refused was refused for a reason that the questions have no part in.
             if not self._proven:
@@ -136,6 +136,9 @@ class Asking:
                 continue
             try:
                 request = self._render(question)
+            except TooLong as error:
+                self._take(number, question, None, Response.refused(error.message, finish=TOO_LONG))
+                continue
             except UserError as error:
                 self._take(number, question, None, Response.failed(error.message))
                 continue
@@ -168,16 +171,16 @@ class Asking:
         kept: str | None = None
         about: tuple[Any, Any, Any] = (None, None, None)
         if question.audio is not None and (self._keep_question(number) or not isinstance(source, str)):
-            kept, about = _kept_question(self._writer.folder, number, question.audio)
+            kept, about = _kept_question(self._writer, number - question.draw, question.audio)
         return QuestionRecord(
             number, question.id, plain_fields(question.fields), question.references, dict(question.subsets), question.language,
             shown(request) if request is not None else None, source if isinstance(source, str) else None, kept, *about,
-            speaker=question.speaker,
+            speaker=question.speaker, draw_of=question.draw_of, draw=question.draw if question.draw_of else None,
         )  # fmt: skip
 
     def _keep(self, number: int, audio: Audio) -> tuple[str | None, str | None]:
         """Writes the sound of an answer. Returns (its path in the run folder, None), or (None, why there is none)."""
-        name = f"audio/answers/{number:07d}.flac"
+        name = self._writer.sound_name("answers", number)
         target = self._writer.folder / name
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -204,7 +207,7 @@ class Asking:
             self._progress(self.counts.asked, self.counts.failed, self.counts.audio_s)
 
 
-def _kept_question(folder: Path, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
+def _kept_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
     """Copies a question's sound into the run folder: (its path there, (seconds, sample rate in Hz, channels)).
 
     A sound that cannot be read is not copied; the model's answer then says what is wrong with it.
@@ -213,8 +216,8 @@ def _kept_question(folder: Path, number: int, clip: Clip) -> tuple[str | None, t
         audio = clip.read()
     except UserError:
         return None, (None, None, None)
-    name = f"audio/questions/{number:07d}.flac"
-    target = folder / name
+    name = writer.sound_name("questions", number)
+    target = writer.folder / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_flac(target, audio)

@@ -122,7 +122,7 @@ class Batched:
                 elif response is None:
                     response = await self._add(request, next_batch)
                 if lookup is not None and key is not None and response is not None and not response.cached:
-                    await lookup.put(key, response)
+                    await lookup.put(key, request, response)
                 yield request, None if response is None else checked(response)
             await self._submit(next_batch)
 

@@ -5,7 +5,6 @@ The model is started once, and only if a question is left.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -18,8 +17,12 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.asking.asking import Asking
 from codec_bench.benchmark.asking.batched import check_no_batches
+from codec_bench.benchmark.asking.draws import Draws, check_drawn, with_seed
+from codec_bench.benchmark.asking.growing import as_begun, grow, sized
+from codec_bench.benchmark.asking.lengths import check_length
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.asking.watch import Watch
+from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
@@ -32,6 +35,7 @@ from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.record import DATABASE, Run
+from codec_bench.types import Request
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.questions import QuestionStream
@@ -116,39 +120,50 @@ async def _ask_one(
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     begun = _fingerprint_of(folder)
     prompt, decoding = _decoded(one, model, request, begun)
+    check_drawn(request.repeats, prompt.parameters or {}, one.name, model.info.name)
     scheme = _scheme(one, prompt.process, request)
     rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
-    asked = {
-        **one.asked, "prompt": prompt.identity, "model": identity, "limit": request.limit, "seed": request.seed,
-        "revision": questions.revision, **decoding,
+    whole = {
+        **one.asked, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, **decoding,
     }  # fmt: skip
-    with writing(folder, asked, rules, rescore=request.rescore) as writer:
+    asked = sized(whole, request.limit, request.repeats)
+    before = as_begun(asked, begun.get("asked", {}), folder)
+    drawn = Draws(questions, request.repeats)
+    with writing(folder, before, rules, rescore=request.rescore) as writer:
+        if before != asked:
+            grow(writer, drawn, asked)
         if request.running.retry_failed:
             writer.forget_failed_answers()
         answered = writer.answered()
-        before, total = len(answered), questions.total or 0
         _describe(writer, one, model, prompt.process, scheme, request, questions)
-        told = _Told(request.running.progress, f"{one.name}: asking", before, total)
+        total = (questions.total or 0) * request.repeats
+        told = _Told(request.running.progress, f"{one.name}: asking", len(answered), total)
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
         answering = opened(writer=writer)
         batched = answering.in_batches(told.waits, anew=request.running.retry_failed) if request.terms.batch else None
         if batched is None:
             check_no_batches(writer)
+        keeps = _keeps(
+            request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
+        )
+
+        def render(question: Question) -> Request:
+            made = with_seed(prompt.render(question), request.seed, question.draw)
+            return check_length(made, model.info) if one.spec.too_long == "refuse" else made
+
         asking = Asking(
             model,
             answering.start,
-            lambda question: _with_seed(prompt.render(question), request.seed),
+            render,
             writer,
-            _keeps(
-                request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
-            ),
+            lambda number: keeps(number // request.repeats),
             answering.ask_some,
             told,
             Watch(model, writer, told.waits, canaries=batched is None),
         )
-        timings = await asking.run(questions, answered)
-        if timings["asked"] or not before:
+        timings = await asking.run(drawn, answered)
+        if timings["asked"] or not answered:
             writer.set_meta(answering=timings)
         if "decoding" in decoding and timings["asked"]:
             writer.set_meta(decoding={"asked": decoding["decoding"], "untold": dict(model.untold)})
@@ -241,6 +256,7 @@ def _describe(
 ) -> None:
     """Writes what is asked and how into the record, before the first answer."""
     info = asdict(model.info)
+    total = None if questions.total is None else questions.total * request.repeats
     facts = scheme.facts() if scheme is not None else {}
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
     config = {
@@ -248,21 +264,14 @@ def _describe(
         "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.given),
         "asked": next((typed for typed in request.models if own_name(typed) == model.info.name), model.info.name),
         "mirror": request.data, "judge": request.judge,
+        **({"repeats": request.repeats} if request.repeats > 1 else {}),
     }  # fmt: skip
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),
         how={"device": request.running.device, "cache": request.running.cache, "save_audio": request.running.save_audio},
         started=datetime.now(UTC).isoformat(timespec="seconds"), state="answering",
-        data={"name": questions.name, "samples": questions.total, "fingerprint": questions.revision, "unmatched": []},
+        data={"name": questions.name, "samples": total, "fingerprint": questions.revision, "unmatched": []},
     )  # fmt: skip
-
-
-def _with_seed(request: Any, seed: int) -> Any:
-    """Gives a request that samples a seed of its own, so that its answer does not depend on the order."""
-    if "seed" in request.parameters or not request.parameters.get("temperature"):
-        return request
-    drawn = int.from_bytes(hashlib.blake2b(f"{seed}:{request.id}".encode(), digest_size=4).digest(), "big") >> 1
-    return replace(request, parameters={**request.parameters, "seed": drawn})
 
 
 def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> Callable[[int], bool]:

@@ -41,6 +41,7 @@ async def ask_all(
     *,
     cache: ResponseCache | None = None,
     identity: Mapping[str, Any] | None = None,
+    alias: Mapping[str, Any] | None = None,
     spending: Spending | None = None,
     ahead: int | None = None,
     on_response: Callable[[Request, Response], None] | None = None,
@@ -53,6 +54,7 @@ async def ask_all(
             iterator is read in the event loop's own thread, so that it may share state with the caller.
         cache: a request whose answer it holds is not sent to the model. New answers are put into it; failures are not.
         identity: of the model, under which the cache keeps its answers; None for `model.identity`.
+        alias: a further identity, under which other callers find these answers; None for none.
         spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
         ahead: how many requests may be read and not yet yielded; by default twice the model's concurrency, and at
             least 512.
@@ -64,7 +66,7 @@ async def ask_all(
         UserError: the model cannot be used at all. What was answered before is yielded first.
     """
     room = asyncio.Semaphore(ahead if ahead is not None else max(512, 2 * model.concurrency))
-    lookup = Lookup(cache, model, identity) if cache is not None else None
+    lookup = Lookup(cache, model, identity, alias) if cache is not None else None
     flight = _Flight(model, lookup, on_response, spending)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
@@ -83,8 +85,14 @@ async def ask_all(
 class Lookup:
     """A response cache as one model uses it, called from another thread so that the disk does not stop the event loop."""
 
-    def __init__(self, cache: ResponseCache, model: Model, identity: Mapping[str, Any] | None) -> None:
-        self._cache, self._identity = cache, model.identity if identity is None else identity
+    def __init__(
+        self,
+        cache: ResponseCache,
+        model: Model,
+        identity: Mapping[str, Any] | None,
+        alias: Mapping[str, Any] | None,
+    ) -> None:
+        self._cache, self._identity, self._alias = cache, model.identity if identity is None else identity, alias
         self._what = model.info.name
         self._thread = ThreadPoolExecutor(1, "response-cache")
 
@@ -92,9 +100,13 @@ class Lookup:
         """Each request's key, and its response if the cache holds one."""
         return await self._call(self._cache.look_up, self._identity, batch)
 
-    async def put(self, key: str, response: Response) -> None:
+    async def put(self, key: str, request: Request, response: Response) -> None:
         """Keeps an answer."""
-        await self._call(self._cache.put, key, response, self._what)
+        await self._call(self._put, key, request, response)
+
+    def _put(self, key: str, request: Request, response: Response) -> None:
+        alias = None if self._alias is None else self._cache.key_of(self._alias, request)
+        self._cache.put(key, response, self._what, alias)
 
     async def close(self) -> None:
         """Writes what is not yet on the disk and ends the thread; the cache stays open."""
@@ -166,7 +178,7 @@ class _Flight:
             if self._spending is not None:
                 self._spending.end(response)
             if self._lookup is not None and key is not None and response.status == "ok":
-                await self._lookup.put(key, response)
+                await self._lookup.put(key, request, response)
             self._finish(request, response)
             await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
 

@@ -3,11 +3,17 @@
 A service may serve another checkpoint under the same name without a word. Greedy decoding gives the same text again, or
 nearly always does, so that an answer which differs is a sign of another model. It is no proof: sums of floating-point numbers
 depend on what else is in a batch. So the numbers are told and recorded, and nothing is concluded from them.
+
+Conventions
+    A canary that got another answer is from then on expected to give that one, so that a model which changed once is told
+    once. Each comparison is recorded with the answers that were given since the one before: if canaries differ, these may be
+    from either model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -29,15 +35,22 @@ class Watch:
         model: the model that is asked.
         writer: the record, where each comparison is noted.
         tell: called with a sentence when another model answers, or an answer differs.
-        canaries: whether questions are asked again.
+        every: after how many answers the canaries are asked again. canaries: whether questions are asked again.
     """
 
     def __init__(
-        self, model: Model, writer: AnswerWriter, tell: Callable[[str], None], *, canaries: bool = True
+        self,
+        model: Model,
+        writer: AnswerWriter,
+        tell: Callable[[str], None],
+        every: int | None = None,
+        *,
+        canaries: bool = True,
     ) -> None:
         self._model, self._writer, self._tell = model, writer, tell
+        self._every = EVERY if every is None else every
         self._known: dict[str, tuple[Request, str]] = {}
-        self._answers = 0
+        self._answers, self._since = 0, Counter[tuple[str, str]]()
         self._off, self._by = model.tells_apart or not canaries, ""
 
     async def look_back(self, questions: Iterable[Question], render: Callable[[Question], Request]) -> None:
@@ -45,15 +58,21 @@ class Watch:
         texts = {} if self._off else self._writer.first_texts(QUESTIONS)
         if not texts:
             return
+        later = self._writer.meta("canary_texts") or {}
         for number, question in enumerate(questions):
             if number > max(texts):
                 break
             if number in texts:
                 with suppress(UserError):  # the row has changed since
-                    self._remember(render(question), texts[number])
+                    self._remember(render(question), later.get(question.id, texts[number]))
+        self._answers, self._since = self._writer.fresh_answers()
+        for noted in self._noted():
+            self._answers -= noted.get("answers", 0)
+            for column, values in noted.get("subsets", {}).items():
+                self._since.subtract({(column, value): n for value, n in values.items()})
         await self.compare()
 
-    async def note(self, request: Request, response: Response) -> None:
+    async def note(self, question: Question, request: Request, response: Response) -> None:
         """Takes one more answer of this session. After every 500 the canaries are asked again."""
         if response.status != "ok" or response.cached:
             return
@@ -63,25 +82,38 @@ class Watch:
         self._by = by or self._by
         self._remember(request, response.text)
         self._answers += 1
-        if self._answers % EVERY == 0:
+        self._since.update(question.subsets.items())
+        if self._answers >= self._every:
             await self.compare()
 
     async def compare(self) -> None:
         """Asks the canaries again and notes how many answers are the same."""
         if self._off or not self._known:
             return
-        asked = same = 0
-        for request, text in self._known.values():
+        asked, other = 0, {}
+        for id, (request, text) in self._known.items():
             again = await self._model.ask(request)
             if again.status == "ok":
                 asked += 1
-                same += again.text == text
-        if asked:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            noted: list[Mapping[str, Any]] = self._writer.meta("canary") or []
-            self._writer.set_meta(canary=[*noted, {"when": now, "asked": asked, "same": same}])
-        if same < asked:
-            self._tell(f"{asked - same} of {asked} questions that were asked again got another answer than before")
+                if again.text != text:
+                    other[id] = (request, again.text or "")
+        if not asked:
+            return
+        subsets: dict[str, dict[str, int]] = {}
+        for (column, value), n in sorted(self._since.items()):
+            if n > 0:
+                subsets.setdefault(column, {})[value] = n
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        found = {"when": now, "asked": asked, "same": asked - len(other), "answers": self._answers, "subsets": subsets}
+        self._writer.set_meta(canary=[*self._noted(), found])
+        self._answers, self._since = 0, Counter()
+        if other:
+            self._known |= other
+            self._writer.set_meta(canary_texts={id: text for id, (_, text) in self._known.items()})
+            self._tell(f"{len(other)} of {asked} questions that were asked again got another answer than before")
+
+    def _noted(self) -> Sequence[Mapping[str, Any]]:
+        return self._writer.meta("canary") or []
 
     def _remember(self, request: Request, text: str | None) -> None:
         wanted = not self._off and len(self._known) < QUESTIONS

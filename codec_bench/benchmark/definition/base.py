@@ -23,6 +23,8 @@ class Question:
         speaker: who speaks in the sound; None if unknown. Intervals are over speakers.
         subsets: the question's value for each of the benchmark's subsets, by the subset's name.
         problem: why the row cannot be asked, or None. Such a row is counted as a failure.
+        draw_of, draw: where several answers are drawn to a question, its own id and which of them this one is, from 0; else
+            None and 0.
     """
 
     id: str
@@ -33,6 +35,8 @@ class Question:
     speaker: str | None = None
     subsets: Mapping[str, str] = field(default_factory=dict)
     problem: str | None = None
+    draw_of: str | None = None
+    draw: int = 0
 
 
 @dataclass(frozen=True, slots=True)

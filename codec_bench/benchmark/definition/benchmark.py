@@ -148,7 +148,8 @@ class Benchmark:
             {"model": p.model, "metric": p.metric, "value": p.value, "source": p.source} for p in self.published
         ]
         facts = ("name", "title", "summary", "category", "kind", "language", "licence", "size", "paper", "primary")
-        return {**{fact: getattr(self, fact) for fact in facts}, "subsets": list(self.subsets), "published": published}
+        further = {"subsets": list(self.subsets), "passing": self.spec.passing.model_dump(), "published": published}
+        return {**{fact: getattr(self, fact) for fact in facts}, **further}
 
     @property
     def published(self) -> tuple[Published, ...]:
@@ -221,6 +222,7 @@ class Benchmark:
             "language": self.language,
             "wants": self.wants,
             "parameters": self.parameters,
+            **({"too_long": self.spec.too_long} if self.spec.too_long != "cut" else {}),
         }
 
     @property

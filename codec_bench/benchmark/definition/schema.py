@@ -260,6 +260,20 @@ class Parameters(Strict):
     seed: int | None = None
 
 
+class Passing(Strict):
+    """How several answers to one question count as one result (`--repeats`), beside the mean over all of them.
+
+    Args:
+        rules: `all` (a question counts as passed if every answer passes), `any` (if one does) and `majority` (if more than
+            half of them do).
+        at: the value of the primary metric from which an answer passes, up or down as the metric is better; null for 1 of
+            the values 0 and 1, and then there are no rules for metrics with other values.
+    """
+
+    rules: Annotated[list[Literal["all", "any", "majority"]], BeforeValidator(_listed)] = ["all", "any", "majority"]
+    at: float | None = None
+
+
 class BenchmarkSpec(Strict):
     """One benchmark.
 
@@ -282,6 +296,9 @@ class BenchmarkSpec(Strict):
         primary: the metric that represents the benchmark in tables.
         subsets: a column for each kind of subset, by the name of the subsets.
         parameters: how answers are decoded; `own` leaves everything to the model.
+        too_long: what happens to a sound that is longer than the model takes: `cut` asks about its beginning, `refuse` does not
+            ask and counts the question as refused. Models that read long sounds in windows are given them whole.
+        passing: how several answers to one question count as one result.
         published: numbers that others published.
     """
 
@@ -306,6 +323,8 @@ class BenchmarkSpec(Strict):
     primary: str
     subsets: dict[str, str] = {}
     parameters: Annotated[Parameters, BeforeValidator(_decoded)] = Parameters()
+    too_long: Literal["cut", "refuse"] = "cut"
+    passing: Passing = Passing()
     published: list[PublishedTable] = []
 
     @model_validator(mode="after")
@@ -333,6 +352,7 @@ FIELDS = FORM | {
         MetricUse,
         PublishedTable,
         Parameters,
+        Passing,
         PromptSpec,
         Turn,
         Part,

@@ -61,7 +61,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
         # The definition may have changed since the questions were asked, as long as no answer depends on the change.
         config = {**(meta.get("config") or {}), "metrics": list(scheme.facts())}
-        writer.set_meta(benchmark=one.described, config=config, **by)
+        writer.set_meta(benchmark=one.described, config=config, **({"judging": None} if request.rescore else {}), **by)
         if request.running.retry_failed:
             for name in scheme.judged:
                 writer.forget_failed_scores(name)

@@ -329,11 +329,14 @@ def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
     """Scores every answer by the metrics that need all answers at once; always anew, as one answer changes the others."""
     if not scheme.sets:
         return
-    every = list(exchanges(run))
+    sets: dict[int, list[Exchange]] = {}
+    for exchange in exchanges(run):  # each draw answers every question once, and is a set of its own
+        sets.setdefault(exchange.question.draw or 0, []).append(exchange)
     system = next(iter(run.systems))
     for name, metric in scheme.sets.items():
-        readings = {e.question.number: _reading_again(e, scheme, name) for e in every}
-        writer.write_scores(system, name, score_answers(metric, every, readings))
+        for every in sets.values():
+            readings = {e.question.number: _reading_again(e, scheme, name) for e in every}
+            writer.write_scores(system, name, score_answers(metric, every, readings))
 
 
 def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
+from codec_bench.report.answers import answer_notes
 from codec_bench.report.page.breakdown import breakdown_tables
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
@@ -52,7 +53,13 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
         ],
         "groups": _groups(systems, heads, tables.sets),
-        "notes": [*numbers.system_notes(found), *numbers.common_notes(shown), *numbers.interval_notes(shown)],
+        "notes": [
+            *numbers.system_notes(found),
+            *_of_answers(tables),
+            *numbers.draw_notes(shown),
+            *numbers.common_notes(shown),
+            *numbers.interval_notes(shown),
+        ],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
         "breakdowns": breakdown_tables(systems, heads, entries),
@@ -62,6 +69,17 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         "heard_samples": len({clip.sample for clip in clips}),
         "sound_mb": sum(path.stat().st_size for path in {clip.path for clip in clips}) * 4 / 3 / 1e6,
     }
+
+
+def _of_answers(tables: Tables) -> list[str]:
+    """What is to be known of the answers of each run; with the run's name if there are several."""
+    found = zip(tables.names, tables.summaries)
+    several = len(tables.runs) > 1
+    return [
+        f"{name}: {note}" if several else note
+        for name, summary in found
+        for note in answer_notes(summary.get("answers") or {})
+    ]
 
 
 def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[dict[str, Any]]:

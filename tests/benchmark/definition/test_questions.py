@@ -167,3 +167,35 @@ def test_questions_can_be_read_again_and_nothing_is_decoded(stream, tmp_path):
 def test_a_limit_that_is_none_is_refused():
     with pytest.raises(UserError, match="the limit is 0"):
         load_benchmark("librispeech-dev-clean").questions(limit=0)
+
+
+@pytest.mark.parametrize("kind", ["a manifest", "a folder of files", "a hub table", "a hub table with splits"])
+def test_a_larger_limit_holds_every_smaller_one_in_the_same_order(tmp_path, kind):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = [{"q": f"question {n}"} for n in range(40)]
+    place = {"path": "rows.jsonl"}
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    if kind != "a manifest":
+        root = tmp_path / "mirror" / "OWNER" / "NAME"
+        for split, part in (("test", rows[:25]), ("train", rows[25:])):
+            for shard, of in enumerate((part[:10], part[10:])):
+                file = root / "data" / f"{split}-{shard:05d}-of-00002.parquet"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                pq.write_table(pa.Table.from_pylist(of), file)
+        splits = {"splits": ["test", "train"]} if kind == "a hub table with splits" else {}
+        place = {"path": "mirror/OWNER/NAME"} if kind == "a folder of files" else {"repository": "OWNER/NAME", **splits}
+    data = Data.model_validate({**place, "columns": {"question": "q"}})
+
+    def taken(limit, seed=3):
+        about = {"constants": {}, "demanded": frozenset(), "subsets": {}, "mirror": tmp_path / "mirror"}
+        return [q.id for q in QuestionStream("mine", data, limit=limit, seed=seed, folder=tmp_path, **about)]
+
+    every, larger = taken(None), taken(40)
+    assert len(every) == 40 and larger == every
+    for limit in (31, 18, 7, 2):
+        smaller = taken(limit)
+        assert len(smaller) == limit and [id for id in larger if id in smaller] == smaller
+        larger = smaller
+    assert taken(7) != taken(7, seed=4)

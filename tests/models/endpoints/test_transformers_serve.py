@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -22,17 +23,37 @@ from codec_bench.models.in_process.transformers_model import TransformersModel
 for package in ("fastapi", "uvicorn", "openai", "accelerate"):
     pytest.importorskip(package, reason="transformers serve needs it")
 
-pytestmark = [pytest.mark.long, pytest.mark.usefixtures("one_thread")]
+pytestmark = pytest.mark.usefixtures("one_thread")
 SERVE = "import sys; from transformers.cli.transformers import main; sys.argv[0] = 'transformers'; main()"
 GREEDY = {"max_tokens": 12, "temperature": 0.0, "repetition_penalty": 1.0}
+
+
+def free_port():
+    """A port of this machine that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@contextmanager
+def serving_here(folder):
+    """The address of the same server in a thread of this process, which has imported torch already."""
+    from transformers.cli.serve import Serve
+
+    port = free_port()
+    server = Serve(str(folder), device="cpu", dtype="float32", host="127.0.0.1", port=port, non_blocking=True)
+    try:
+        while not _answers(port):
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        server.kill_server()
 
 
 @contextmanager
 def serving(folder):
     """The address of a real server of the checkpoint in a folder."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     args = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--device", "cpu"]
     env = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([sys.executable, "-P", "-c", SERVE, *args], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
@@ -66,19 +87,45 @@ def asked(model, requests, *, together):
     return asyncio.run(run())
 
 
-def test_in_process_and_served_answers_are_the_same(tmp_path):
-    tiny_audio_models.write_qwen2_audio(tmp_path)
-    requests = [replace(request(k, 0.4 + 0.1 * (k % 9)), parameters=GREEDY) for k in range(50)]
-    here = [
-        asked(TransformersModel(ModelInfo("tiny"), weights=str(tmp_path), device="cpu"), requests, together=together)
+def in_process(folder, requests):
+    """The answers in this process: of one batch, and one by one."""
+    return [
+        asked(TransformersModel(ModelInfo("tiny"), weights=str(folder), device="cpu"), requests, together=together)
         for together in (True, False)
     ]
+
+
+def texts_of(*several):
+    return [[(one.status, one.text, one.finish) for one in answers] for answers in several]
+
+
+def questions(count):
+    return [replace(request(k, 0.4 + 0.1 * (k % 9)), parameters=GREEDY) for k in range(count)]
+
+
+def test_a_few_answers_in_process_and_served_are_the_same(tmp_path):
+    """The short form of the test below."""
+    tiny_audio_models.write_qwen2_audio(tmp_path)
+    requests = questions(6)
+    with serving_here(tmp_path) as url:
+        model = load_model("transformers-serve", {"base_url": url, "model": str(tmp_path)})
+        there = asked(model, requests, together=True)
+    texts = texts_of(*in_process(tmp_path, requests), there)
+    assert texts[0] == texts[1] == texts[2] and model.untold == {}
+    assert len({text for _, text, _ in texts[0]}) > 3, "the checkpoint answers different questions differently"
+
+
+@pytest.mark.long
+def test_in_process_and_served_answers_are_the_same(tmp_path):
+    tiny_audio_models.write_qwen2_audio(tmp_path)
+    requests = questions(50)
+    here = in_process(tmp_path, requests)
     with serving(tmp_path) as url:
         model = load_model("transformers-serve", {"base_url": url, "model": str(tmp_path)})
         there = asked(model, requests, together=True)
         plain = load_model("openai-chat", {"base_url": url, "model": str(tmp_path)})
         asked(plain, requests[:1], together=True)
-    texts = [[(one.status, one.text, one.finish) for one in answers] for answers in (*here, there)]
+    texts = texts_of(*here, there)
     assert texts[0] == texts[1] == texts[2]
     assert len({text for _, text, _ in texts[0]}) > 25, "the checkpoint answers different questions differently"
     assert model.untold == {}

@@ -1,0 +1,88 @@
+"""What is to be known of a run's answers beside the scores, in words: who gave them, and what the model was not told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codec_bench.report.numbers import plain
+
+_VALUES = 8
+"""How many subsets are named at most; `summary.json` has all of them."""
+
+
+def answer_notes(answers: Mapping[str, Any]) -> list[str]:
+    """One sentence for each thing that a reader of the scores should know.
+
+    Args:
+        answers: the entry `answers` of a summary, as `codec_bench.stats.breakdown.answers_of` gives it; empty for a run of codecs.
+    """
+    if not answers:
+        return []
+    notes = [
+        *_of_lengths(answers),
+        *_who(answers),
+        *(
+            f"'{name}' was not told to the model: {why}"
+            for name, why in ((answers.get("decoding") or {}).get("untold") or {}).items()
+        ),
+        *(
+            f"'{name}' was not told to the judge: {why}"
+            for name, why in ((answers.get("judging") or {}).get("untold") or {}).items()
+        ),
+    ]
+    return [plain(note) for note in notes]
+
+
+def _of_lengths(answers: Mapping[str, Any]) -> list[str]:
+    told = []
+    if answers["cut"]["n"]:
+        told.append(f"the audio of {_part(answers['cut'])} was cut, because it is longer than the model takes")
+    if answers.get("too_long", {}).get("n"):
+        told.append(f"{_part(answers['too_long'])} were not asked, because their audio is longer than the model takes")
+    if answers.get("at_limit", {}).get("n"):
+        told.append(f"{_part(answers['at_limit'], 'answers')} ended at a limit of length")
+    return told
+
+
+def _part(found: Mapping[str, Any], of: str = "questions") -> str:
+    return f"{found['n']:,} {of} ({100 * found['share']:.3g} %)"
+
+
+def _who(answers: Mapping[str, Any]) -> list[str]:
+    """What is to be said of the models that answered."""
+    served = answers.get("served") or ()
+    said = [
+        f"{one['n']:,} answers are from '{one['model']}' and not from '{answers['asked_for']}'{_where(one.get('subsets'))}"
+        for one in served
+        if one["other"]
+    ]
+    if len({(one["model"], one["revision"]) for one in served}) > 1:
+        states = "; ".join(
+            f"{' '.join(filter(None, (one['model'], one['revision'])))} gave {one['n']:,} answers{_where(one.get('subsets'))}"
+            for one in served
+        )
+        said.append(f"the service named {len(served)} states of the model that answered: {states}")
+    for one in (answers.get("canary") or {}).get("changed", ()):
+        among = (
+            f", so that the {one['answers']:,} answers before may be from either of two models{_where(one['subsets'])}"
+            if one.get("answers")
+            else ""
+        )
+        said.append(
+            f"{one['asked'] - one['same']} of {one['asked']} questions that were asked again got another answer{among}"
+        )
+    return said
+
+
+def _where(subsets: Mapping[str, Mapping[str, int]] | None) -> str:
+    """How many answers lie in which subsets, in brackets; empty if there are no subsets."""
+    columns = []
+    for column, values in (subsets or {}).items():
+        named = [f"{value} {n:,}" for value, n in list(values.items())[:_VALUES]]
+        more = [f"{len(values) - _VALUES:,} more values"] if len(values) > _VALUES else []
+        columns.append(f"{column}: {', '.join([*named, *more])}")
+    return f" ({'; '.join(columns)})" if columns else ""
+
+
+__all__ = ["answer_notes"]

@@ -1,0 +1,102 @@
+"""Several answers to each question: how far the draws lie apart, and how many questions pass by all, any or most of them.
+
+Conventions
+    The value of a metric is over all answers, so that it is the mean over draws where every draw has a value. Its interval,
+    and that of every share of questions, takes the question (or its speaker) as the unit, since the draws of a question
+    resemble each other.
+    A question has a result by a rule only if each of its draws has a value. Counting failures, a draw that failed does not
+    pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.intervals import folded, interval_of, is_share, ratios, unit_codes
+
+RULES = ("all", "any", "majority")
+_NEEDED = {"all": lambda draws: draws, "any": lambda draws: 1, "majority": lambda draws: draws // 2 + 1}
+
+
+def by_draw(
+    parts: Parts,
+    draws: Mapping[int, tuple[str, int]],
+    rules: Sequence[str] = RULES,
+    at: float | None = None,
+    higher_is_better: bool | None = True,
+) -> dict[str, Any]:
+    """What several answers to each question add to the value of one metric.
+
+    Args:
+        parts: the parts of all answers.
+        draws: by the number of each finished answer, its question and which draw it is.
+        rules: how several answers count as one: `all`, `any`, `majority`.
+        at: the value from which an answer passes; None for 1 among values of 0 and 1, and without rules for other values.
+        higher_is_better: direction of the metric, for `at`.
+
+    Returns:
+        `n` (answers to each question), `questions`, `values` (of each draw; None if none of its answers has a score),
+        `spread` (the standard deviation of these values; None if one is missing), `passes_at`, and `passes` by rule: `value`
+        (the share of questions), `ci95`, `note`, `units`, `n` and `failed` questions, and `counting_failures` with `value` and
+        `n`. `passes` is empty where no rule applies.
+    """
+    count = 1 + max((draw for _, draw in draws.values()), default=0)
+    place = np.asarray([draws[number][1] for number in parts.numbers], np.int64)
+    values = [folded(parts.fold, parts.sums[place == draw]) for draw in range(count)]
+    known = [value for value in values if value is not None]
+    passed = _passed(parts, at, higher_is_better)
+    return {
+        "n": count,
+        "questions": len({question for question, _ in draws.values()}),
+        "values": values,
+        "spread": float(np.std(known, ddof=1)) if len(known) == count > 1 else None,
+        "passes_at": 1.0 if at is None else at,
+        "passes": {} if passed is None else {rule: _by_rule(rule, parts, draws, passed, count) for rule in rules},
+    }
+
+
+def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
+    """Whether each scored answer passes, bool `(items,)`; None if nothing says when one does."""
+    if parts.fold is not ratios or not len(parts.sums):
+        return None
+    if at is None:
+        return parts.sums[:, 0] == 1 if parts.share and is_share(parts.sums) else None
+    values = ratios(parts.sums)
+    # What has no value of its own, such as errors among no words, does not pass.
+    return (
+        np.nan_to_num(values, nan=np.inf) <= at
+        if higher_is_better is False
+        else np.nan_to_num(values, nan=-np.inf) >= at
+    )
+
+
+def _by_rule(
+    rule: str, parts: Parts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, count: int
+) -> dict[str, Any]:
+    """The share of questions that pass by one rule."""
+    needed = _NEEDED[rule](count)
+    scored: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    units: dict[str, str] = {}
+    for number, unit, passes in zip(parts.numbers, parts.units, passed.tolist()):
+        question = draws[number][0]
+        scored[question] += 1
+        right[question] += passes
+        units.setdefault(question, unit)
+    every = {question for question, _ in draws.values()}
+    whole = sorted(question for question in every if scored[question] == count)
+    table = np.asarray([[right[question] >= needed, 1.0] for question in whole], np.float64).reshape(-1, 2)
+    within = interval_of(ratios, table, unit_codes([units[question] for question in whole], len(whole)), share=True)
+    wrong = Counter(draws[number][0] for number in parts.wrong if number in draws)
+    counted = [right[question] >= needed for question in every if scored[question] + wrong[question] == count]
+    return {
+        "value": folded(ratios, table), "ci95": within.ends, "note": within.note, "units": within.units, "n": len(whole),
+        "failed": len(every) - len(whole),
+        "counting_failures": {"value": math.fsum(counted) / len(counted) if counted else None, "n": len(counted)},
+    }  # fmt: skip

@@ -1,0 +1,112 @@
+"""Canaries: a model that changes in the middle is seen in the answers to questions that are asked again, once."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+
+import pytest
+from asked_models import Told
+
+from codec_bench.benchmark.asking import watch as watching
+from codec_bench.benchmark.asking.watch import Watch
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.report.answers import answer_notes
+from codec_bench.stats.breakdown import answers_of
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.record import Run
+from codec_bench.types import Message, Request, Response
+
+QUESTIONS = [Question(f"q{k}", {"question": f"{k}?"}, subsets={"half": "ab"[k // 12]}) for k in range(24)]
+
+
+def render(question):
+    return Request(question.id, (Message("user", (question.fields["question"],)),), parameters={"temperature": 0})
+
+
+class Swapped(Told):
+    """Says whether it is the first or the second checkpoint; `served` is what its service calls it."""
+
+    tells_apart = False
+
+    def __init__(self):
+        super().__init__(lambda request: f"{self.name} to {request.id}")
+        self.name = "first"
+
+
+def ask(folder, model, numbers, *, swap_at=None, every=8, served=False):
+    """One session: looks back, answers these questions one by one, and returns what was told."""
+    told = []
+    with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
+
+        async def session():
+            watch = Watch(model, writer, told.append, every)
+            await watch.look_back(QUESTIONS, render)
+            for number in numbers:
+                model.name = "second" if swap_at is not None and number >= swap_at else model.name
+                question = QUESTIONS[number]
+                given = await model.ask(render(question))
+                by = {"model": "m", "revision": model.name} if served else {}
+                given = Response(text=given.text, served=by)
+                record = QuestionRecord(number, question.id, question.fields, subsets=dict(question.subsets))
+                writer.write_answers([(record, AnswerRecord("ok", text=given.text, served=by))])
+                await watch.note(question, render(question), given)
+
+        asyncio.run(session())
+    return told
+
+
+def canary(folder):
+    with closing(Run(folder)) as run:
+        return answers_of(run)["canary"]
+
+
+def test_five_questions_are_asked_again_after_every_few_answers(tmp_path):
+    model = Swapped()
+    assert ask(tmp_path, model, range(24)) == []
+    again = [id for place, id in enumerate(model.asked) if id in model.asked[:place]]
+    assert again == ["q0", "q1", "q2", "q3", "q4"] * 3, "after 8, 16 and 24 answers"
+    assert canary(tmp_path) == {"asked": 15, "same": 15, "changed": []}
+
+
+def test_the_number_of_answers_is_500_unless_told_otherwise(tmp_path, monkeypatch):
+    assert watching.EVERY == 500
+    ask(tmp_path / "never", model := Swapped(), range(24), every=None)
+    assert len(model.asked) == 24
+    monkeypatch.setattr(watching, "EVERY", 12)
+    ask(tmp_path / "twice", model := Swapped(), range(24), every=None)
+    assert len(model.asked) == 24 + 2 * 5
+
+
+@pytest.mark.parametrize("served", [False, True])
+def test_a_swap_in_the_middle_is_told_once_and_shown_with_its_subsets(tmp_path, served):
+    told = ask(tmp_path, Swapped(), range(24), swap_at=14, served=served)
+    by_canary = "5 of 5 questions that were asked again got another answer than before"
+    by_identity = "the service now says that m second answers, and not m first"
+    assert told == ([by_identity] if served else []) + [by_canary]
+    found = canary(tmp_path)
+    assert (found["asked"], found["same"]) == (15, 10), "the new answers are what is expected from then on"
+    (changed,) = found["changed"]
+    assert (changed["answers"], changed["subsets"]) == (8, {"half": {"a": 4, "b": 4}}), "numbers 8 to 15"
+    with closing(Run(tmp_path)) as run:
+        notes = " ".join(answer_notes(answers_of(run)))
+    assert "the 8 answers before may be from either of two models (half: a 4, b 4)" in notes
+    assert ("m first gave 14 answers (half: a 12, b 2); m second gave 10 answers (half: b 10)" in notes) == served
+
+
+def test_a_swap_between_two_sessions_is_found_when_the_run_goes_on(tmp_path):
+    model = Swapped()
+    ask(tmp_path, model, range(11))
+    model.name = "second"
+    assert len(ask(tmp_path, model, range(11, 15))) == 1
+    (changed,) = canary(tmp_path)["changed"]
+    assert (changed["answers"], changed["subsets"]) == (3, {"half": {"a": 3}}), "those after the comparison at 8"
+    assert ask(tmp_path, model, range(15, 17)) == [], "the answers of the second checkpoint are remembered"
+    assert canary(tmp_path) == {"asked": 15, "same": 10, "changed": [changed]}
+
+
+def test_only_greedy_texts_are_asked_again_and_never_of_a_model_that_says_who_it_is(tmp_path):
+    known = Swapped()
+    known.tells_apart = True
+    ask(tmp_path / "known", known, range(24))
+    assert len(known.asked) == 24 and canary(tmp_path / "known") is None
