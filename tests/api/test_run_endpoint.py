@@ -424,5 +424,4 @@ def test_what_the_judge_refuses_to_be_told_stands_beside_the_score(rated, server
     folder = rated(judge_file(tmp_path / "strict.yaml", url))
     answers = told(folder)
     assert "temperature must be 1" in answers["judging"]["untold"]["temperature"] and answers["failed"] == {}
-    (note,) = answer_notes(answers)
-    assert note.startswith("'temperature' was not told to the judge: ")
+    assert any(note.startswith("'temperature' was not told to the judge: ") for note in answer_notes(answers))
