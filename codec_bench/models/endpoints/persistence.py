@@ -21,6 +21,7 @@ from typing import Generic, TypeVar
 
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.gate import Gate, Outcome
+from codec_bench.models.endpoints.refusals import cause_of
 
 T = TypeVar("T")
 # Attempts of one request that may reach the time limit: a request that reached it once will probably do so again.
@@ -29,6 +30,7 @@ TIMEOUTS = 2
 GONE = 8
 # So many equal refusals, with no answer between them, are no property of the questions.
 ALIKE = 8
+_SHOWN = 160  # characters of what a service says, on the line of the progress
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")
 KEPT = "what was answered is kept, and the same command goes on with the rest"
 
@@ -183,10 +185,12 @@ class Persistence:
                     spent = self._throttled(again, wait, began)
                 if spent:
                     raise self._end(again, attempts) from None
+                if not (again.crowded or self.answered):
+                    self.tell(f"no answer yet, next try in {max(1, round(wait))} s; {_brief(again.reason)}")
             except GivenUp as given_up:
                 given_up.attempts = attempts
                 if given_up.refused and not self.answered:
-                    self._count(given_up.reason, "is a setting of the model wrong?")
+                    self._count(given_up.reason, cause_of(given_up.reason))
                 raise
             except Denied as denied:
                 if denied.final or not self.answered:
@@ -210,7 +214,9 @@ class Persistence:
                 raise UserError(f"{why}{asks}", hint=f"{KEPT}; --wait waits for as long as it takes")
         places = int(self.gate.limit)
         slots = f"{places} slot{'s' if places != 1 else ''}"
-        self.tell(f"rate limited, next try in {max(1, round(wait))} s, {slots}")
+        # Before the first answer it is not known that the service will ever take a request.
+        said = "" if self.answered else f"; {_brief(again.reason)}"
+        self.tell(f"rate limited, next try in {max(1, round(wait))} s, {slots}{said}")
         return limit_s is not None and now - began + wait > self.patience.throttled_s
 
     def _count(self, reason: str, hint: str) -> None:
@@ -255,3 +261,8 @@ class Persistence:
         if again.lost and not self.answered:
             return UserError(again.reason, hint="is the server running, and is base_url right?")
         return GivenUp(again.reason, attempts=attempts)
+
+
+def _brief(said: str) -> str:
+    """What a service said, for the line of the progress."""
+    return said if len(said) <= _SHOWN else f"{said[:_SHOWN]}..."

@@ -32,6 +32,7 @@ _NO_AUDIO = re.compile(
     r"(?i)input_audio|audio_url|audio (?:input|content|modality)s?\b[^.\n]{0,60}not support|"
     r"not support[^.\n]{0,60}\baudio|not a multimodal model|unknown (?:content )?part type|no endpoints found that support"
 )
+_UNKNOWN_KEY = re.compile(r"no connected db")
 _NO_ACCOUNT = re.compile(r"(?i)arrearage|in arrears|overdue[- ]payment|billing (?:is )?not (?:active|enabled)")
 
 
@@ -99,6 +100,21 @@ def mistake_of(
     return None
 
 
+def cause_of(said: str) -> str:
+    """What a service probably means that refuses question after question in the same words, as a hint.
+
+    Source, tried on 2026-11-22: litellm's proxy 1.106 answers "No connected db." to a key that it does not know.
+    """
+    if _TOO_LONG.search(said[:_LONGEST]):
+        return (
+            "the questions are longer than the model takes: --set NAME.limit_s=SECONDS cuts their audio, or serve the model "
+            "with a longer context"
+        )
+    if _UNKNOWN_KEY.search(said[:_LONGEST].lower()):
+        return "litellm's proxy says this of a key that it does not know: check the environment variable that key_env names"
+    return "is a setting of the model wrong?"
+
+
 def _named(said: str) -> set[str]:
     """The parameters that an error names in a field of its own (`param`, or pydantic's `loc`)."""
     try:
@@ -127,4 +143,4 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
-__all__ = ["Lesson", "lesson_of", "mistake_of"]
+__all__ = ["Lesson", "cause_of", "lesson_of", "mistake_of"]

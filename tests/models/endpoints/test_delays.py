@@ -98,7 +98,10 @@ def busy(kit, *bodies, **headers):
 def test_waiting_is_said_at_once(kit):
     (answer,), told, clock, _ = sent(kit, busy(kit, OPENAI, GEMINI))
     assert answer == {"ok": 1} and clock.slept == [20.0, 34.5]
-    assert told == ["rate limited, next try in 20 s, 1 slot", "rate limited, next try in 34 s, 1 slot"]
+    waits = ["rate limited, next try in 20 s, 1 slot; ", "rate limited, next try in 34 s, 1 slot; "]
+    assert all(one.startswith(wait) and "answered 429: " in one for one, wait in zip(told, waits, strict=True)), (
+        "before the first answer the service's words stand beside it"
+    )
 
 
 @pytest.mark.parametrize(

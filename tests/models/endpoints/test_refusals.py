@@ -7,7 +7,7 @@ import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.refusals import Lesson, lesson_of, mistake_of
+from codec_bench.models.endpoints.refusals import Lesson, cause_of, lesson_of, mistake_of
 
 SENT = ["max_tokens", "temperature", "repetition_penalty", "thinkingConfig.thinkingBudget", "maxOutputTokens"]
 OPENAI_TOKENS = {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
@@ -176,3 +176,15 @@ def test_a_refusal_of_one_question_is_of_that_question(kit):
     requests = [kit.question(f"q{n}", id=f"q{n}", parameters=GREEDY) for n in (1, 2, 3)]
     done, _, model = asked(kit, handle, requests)
     assert [one.status for one in done] == ["refused", "ok", "ok"] and model.untold == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("litellm.ContextWindowExceededError: This model's maximum context length is 8192 tokens.", "limit_s=SECONDS"),
+        ("answered 400: No connected db.", "a key that it does not know"),
+        ("answered 400: no", "is a setting of the model wrong?"),
+    ],
+)
+def test_what_the_same_refusal_of_every_question_means(said, hint):
+    assert hint in cause_of(said)
