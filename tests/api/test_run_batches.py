@@ -348,3 +348,48 @@ def test_a_large_run_is_several_batches(ask, service, monkeypatch):
 def test_models_without_batches_say_so(ask):
     with pytest.raises(UserError, match="answered as a stream"):
         ask(options={"stream": True})
+
+
+def test_collected_answers_are_kept_for_other_runs(ask, service):
+    served, _ = service
+    ask(terms={"reuse_answers": True})
+    served.end()
+    assert ask(terms={"reuse_answers": True})[0] == []
+    reasons, folder = ask(out="second", terms={"reuse_answers": True})
+    assert reasons == [] and all(answer.cached for answer in held(folder).values())
+    assert (served.chats, served.submissions) == (1, 1)
+
+
+def test_a_service_without_batches_is_told(ask, service, monkeypatch):
+    served, _ = service
+    real = served.answer
+    monkeypatch.setattr(
+        served, "answer", lambda method, path, *more: (404, {}) if "files" in path else real(method, path, *more)
+    )
+    with pytest.raises(UserError, match=r"the batch was not uploaded: .*404.*batch interface"):
+        ask()
+
+
+def test_the_command_exits_with_3_while_answers_are_missing(ask, service, tmp_path):
+    from typer.testing import CliRunner
+
+    from codec_bench.cli.app import app
+
+    served, url = service
+    ask()
+    words = [
+        "run",
+        str(tmp_path / "mine"),
+        "--model",
+        "openai-chat",
+        "--out",
+        str(tmp_path / "out"),
+        "--batch",
+        "--workers",
+        "1",
+    ]
+    words += ["--set", f"openai-chat.base_url={url}", "--set", "openai-chat.model=m"]
+    waits = CliRunner().invoke(app, words)
+    assert waits.exit_code == 3 and "5 requests wait in 1 batch" in waits.output
+    served.end()
+    assert CliRunner().invoke(app, words).exit_code == 0

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
@@ -33,11 +34,15 @@ from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Request, Response
 
 META = "batches"
+FOLDER = ".batch-"
+"""How the names of the folders begin in which requests and answers lie while a command runs."""
 POLL_S = 60.0
 LOOKS_S = (0.0, 2.0, 10.0)
 """Waits before the looks for a batch whose submission got no answer, in seconds."""
 SETTLED_S = 180.0
 """After so many seconds, a submitted batch is in the list of batches if the service has it."""
+
+_NO_BATCHES = "does the service have a batch interface for this model? Without --batch each question is asked by itself"
 
 
 class Batched:
@@ -93,7 +98,9 @@ class Batched:
         """
         async with AsyncExitStack() as stack:
             stack.callback(self._save)
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".batch-", dir=self._writer.folder)))
+            for left in self._writer.folder.glob(f"{FOLDER}*"):  # of a command that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=FOLDER, dir=self._writer.folder)))
             await self._interface.start()
             stack.push_async_callback(self._interface.close)
             await self._look()
@@ -104,18 +111,15 @@ class Batched:
             proven = False
             for request in requests:
                 entry = held.get(key_of(request))
-                response, key = None, None
-                if entry is not None and entry["state"] != "running":
-                    response = await self._collected(request, files[entry["mark"]])
-                if (
-                    response is None
-                    and entry is not None
-                    and (entry["state"] == "running" or entry["mark"] in self._stopped)
-                ):
+                if entry is not None and entry["state"] == "running":
                     yield request, None
                     continue
-                if response is None and lookup is not None:
-                    ((key, response),) = await lookup.find([request])
+                key, kept = (await lookup.find([request]))[0] if lookup is not None else (None, None)
+                response = await self._collected(request, files[entry["mark"]]) if entry is not None else None
+                response = kept if response is None else response
+                if response is None and entry is not None and entry["mark"] in self._stopped:
+                    yield request, None
+                    continue
                 if response is None and not proven:
                     response = await self._asked(request)
                     proven = response is not None and response.attempts > 0
@@ -229,6 +233,10 @@ class Batched:
         entry: dict[str, Any] = {"mark": mark, "state": "submitting", "id": None, "keys": file.keys, "files": []}
         try:
             entry["file"] = await self._interface.upload(file.close(), mark)
+        except (GivenUp, UserError) as error:
+            said = error.message if isinstance(error, UserError) else error.reason
+            raise UserError(f"the batch was not uploaded: {said}", hint=_NO_BATCHES) from None
+        try:
             entry["when"] = self._now()
             self._entries.append(entry)
             self._save()
@@ -239,7 +247,7 @@ class Batched:
         except (GivenUp, Denied) as no:
             self._entries = [other for other in self._entries if other is not entry]
             self._save()
-            hint = no.hint if isinstance(no, Denied) else "does the service have a batch interface for this model?"
+            hint = no.hint if isinstance(no, Denied) else _NO_BATCHES
             raise UserError(f"the batch was not taken: {no.reason}", hint=hint) from None
         else:
             entry["state"] = "running"
