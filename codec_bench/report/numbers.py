@@ -236,7 +236,7 @@ def _drawn(entry: Mapping[str, Any]) -> str:
         right = "are right" if draws["passes_at"] == 1 else f"pass with {draws['passes_at']:g}"
         lost = max(found["failed"] for found in draws["passes"].values())
         but = f", without {lost:,} questions of which an answer has no score" if lost else ""
-        told.append(f"the share of questions that {right} is {', '.join(shares)}{but}")
+        told.append(f"the share of questions that {right}{but}: {', '.join(shares)}")
     return "; ".join(told)
 
 

@@ -139,10 +139,8 @@ class Run:
         kept = [f"audio/reference/{row[0]:07d}.flac"]
         if self._has_column("questions", "audio"):
             kept += [name for (name,) in self._rows("SELECT audio FROM questions WHERE number = ?", row[:1]) if name]
-        for name in kept:
-            if (self.folder / name).is_file():
-                return self.folder / name
-        return Path(row[1]) if row[1] and Path(row[1]).is_file() else None
+        places = [*(self.folder / name for name in kept), *([Path(row[1])] if row[1] else [])]
+        return next((path for path in places if path.is_file()), None)
 
     def scores(
         self, system: str | None = None, metric: str | None = None, *, without_value: bool = False
@@ -269,7 +267,7 @@ class Run:
 
         Returns:
             Of the scores that are ok, ordered by sample id: sample numbers, numerators, denominators, independent units
-            (as `units`; "" for a sample that is one by itself). Then, of the other scores, a count per status.
+            (as `units`, "" for None). Then, of the other scores, a count per status.
         """
         unit, join = self._unit
         key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
@@ -299,15 +297,11 @@ class Run:
     @property
     def _unit(self) -> tuple[str, str]:
         """The SQL expression of the independent unit of a sample `p`, and the join that it needs."""
-        if not self.has_draws:
-            return "p.speaker", ""
-        return "COALESCE(p.speaker, q.draw_of)", "LEFT JOIN questions q ON q.number = p.number"
+        drawn = "LEFT JOIN questions q ON q.number = p.number"
+        return ("COALESCE(p.speaker, q.draw_of)", drawn) if self.has_draws else ("p.speaker", "")
 
     def units(self) -> dict[str, str | None]:
-        """By the id of each sample its speaker, or else the question that several answers were drawn to, or else None.
-
-        Samples with the same one resemble each other. A sample with None is independent of all others.
-        """
+        """By sample id the speaker, or else the question that several answers were drawn to; None if it has neither."""
         unit, join = self._unit
         return dict(self._rows(f"SELECT p.id, {unit} FROM samples p {join}"))
 

@@ -246,7 +246,9 @@ def test_a_changed_prompt_is_refused_with_the_difference(server, mirror, command
     asked = server.asked
     changed = command(*asking(server, mirror), "--set", f"{NAME}.prompt=question")
     complains(changed, "asked.prompt.name was spoken-question, now question", "--out")
-    complains(command(*asking(server, mirror), "--limit", "3"), "asked.limit was null, now 3")
+    complains(
+        command(*asking(server, mirror), "--limit", "3"), "was begun with all questions and cannot be limited to 3"
+    )
     assert server.asked == asked
     _, after, _ = command(*asking(server, mirror))
     assert after == before
