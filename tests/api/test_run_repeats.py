@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from codec_bench.api.compare import compare
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.run import run_folder
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.report.numbers import draw_notes
 from codec_bench.report.paper import summary_markdown
 from codec_bench.stats.intervals import interval
+from codec_bench.stats.paired import paired_test
 from codec_bench.store.answers import exchanges
 from codec_bench.store.record import open_run
 
@@ -97,7 +99,7 @@ def entry(folder, metric="accuracy[exact]"):
 
 
 def test_each_draw_is_recorded_scored_and_summarised(ask):
-    folder, asked = ask(repeats=3)
+    folder, asked = ask(repeats=3, page=True)
     assert [id for id, _ in asked[:4]] == ["a0", "a0 (draw 2)", "a0 (draw 3)", "a1"] and len(asked) == 36
     assert len({seed for _, seed in asked}) == 36, "each draw has a seed of its own"
     right = {id: int(seed) % 5 < 3 for id, seed in asked}
@@ -124,6 +126,23 @@ def test_each_draw_is_recorded_scored_and_summarised(ask):
     (note,) = draw_notes([("drawn", "accuracy[exact]", found)])
     assert "over 3 answers to each of 12 questions" in note and "in most answers" in note
     assert "over 3 answers to each of 12 questions" in summary_markdown(summary)
+    assert note in (folder / "report.html").read_text("utf-8")
+
+
+def test_runs_are_compared_over_questions(ask):
+    """The draws of two runs are paired one by one, and a question is one unit, however many draws it has."""
+    first, _ = ask(repeats=3)
+    second, _ = ask(repeats=3, seed=1, out="second")
+    (pair,) = compare(runs=[first, second], metrics="accuracy[exact]")
+    (found,) = pair.comparisons
+    assert (found.pairs, found.test.units) == (36, 12)
+    values = []
+    for folder in (first, second):
+        with closing(open_run(folder)) as run:
+            values.append([s.value for s in run.scores(metric="accuracy[exact]")])
+    clusters = [n // 3 for n in range(36)]
+    expected = paired_test(*values, clusters=clusters)
+    assert (found.test.low, found.test.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_a_draw_is_a_set_of_its_own_for_metrics_of_whole_sets(ask, tmp_path):
