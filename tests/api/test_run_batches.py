@@ -393,3 +393,19 @@ def test_the_command_exits_with_3_while_answers_are_missing(ask, service, tmp_pa
     assert waits.exit_code == 3 and "5 requests wait in 1 batch" in waits.output
     served.end()
     assert CliRunner().invoke(app, words).exit_code == 0
+
+
+def test_a_run_grows_while_a_batch_is_under_way(ask, service):
+    served, _ = service
+    drawn = {"options": {"parameters": {"temperature": 0.7}}}
+    ask(limit=3, **drawn)
+    (why,), folder = ask(limit=5, repeats=2, **drawn)
+    assert "8 requests wait in 2 batches" in why, "of ten answers two were asked at once, and two were in the first batch"
+    lines = [json.loads(line) for one in served.batches for line in served.files[one["input_file_id"]].splitlines()]
+    assert len({line["custom_id"] for line in lines}) == len({line["body"]["seed"] for line in lines}) == len(lines) == 8
+    for batch in list(served.batches):
+        served.batches.sort(key=lambda one: one is batch)
+        served.end()
+    reasons, folder = ask(limit=5, repeats=2, **drawn)
+    answers = held(folder)
+    assert reasons == [] and len(answers) == 10 and all(a.text == id[1] for id, a in answers.items())
