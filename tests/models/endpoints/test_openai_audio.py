@@ -2,7 +2,9 @@ import asyncio
 import base64
 import email
 import io
+from types import SimpleNamespace
 
+import httpx
 import numpy as np
 import pytest
 import soundfile
@@ -57,6 +59,26 @@ def test_names_of_languages(kit):
     for languages, expected in (({"yue": "Cantonese"}, b"Cantonese"), ({"yue": None}, None)):
         _, service = answered(kit, "openai-transcription", kit.reply({"text": ""}), request, languages=languages)
         assert form(service.seen[0]).get("language", (None, None))[1] == expected
+
+
+def test_a_form_is_the_one_that_openais_package_sends(kit, monkeypatch):
+    openai = pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    request = Request("q", fields={"audio": Clip(kit.tone()), "language": "en"}, parameters={"temperature": 0})
+    given = {"model": "m1", "response_format": "json", "temperature": 0}
+    for name, languages in (("gpt-transcribe", {"languages": ["en"]}), ("gpt-4o-transcribe", {"language": "en"})):
+        response, service = answered(kit, name, kit.reply({"text": "a"}), request)
+        assert response.text == "a"
+        sent = []
+
+        def keep(asked, sent=sent):
+            sent.append(SimpleNamespace(headers=asked.headers, body=asked.read()))
+            return httpx.Response(200, json={"text": "a"})
+
+        with openai.OpenAI(http_client=httpx.Client(transport=httpx.MockTransport(keep))) as theirs:
+            theirs.audio.transcriptions.create(file=("audio.wav", wav_bytes(kit.tone())), **given, **languages)
+        ours, wanted = form(service.seen[0]), form(sent[0])
+        assert ours.keys() == wanted.keys() and all(ours[key] == wanted[key] for key in ours if key != "file"), name
 
 
 @pytest.mark.parametrize("body", [{}, {"text": None}, {"text": 3}, []])
