@@ -400,9 +400,13 @@ def test_a_run_grows_while_a_batch_is_under_way(ask, service):
     drawn = {"options": {"parameters": {"temperature": 0.7}}}
     ask(limit=3, **drawn)
     (why,), folder = ask(limit=5, repeats=2, **drawn)
-    assert "8 requests wait in 2 batches" in why, "of ten answers two were asked at once, and two were in the first batch"
+    assert "8 requests wait in 2 batches" in why, (
+        "of ten answers two were asked at once, and two were in the first batch"
+    )
     lines = [json.loads(line) for one in served.batches for line in served.files[one["input_file_id"]].splitlines()]
-    assert len({line["custom_id"] for line in lines}) == len({line["body"]["seed"] for line in lines}) == len(lines) == 8
+    assert (
+        len({line["custom_id"] for line in lines}) == len({line["body"]["seed"] for line in lines}) == len(lines) == 8
+    )
     for batch in list(served.batches):
         served.batches.sort(key=lambda one: one is batch)
         served.end()
