@@ -59,6 +59,10 @@ class MissingExtra(UserError):
         )
 
 
+class MissingResource(UserError):
+    """A file that a package does not bring along, and that it downloads or finds on the machine, is missing."""
+
+
 class AudioError(UserError):
     """Audio that cannot be read or scored; the message names the item."""
 

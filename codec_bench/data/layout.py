@@ -36,14 +36,24 @@ class Layout:
     builder: Any = None
 
 
-def read_layout(place: Place, config: str | None) -> Layout:
+def read_layout(place: Place, config: str | None, data_dir: str | None = None) -> Layout:
     """The splits and data files of one configuration, found as the `datasets` library finds them.
+
+    Args:
+        place: the repository or folder.
+        config: the configuration; None takes the default one, or the only one.
+        data_dir: a folder in the repository; only its files count.
 
     Raises:
         MissingExtra: the library is not installed.
         UserError: there is no such configuration, or no data file.
     """
     if place.converted:
+        if data_dir is not None:
+            raise UserError(
+                f"the hub's conversion of '{place.name}' does not keep the folder '{data_dir}'",
+                hint="leave out the revision, so that the repository itself is read",
+            )
         return _converted_layout(place, config)
     try:
         import datasets
@@ -59,7 +69,7 @@ def read_layout(place: Place, config: str | None) -> Layout:
         try:
             # The library asks for a cache folder, although nothing is prepared on disk.
             with tempfile.TemporaryDirectory() as scratch:
-                return datasets.load_dataset_builder(source, config, cache_dir=scratch, **revision)
+                return datasets.load_dataset_builder(source, config, data_dir=data_dir, cache_dir=scratch, **revision)
         except Exception as error:
             raise _not_laid_out(error, place, config, source, revision) from error
 

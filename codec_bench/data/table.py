@@ -169,6 +169,7 @@ def open_table(
     where: str | os.PathLike[str],
     *,
     config: str | None = None,
+    data_dir: str | None = None,
     split: str | None = None,
     revision: str | None = None,
     mirror: str | os.PathLike[str] | None = None,
@@ -181,6 +182,7 @@ def open_table(
     Args:
         where: `hf:REPO[@REVISION][:CONFIG][:SPLIT]`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV file.
         config: the configuration; None takes the default one, or the only one.
+        data_dir: a folder of the repository whose files alone are read; None takes all that belong to the configuration.
         split: None takes all splits, and the column `split` then names the split of each row.
         revision: a commit, branch or tag of the repository; None takes `main`.
         mirror: a folder that holds the repository as OWNER/NAME and is used in place of the hub. The folder that the
@@ -207,14 +209,17 @@ def open_table(
                 hint="name one of them",
             )
         place = find_place(repo, revision or pinned, mirror)
-        return _of_place(place, config, split, names, wanted)
+        return _of_place(place, (config, data_dir), split, names, wanted)
     path = os.path.abspath(os.path.expanduser(where))
     if os.path.isdir(path):
-        return _of_place(folder_place(path, os.path.basename(path) or "root", revision), config, split, [], wanted)
+        place = folder_place(path, os.path.basename(path) or "root", revision)
+        return _of_place(place, (config, data_dir), split, [], wanted)
     if not os.path.exists(path):
         raise UserError(
             f"there is no data set, folder or file '{where}'", hint="a data set on the hub is hf:OWNER/NAME"
         )
+    if data_dir is not None:
+        raise UserError(f"'{path}' is one file; it has no folder '{data_dir}'", hint="name the folder that it lies in")
     return _of_file(path, config, split, wanted)
 
 
@@ -234,21 +239,28 @@ def _of_file(path: str, config: str | None, split: str | None, wanted: Selection
     return Table(name, rows, (name,), wanted)
 
 
-def _of_place(place: Place, config: str | None, split: str | None, names: Sequence[str], wanted: Selection) -> Table:
-    """Opens a repository. `names` are those in `hf:REPO:...`; a single name is a configuration, or else a split."""
+def _of_place(
+    place: Place, part: tuple[str | None, str | None], split: str | None, names: Sequence[str], wanted: Selection
+) -> Table:
+    """Opens a repository.
+
+    `part` is a configuration and a folder. `names` are those in `hf:REPO:...`; a single name is a configuration, or else a
+    split.
+    """
+    config, data_dir = part
     layout: Layout | None = None
     if len(names) == 2:
         config, split = config or names[0], split or names[1]
     elif names:
         try:
-            layout = read_layout(place, names[0])
+            layout = read_layout(place, names[0], data_dir)
         except UserError as error:
             try:
-                layout = read_layout(place, config)
+                layout = read_layout(place, config, data_dir)
             except UserError:
                 raise error from None
             split = split or names[0]
-    layout = layout or read_layout(place, config)
+    layout = layout or read_layout(place, config, data_dir)
     splits = {name: paths for name, paths in layout.splits.items() if paths}
     if split is not None and split not in splits:
         raise UserError(

@@ -10,6 +10,8 @@ import pytest
 from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 from codec_bench.benchmark import benchmark_names, load_benchmark
 from codec_bench.benchmark.judge.metric import is_judge_metric
+from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
+from codec_bench.errors import MissingResource
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import exchanges
 
@@ -49,6 +51,8 @@ class Judge(Model):
         asked = request.messages[-1].content[-1]
         if "Yes or No" in asked:
             return Response(text="Yes")
+        if "Decide whether the answer gives the same" in asked:
+            return Response(text="It is the same. Rating: 1")
         if "two answers" in asked or "second answer" in asked or "that of the second" in asked:
             return Response(text="10 10")
         return Response(text="Very good. [[10]]" if "[[5]]" in asked else "5")
@@ -56,6 +60,18 @@ class Judge(Model):
 NAMES = benchmark_names()
 CODECS = [name for name in NAMES if load_benchmark(name).kind == "codec"]
 ASKED = [name for name in NAMES if name not in CODECS]
+
+
+def one_of_each(names):
+    """Of benchmarks that differ in their rows alone, one: the same prompt, columns, metrics and steps."""
+    kinds = {}
+    for name in names:
+        one = load_benchmark(name)
+        told = (one.spec.prompt, one.data.columns, one.data.data_dir is None, one.own_steps, one.process, one.language)
+        kinds.setdefault(str(told) if name.startswith("audiobench-") else name, name)
+    return list(kinds.values())
+
+
 SPOKEN = [name for name in ASKED if load_benchmark(name).wants == "audio"]
 
 
@@ -92,10 +108,26 @@ def run(name, place, tmp_path, monkeypatch, *, speaks=False, phase="both", overr
     return made, questions, outcome
 
 
-@pytest.mark.parametrize("name", [name for name in ASKED if name not in SPOKEN])
-def test_a_benchmark_runs_from_end_to_end(name, place, tmp_path, monkeypatch):
-    made, questions, outcome = run(name, place, tmp_path, monkeypatch)
+def as_it_can_be_scored(name):
+    """The metrics that this machine has the resources for, as options; None where it has all."""
     benchmark = load_benchmark(name)
+    there = list(benchmark.metrics)
+    for metric in benchmark.metrics:
+        try:
+            load_answer_metric(metric) if is_answer_metric(metric) else None
+        except MissingResource:
+            there.remove(metric)
+    if len(there) == len(benchmark.metrics):
+        return None
+    there = there or ["bleu[char]"]  # the tokens of FLORES-101 are downloaded
+    return {"metrics": ",".join(there), "primary": there[0]}
+
+
+@pytest.mark.parametrize("name", one_of_each([name for name in ASKED if name not in SPOKEN]))
+def test_a_benchmark_runs_from_end_to_end(name, place, tmp_path, monkeypatch):
+    overrides = as_it_can_be_scored(name)
+    made, questions, outcome = run(name, place, tmp_path, monkeypatch, overrides=overrides)
+    benchmark = load_benchmark(name, overrides)
     (row,) = json.loads((outcome.folder / "summary.json").read_text())["benchmarks"]
     assert list(row["metrics"]) == list(benchmark.metrics)
     entry = row["metrics"][benchmark.primary]

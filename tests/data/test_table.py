@@ -423,3 +423,18 @@ def test_generated_sounds_in_a_table_are_matched_by_id(layout, tmp_path):
     source = match_estimates(open_source(f"{layout}", limit=25), tmp_path / "generated.parquet")
     assert not source.problems
     assert all(Audio.read(s.estimate).num_samples == 800 + s.extra["n"] for s in source)
+
+
+def test_a_folder_of_a_repository_read_alone(tmp_path):
+    place = tmp_path / "OWNER" / "NAME"
+    for number, part in enumerate(("ASR-PART1-Test", "ASR-PART2-Test")):
+        write_parquet(place / part / "train-00000-of-00001.parquet", rows(3 * number, 3 * number + 3))
+    found = [
+        row["id"] for _, row in open_table("hf:OWNER/NAME", mirror=tmp_path, data_dir="ASR-PART2-Test", split="train")
+    ]
+    assert found == ["u003", "u004", "u005"]
+    assert [row["id"] for _, row in open_table(place, data_dir="ASR-PART1-Test")] == ["u000", "u001", "u002"]
+    with pytest.raises(UserError, match="ASR-PART3-Test"):
+        open_table(place, data_dir="ASR-PART3-Test")
+    with pytest.raises(UserError, match="is one file; it has no folder 'x'"):
+        open_table(place / "ASR-PART1-Test" / "train-00000-of-00001.parquet", data_dir="x")

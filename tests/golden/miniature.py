@@ -84,8 +84,8 @@ def build(name: str, folder: Path) -> Path:
         _write_minimax(root, str(data.language), str(benchmark.language))
         return Path(folder)
     for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
-        sharing = _sharing(str(data.repository), data.config, split if data.split or data.splits else None)
-        file = root / (data.config or "data") / f"{split}-00000-of-00001.parquet"
+        sharing = _sharing(data, split if data.split or data.splits else None)
+        file = root / (data.data_dir or data.config or "data") / f"{split}-00000-of-00001.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(_table(sharing), file)
     _write_card(root)
@@ -127,19 +127,21 @@ def _all() -> dict[str, Benchmark]:
     return {name: load_benchmark(name) for name in benchmark_names()}
 
 
-def _sharing(repository: str, config: str | None, split: str | None) -> list[Benchmark]:
+def _sharing(data: Any, split: str | None) -> list[Benchmark]:
     """The benchmarks whose rows are in one file: it has the columns of all."""
     return [
         benchmark
         for benchmark in _all().values()
-        if (benchmark.data.repository, benchmark.data.config) == (repository, config)
+        if (benchmark.data.repository, benchmark.data.config, benchmark.data.data_dir)
+        == (data.repository, data.config, data.data_dir)
         and (benchmark.data.split == split or split in (benchmark.data.splits or ()))
     ]
 
 
 def _table(benchmarks: list[Benchmark]) -> pa.Table:
     columns: dict[str, list[Any]] = {}
-    for benchmark in benchmarks:
+    # A benchmark may ask without the choices of another: the reference is one of the choices all the same.
+    for benchmark in sorted(benchmarks, key=lambda one: "choices" in one.data.columns):
         data = benchmark.data
         for our, column in data.columns.items():
             if isinstance(column, list):
@@ -155,6 +157,10 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
         if data.expand is not None:
             for part in data.expand.columns.values():
                 columns[part] = [f"{part}: calm and slow, number {index}" for index in range(ROWS)]
+    for name in [name for name in columns if "." in name]:
+        outer, _, inner = name.partition(".")
+        held = columns.setdefault(outer, [{} for _ in range(ROWS)])
+        columns[outer] = [{**cell, inner: value} for cell, value in zip(held, columns.pop(name))]
     return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
@@ -188,7 +194,7 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
     if our == "reference":
         return None if index == NO_REFERENCE else _reference(index, benchmark)
     return {
-        "choices": list(OPTIONS),
+        "choices": _with_labels() if _labelled(benchmark) else list(OPTIONS),
         "id": f"navigate_{index}",
         "instruction_id_list": ["punctuation:no_comma"],
         "key": index,
@@ -198,6 +204,15 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
     }.get(our, f"{our} {index}")
 
 
+def _labelled(benchmark: Benchmark) -> bool:
+    """Whether the data set stores every choice, and the right one, with its letter, as AudioBench's do."""
+    return "choices" in benchmark.data.columns and benchmark.data.columns["audio"] == "context"
+
+
+def _with_labels() -> list[str]:
+    return [f"({letter}) {option}" for letter, option in zip("ABCD", OPTIONS)]
+
+
 def _reference(index: int, benchmark: Benchmark) -> Any:
     labels = benchmark.spec.fields.get("labels")
     column = benchmark.data.columns["reference"]
@@ -205,8 +220,12 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
         return labels[index % len(labels)]
     if column in ("answers",):
         return ANSWERS[index % len(ANSWERS)]
+    if benchmark.primary == "accuracy[number]":
+        return str(10 + index)
     if benchmark.name == "mmau-test-mini":
         return OPTIONS[index % 4]
+    if _labelled(benchmark):
+        return _with_labels()[index % 4]
     if "option-letter" in benchmark.process:
         return "ABCD"[index % 4]
     if benchmark.category == "Speech QA":

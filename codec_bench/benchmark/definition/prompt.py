@@ -10,6 +10,7 @@ Conventions
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -27,6 +28,9 @@ from codec_bench.types import Message, Request
 
 LIMIT = 200_000
 """The highest number of characters in one part of a prompt."""
+
+SEEDED = "seeded"
+"""Each question is asked in a wording that the run's seed and its id choose."""
 
 _FILTERS = ("default", "first", "join", "last", "length", "lower", "tojson", "trim", "upper")
 _NODES = frozenset(
@@ -70,9 +74,11 @@ class Prompt:
         template: the messages and fields to fill.
         reads: what the model reads, `messages` or `fields`.
         wants, parameters: put into every request.
+        wording: which of the prompt's wordings a question is asked in, `seeded` or a number from 1.
+        seed: the run's seed. With `seeded`, seed and id of a question choose its wording.
 
     Raises:
-        UserError: the prompt has nothing that this model reads, or one of its texts is not a template.
+        UserError: the prompt has nothing that this model reads, one of its texts is not a template, or it has no such wording.
     """
 
     name: str
@@ -80,6 +86,8 @@ class Prompt:
     reads: str
     wants: Literal["text", "audio"] = "text"
     parameters: Mapping[str, Any] | None = None
+    wording: str = SEEDED
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if not getattr(self.template, self.reads):
@@ -89,8 +97,29 @@ class Prompt:
                 hint=f"the prompt is for models that read {other}",
             )
         for part in self._parts():
-            if part.text is not None:
-                _compiled(part.text)
+            for text in part.texts:
+                _compiled(text)
+        if self.wording != SEEDED and not (self.wording.isdigit() and 1 <= int(self.wording) <= max(1, self.wordings)):
+            raise UserError(
+                f"the prompt '{self.name}' has no wording '{self.wording}'",
+                hint=f"it has {self.wordings}; give {SEEDED} or a number from 1"
+                if self.wordings
+                else "it has one wording",
+            )
+
+    @property
+    def wordings(self) -> int:
+        """How many wordings a question may be asked in; 0 if the model is asked in one way."""
+        return len(self.template.wordings) if self.reads == "messages" else 0
+
+    def wording_of(self, question: Question) -> int | None:
+        """The number, from 1, of the wording that a question is asked in; None if the prompt has no wordings."""
+        if not self.wordings:
+            return None
+        if self.wording != SEEDED:
+            return int(self.wording)
+        digest = hashlib.blake2b(f"{self.seed}:{question.id}:wording".encode(), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.wordings + 1
 
     @property
     def process(self) -> tuple[str, ...]:
@@ -103,14 +132,15 @@ class Prompt:
     @property
     def identity(self) -> dict[str, Any]:
         """Everything of the prompt that changes an answer, as JSON values."""
-        return {"name": self.name, self.reads: self.template.model_dump(exclude_none=True)[self.reads]}
+        held = {"name": self.name, self.reads: self.template.model_dump(exclude_none=True)[self.reads]}
+        return {**held, "wording": self.wording} if self.wordings else held
 
     @property
     def columns(self) -> frozenset[str]:
         """The names of the columns that the prompt reads."""
         names: set[str] = set()
         for part in self._parts():
-            names |= {part.audio} if part.audio is not None else variables(part.text or "")
+            names |= part_reads(part)
         return frozenset(names)
 
     @property
@@ -118,8 +148,7 @@ class Prompt:
         """The columns that every question must have: those that the prompt reads in parts it never leaves out."""
         names: set[str] = set()
         for part in self._parts():
-            read = {part.audio} if part.audio is not None else variables(part.text or "")
-            names |= set(read) - {part.when}
+            names |= part_reads(part) - {part.when}
         return frozenset(names)
 
     def render(self, question: Question) -> Request:
@@ -154,7 +183,8 @@ class Prompt:
 
     def _fill(self, part: Part, question: Question, values: Mapping[str, Any]) -> str | Clip:
         if part.audio is None:
-            return render_text(part.text or "", values, f"the prompt '{self.name}' for '{question.id}'")
+            text = part.texts[(self.wording_of(question) or 1) - 1 if part.wordings is not None else 0]
+            return render_text(text, values, f"the prompt '{self.name}' for '{question.id}'")
         clip = question.audio if part.audio == "audio" else question.fields.get(part.audio)
         if not isinstance(clip, Clip):
             raise UserError(
@@ -170,6 +200,8 @@ def choose(
     *,
     wants: Literal["text", "audio"] = "text",
     parameters: Mapping[str, Any] | None = None,
+    wording: str = SEEDED,
+    seed: int = 0,
 ) -> Prompt:
     """Chooses the prompt for a model.
 
@@ -178,22 +210,24 @@ def choose(
         others: the benchmark's prompts for single models or families, by their names.
         info: the model.
         wants, parameters: put into every request.
+        wording, seed: which wording a question is asked in, as in `Prompt`.
 
     Raises:
         UnknownName: there is no prompt of that name.
-        UserError: the prompt has nothing that this model reads.
+        UserError: the prompt has nothing that this model reads, or no such wording.
     """
+    rest = (wants, parameters, wording, seed)
     asked = [canonical(key) for key in (info.name, info.family) if key]
     own = {canonical(key): value for key, value in others.items()}
     picked = next((own[key] for key in asked if key in own), prompt)
     if not isinstance(picked, str):
-        return Prompt("inline", picked, info.reads, wants, parameters)
+        return Prompt("inline", picked, info.reads, *rest)
     spec = load_prompt(picked)
     variants = {canonical(key): (key, value) for key, value in spec.variants.items()}
     key, template = next((variants[key] for key in asked if key in variants), (None, spec))
     if not getattr(template, info.reads):
         key, template = None, spec  # a variant for messages says nothing about fields, nor the other way round
-    return Prompt(picked if key is None else f"{picked}/{key}", template, info.reads, wants, parameters)
+    return Prompt(picked if key is None else f"{picked}/{key}", template, info.reads, *rest)
 
 
 def question_values(question: Question) -> dict[str, Any]:
@@ -237,6 +271,15 @@ def variables(template: str) -> frozenset[str]:
     from jinja2 import meta
 
     return frozenset(meta.find_undeclared_variables(_parsed(template)))
+
+
+def part_reads(part: Part) -> set[str]:
+    """The names of the columns that a part reads.
+
+    Raises:
+        UserError: as `variables`.
+    """
+    return {part.audio} if part.audio is not None else {name for text in part.texts for name in variables(text)}
 
 
 def _present(part: Part, question: Question) -> bool:

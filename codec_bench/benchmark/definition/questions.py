@@ -126,6 +126,7 @@ class QuestionStream:
             table = open_table(
                 where,
                 config=data.config,
+                data_dir=data.data_dir,
                 split=split,
                 revision=data.revision,
                 mirror=mirror,
@@ -140,7 +141,7 @@ class QuestionStream:
         data = self._data
         wanted: list[tuple[str, str, str]] = []  # our name, the column, and the setting that names it
         for name, columns in data.columns.items():
-            missing = [column for column in _listed(columns) if column not in opened.columns]
+            missing = [column for column in _listed(columns) if not _has_column(opened.columns, column)]
             # For an optional list some columns may be missing. If all are missing, the data has another layout.
             if name not in data.optional or (isinstance(columns, list) and len(missing) == len(columns)):
                 wanted += [(name, column, f"columns.{name}") for column in missing]
@@ -151,7 +152,7 @@ class QuestionStream:
         if data.speaker is not None and SPEAKER not in data.optional:
             wanted.append((SPEAKER, data.speaker.column, SPEAKER))
         for name, column, setting in wanted:
-            if column not in opened.columns:
+            if not _has_column(opened.columns, column):
                 raise UserError(
                     f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
                     hint=f"its columns are {', '.join(opened.columns)}; --set {self.name}.data.{setting}=COLUMN",
@@ -248,8 +249,22 @@ class QuestionStream:
 
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
     if isinstance(column, str):
-        return _unwritten(row.get(column)) if our in _LISTS else row.get(column)
-    return [value for part in column if not _blank(value := row.get(part))]
+        value = _cell(row, column)
+        return _unwritten(value) if our in _LISTS else value
+    return [value for part in column if not _blank(value := _cell(row, part))]
+
+
+def _cell(row: Mapping[str, Any], column: str) -> Any:
+    """The value of a column; `a.b` is the value `b` in the column `a`, if no column is called so."""
+    if column in row or "." not in column:
+        return row.get(column)
+    name, _, rest = column.partition(".")
+    inner = row.get(name)
+    return _cell(inner, rest) if isinstance(inner, Mapping) else None
+
+
+def _has_column(columns: Sequence[str], column: str) -> bool:
+    return column in columns or ("." in column and column.partition(".")[0] in columns)
 
 
 def _unwritten(value: Any) -> Any:

@@ -29,23 +29,32 @@ class Strict(BaseModel):
 
 
 class Part(Strict):
-    """One part of a prompt: either a sound or a text.
+    """One part of a prompt: a sound, a text, or a text that has several wordings.
 
     Args:
         audio: name of the column that holds the sound.
         text: template of the text.
+        wordings: templates of texts that ask for the same in other words; each question is asked in one of them.
         when: name of a column; the part is left out if the row has no value there.
     """
 
     audio: str | None = None
     text: str | None = None
+    wordings: Annotated[list[str], Field(min_length=2)] | None = None
     when: str | None = None
 
     @model_validator(mode="after")
     def _one(self) -> Part:
-        if (self.audio is None) == (self.text is None):
-            raise ValueError("expected either 'audio' or 'text'")
+        if sum(value is not None for value in (self.audio, self.text, self.wordings)) != 1:
+            raise ValueError("expected one of 'audio', 'text' and 'wordings'")
+        if self.wordings is not None and len(set(self.wordings)) < len(self.wordings):
+            raise ValueError("two of the wordings are the same")
         return self
+
+    @property
+    def texts(self) -> list[str]:
+        """All templates of the part; none if it is a sound."""
+        return self.wordings if self.wordings is not None else [] if self.text is None else [self.text]
 
 
 def _part(value: Any) -> Any:
@@ -81,7 +90,16 @@ class Template(Strict):
             raise ValueError("expected 'messages', 'fields' or both")
         if self.messages and self.messages[-1].role != "user":
             raise ValueError("the last message must be the user's")
+        if sum(part.wordings is not None for turn in self.messages or () for part in turn.content) > 1:
+            raise ValueError("several parts have wordings; expected one at most")
+        if any(part.wordings is not None for part in (self.fields or {}).values()):
+            raise ValueError("a field has wordings; only a message may have them")
         return self
+
+    @property
+    def wordings(self) -> list[str]:
+        """The wordings that a question may be asked in; none if there is one way to ask."""
+        return next((part.wordings for turn in self.messages or () for part in turn.content if part.wordings), [])
 
 
 class PromptSpec(Template):
@@ -167,12 +185,13 @@ class Data(Strict):
         path: a folder or file, relative to the definition.
         revision: a commit, tag or branch of the repository; null for the newest.
         config, split: configuration and split of the data set; a split of null means all.
+        data_dir: a folder of the repository whose files alone are read; null for all that belong to the configuration.
         splits: several splits that form one benchmark; their names form the subset `split`.
         layout: `table` for rows with columns; `minimax` for texts and speakers in files.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
-            about, and
-            `reference` is the expected answer. A list of columns gives a list of their values without null.
+            about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is called so.
+            A list of columns gives a list of their values without null.
         optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
         speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
@@ -185,6 +204,7 @@ class Data(Strict):
     path: str | None = None
     revision: str | None = None
     config: str | None = None
+    data_dir: str | None = None
     split: str | None = None
     splits: Names | None = None
     layout: Literal["table", "minimax"] = "table"

@@ -12,11 +12,11 @@ from typing import Any
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.finding import Finding, Place, findings, line_of, suggest
 from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file, resolve
-from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names, variables
+from codec_bench.benchmark.definition.prompt import load_prompt, part_reads, prompt_names, variables
 from codec_bench.benchmark.definition.questions import SPEAKER
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
-from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.errors import MissingExtra, MissingResource, UnknownName, UserError
 from codec_bench.registry import Spec
 
 README = "README.md"
@@ -125,8 +125,8 @@ class _At:
     def tried(self, place: Place, build: Callable[[], Any]) -> Iterator[Finding]:
         try:
             build()
-        except MissingExtra:
-            pass  # a package that is not installed here is not a mistake of the definition
+        except (MissingExtra, MissingResource):
+            pass  # what is not installed on this machine is not a mistake of the definition
         except UserError as error:
             yield self(place, error.message, error.hint)
 
@@ -188,8 +188,8 @@ def _templates(template: Template, file: str, lines: Lines, above: Place = ()) -
     """Wrong templates and unknown steps in a prompt and its variants."""
     at = _At(file, lines)
     for place, part in _parts(template, above):
-        if part.text is not None:
-            yield from at.tried(place, partial(variables, part.text))
+        for text in part.texts:
+            yield from at.tried(place, partial(variables, text))
     yield from _steps(template.answer, (*above, "answer"), at)
     for name, variant in getattr(template, "variants", {}).items():
         yield from _templates(variant, file, lines, (*above, "variants", name))
@@ -211,10 +211,10 @@ def _unknown_names(template: Template, spec: BenchmarkSpec, place: Place, at: _A
     for which, variant in templates:
         for inner, part in _parts(variant, inline):
             try:
-                read = {part.audio} if part.audio is not None else variables(part.text or "")
+                read = part_reads(part)
             except UserError:
                 continue  # a wrong template is reported elsewhere
-            for name in sorted(set(read) - {part.when} - names):
+            for name in sorted(read - {part.when} - names):
                 message = f"the prompt{which} reads '{name}', which no column gives"
                 yield at(
                     inner if inline else place, message, suggest(name, names) or f"there are {', '.join(sorted(names))}"

@@ -5,7 +5,15 @@ import pytest
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.benchmark.definition.prompt import LIMIT, Prompt, choose, load_prompt, render_text, variables
+from codec_bench.benchmark.definition.prompt import (
+    LIMIT,
+    Prompt,
+    choose,
+    load_prompt,
+    prompt_names,
+    render_text,
+    variables,
+)
 from codec_bench.benchmark.definition.schema import Template
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import ModelInfo
@@ -149,3 +157,76 @@ def test_a_sound_is_no_text():
         Prompt("p", template("{{ audio }}"), "messages").render(question())
     with pytest.raises(UserError, match="needs the sound 'voice'"):
         Prompt("p", Template.model_validate({"fields": {"a": {"audio": "voice"}}}), "fields").render(question())
+
+
+# --- several wordings
+
+
+def worded(*wordings):
+    return Template.model_validate({"messages": [{"content": [{"audio": "audio"}, {"wordings": list(wordings)}]}]})
+
+
+def asked_in(prompt, ids):
+    return [prompt.render(Question(id, {"audio": CLIP}, audio=CLIP)).messages[0].content[1] for id in ids]
+
+
+def test_seed_and_id_choose_the_wording_and_nothing_else_does():
+    ids = [f"q{number}" for number in range(400)]
+    wordings = [f"wording {number}" for number in range(20)]
+    drawn = asked_in(Prompt("p", worded(*wordings), "messages", seed=1), ids)
+    assert drawn == asked_in(Prompt("p", worded(*wordings), "messages", seed=1), ids)
+    assert asked_in(Prompt("p", worded(*wordings), "messages", seed=1), reversed(ids)) == drawn[::-1]
+    assert drawn != asked_in(Prompt("p", worded(*wordings), "messages", seed=2), ids)
+    counts = [drawn.count(wording) for wording in wordings]
+    # The chi-square statistic of 400 draws from 20 with equal chances exceeds 45.3 once in 1,600.
+    assert sum((count - 20) ** 2 / 20 for count in counts) < 45.3
+
+
+def test_one_wording_can_be_asked_for_by_its_number():
+    prompt = Prompt("p", worded("a", "b"), "messages", wording="2")
+    assert asked_in(prompt, ["x", "y"]) == ["b", "b"]
+    assert prompt.wording_of(question()) == 2 and prompt.wordings == 2
+    assert prompt.identity != Prompt("p", worded("a", "b"), "messages").identity
+    for number in ("0", "3", "b", "-1"):
+        with pytest.raises(UserError, match=f"has no wording '{number}'"):
+            Prompt("p", worded("a", "b"), "messages", wording=number)
+
+
+def test_a_prompt_without_wordings_is_asked_as_before():
+    prompt = Prompt("p", template("one"), "messages", seed=7)
+    assert prompt.wordings == 0 and prompt.wording_of(question()) is None
+    assert prompt.identity == {
+        "name": "p",
+        "messages": [{"role": "user", "content": [{"audio": "audio"}, {"text": "one"}]}],
+    }
+
+
+def test_a_wording_reads_columns_and_may_not_do_more_than_a_text():
+    prompt = Prompt("p", worded("Is it {{ labels | join(' or ') }}?", "{{ other }}"), "messages")
+    assert prompt.columns == prompt.demanded == {"audio", "labels", "other"}
+    with pytest.raises(UserError, match="may not use"):
+        Prompt("p", worded("fine", "{{ labels.append(1) }}"), "messages")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"wordings": ["one"]}],
+        [{"wordings": ["one", "one"]}],
+        [{"wordings": ["one", "two"], "text": "three"}],
+        [{"wordings": ["one", "two"]}, {"wordings": ["three", "four"]}],
+    ],
+)
+def test_wordings_that_are_no_choice_are_refused(content):
+    with pytest.raises(ValueError, match=r"at least 2|the same|expected one"):
+        Template.model_validate({"messages": [{"content": content}]})
+
+
+@pytest.mark.parametrize("name", [name for name in prompt_names() if name.startswith("reworded-")])
+def test_every_prompt_of_many_wordings_has_twenty_that_differ_in_more_than_punctuation(name):
+    wordings = load_prompt(name).wordings
+    letters = ["".join(c for c in wording.lower() if c.isalnum()) for wording in wordings]
+    assert len(set(letters)) == len(wordings) >= 20
+    listed = [("labels" in wording) for wording in wordings]
+    assert all(listed) or not any(listed)  # where there are labels, every wording names them
+    assert name.endswith("-zh") == all(any("\u4e00" <= c <= "\u9fff" for c in wording) for wording in wordings)

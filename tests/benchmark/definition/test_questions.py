@@ -199,3 +199,21 @@ def test_a_larger_limit_holds_every_smaller_one_in_the_same_order(tmp_path, kind
         assert len(smaller) == limit and [id for id in larger if id in smaller] == smaller
         larger = smaller
     assert taken(7) != taken(7, seed=4)
+
+
+def test_a_column_inside_a_column(stream):
+    rows = [
+        {"answer": {"text": "four", "audio": None}, "other": {"deep": {"task": "sum"}}},
+        {"answer": {}, "other": None},
+    ]
+    columns = {"audio": "audio", "reference": "answer.text", "task": "other.deep.task"}
+    first, second = stream(rows, columns, optional=["task"])
+    assert first.references == ("four",) and first.fields["task"] == "sum"
+    assert second.references == () and "task" not in second.fields
+    # A column whose name has a dot comes first.
+    (question,) = stream(
+        [{"answer.text": "whole", "answer": {"text": "part"}}], {"audio": "audio", "reference": "answer.text"}
+    )
+    assert question.references == ("whole",)
+    with pytest.raises(UserError, match=r"'reference' from the column 'reply.text'"):
+        stream([{"answer": {"text": "four"}}], {"audio": "audio", "reference": "reply.text"})

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
-from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.errors import MissingExtra, MissingResource, UnknownName
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -131,7 +131,7 @@ def _metric(tokeniser: str, effective_order: bool) -> Any:
     except Exception as error:
         if tokeniser in PACKAGES:
             raise MissingExtra(f"BLEU with the tokeniser '{tokeniser}'", PACKAGES[tokeniser], "text") from error
-        raise UserError(
+        raise MissingResource(
             f"sacreBLEU cannot make its tokeniser '{tokeniser}': {type(error).__name__}: {error}",
             hint="flores101 and flores200 download a model once; run it with a network, or use bleu[char]",
         ) from error

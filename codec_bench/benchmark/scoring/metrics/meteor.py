@@ -2,19 +2,27 @@
 
 S. Banerjee and A. Lavie, "METEOR", ACL workshop 2005. `meteor` matches equal words, equal Porter stems and synonyms.
 Its value is that of `nltk.translate.meteor_score` (alpha 0.9, beta 3, gamma 0.5) on the same words. The synonyms come
-from WordNet, which NLTK downloads separately. `meteor[exact-stem]` matches no synonyms, and its values are a little
+from WordNet 3.0, which NLTK downloads separately; where it has not, that of the system's packages is read
+(`wordnet-base` of Debian), which is the same version. `meteor[exact-stem]` matches no synonyms, and its values are a little
 lower. Caption benchmarks use a Java program (METEOR 1.5) with other parameters and paraphrases, whose values differ
 from both.
 """
 
 from __future__ import annotations
 
+import io
+import os
+import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from codec_bench.benchmark.scoring.metrics.base import WordMetric
-from codec_bench.errors import MissingExtra, UnknownName, UserError
+from codec_bench.errors import MissingExtra, MissingResource, UnknownName
 from codec_bench.types import Score
+
+_SYSTEM = "/usr/share/wordnet"
+"""Where distributions install WordNet's own files."""
 
 
 class _NoSynonyms:
@@ -33,7 +41,7 @@ class Meteor(WordMetric):
     Raises:
         UnknownName: there is no such variant.
         MissingExtra: NLTK is not installed.
-        UserError: NLTK's WordNet is not on this machine.
+        MissingResource: WordNet is not on this machine.
     """
 
     paper = "Banerjee and Lavie: METEOR, 2005"
@@ -67,7 +75,30 @@ def _wordnet(nltk: Any) -> Any:
         from nltk.corpus import wordnet
 
         return wordnet
-    raise UserError(
+    if os.path.isfile(os.path.join(_SYSTEM, "data.noun")):
+        return _system_wordnet()
+    raise MissingResource(
         "METEOR needs WordNet for synonyms, and it is not on this machine",
-        hint="run python -m nltk.downloader wordnet, or use meteor[exact-stem], which needs no WordNet",
+        hint="run python -m nltk.downloader wordnet, install Debian's wordnet-base, or use meteor[exact-stem], which needs no WordNet",
     )
+
+
+@cache
+def _system_wordnet() -> Any:
+    import nltk
+    from nltk.corpus.reader import WordNetCorpusReader
+
+    class Reader(WordNetCorpusReader):
+        def open(self, file: str) -> Any:
+            # Distributions leave out this list. It names the files that lexicographers wrote, and no synonym depends on it.
+            if file == "lexnames" and not os.path.isfile(os.path.join(_SYSTEM, file)):
+                return io.StringIO("".join(f"{number:02} file-{number} 0\n" for number in range(45)))
+            return super().open(file)
+
+        def map_wn(self, version: str = "wordnet") -> None:
+            """Nothing is to be mapped to another version."""
+
+    nltk.data.path.append(_SYSTEM)  # NLTK reads files in these folders only
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that there is no WordNet of other languages
+        return Reader(_SYSTEM, None)
