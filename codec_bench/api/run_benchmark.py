@@ -17,6 +17,7 @@ from typing import Any
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.draws import check_repeats
 from codec_bench.benchmark.asking.phase import ask
+from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.run import PHASES, Phase, RunRequest, Terms, run_folder, safe
 from codec_bench.benchmark.scoring.phase import score
@@ -47,6 +48,7 @@ def run_benchmark(
     seed: int = 0,
     limit: int | None = None,
     repeats: int = 1,
+    prompts: str = SEEDED,
     rescore: bool = False,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
@@ -68,6 +70,8 @@ def run_benchmark(
             questions.
         repeats: how many answers to draw to each question, where the model does not answer greedily. A run that is continued
             with more asks only for the further ones.
+        prompts: for prompts with several wordings, which of them a question is asked in: `seeded` (the seed and the question's id
+            choose it), `first`, a number from 1, or `each` (every question is asked in all of them).
         rescore: delete the scores in the record and make them again by the present rules.
         options: arguments by model, benchmark or feature, such as {"openai-chat": {"base_url": "..."}}.
         by: columns to break the results down by, beside the benchmark's own subsets: `speaker`, `language`, `duration`,
@@ -89,10 +93,16 @@ def run_benchmark(
     if phase not in PHASES:
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
     check_repeats(repeats)
+    check_wording(prompts)
+    if prompts == EACH and repeats > 1:
+        raise UserError(
+            "each wording is asked once, and repeats were asked for as well",
+            hint="give --prompts each or --repeats, not both",
+        )
     given = {name: dict(values) for name, values in (options or {}).items()}
     request = RunRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running,
-        models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats,
+        models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -110,6 +120,7 @@ def run_benchmark(
     known = {
         "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": judge, "options": given,
         **_known(models, request.data, seed, limit), **({"repeats": repeats} if repeats > 1 else {}),
+        **({"prompts": prompts} if prompts != SEEDED else {}),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []

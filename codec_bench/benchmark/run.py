@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.definition.prompt import SEEDED
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
@@ -73,6 +74,7 @@ class RunRequest:
         terms: on which terms a service is asked.
         by: columns to break the results down by.
         repeats: how many answers are drawn to each question.
+        prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -89,6 +91,7 @@ class RunRequest:
     terms: Terms = Terms()
     by: Sequence[str] = ()
     repeats: int = 1
+    prompts: str = SEEDED
 
 
 def run_folder(folder: Path, benchmark: str, model: str) -> Path:

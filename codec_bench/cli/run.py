@@ -31,6 +31,7 @@ def run(
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many questions of each benchmark.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes, and of what a model draws at random.")] = 0,
     repeats: Annotated[int, typer.Option("--repeats", help="Draw so many answers to each question, where the model does not answer greedily.")] = 1,
+    prompts: Annotated[str, typer.Option("--prompts", help="Where a prompt has several wordings: seeded (seed and id choose one), first, a number from 1, or each (every question in all of them).")] = "seeded",
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")] = "auto",
     workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core; beside GPUs, some cores are left free.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
@@ -84,7 +85,14 @@ def run(
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
             terms = Terms(wait, reuse_answers, anyway, max_cost_usd, max_hours, batch)
             outcome = run_benchmark(
-                model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, repeats=repeats, **common
+                model=model,
+                phase=asked,
+                judge=judge,
+                rescore=rescore,
+                terms=terms,
+                repeats=repeats,
+                prompts=prompts,
+                **common,
             )
     if _print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)

@@ -10,7 +10,7 @@ Conventions
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from codec_bench.errors import UserError
 from codec_bench.types import Request
 
 MOST = 1_000
+WORDING = "wording"
+"""Name of the subsets that the wordings of a prompt form."""
 
 
 class Draws:
@@ -26,19 +28,30 @@ class Draws:
 
     Args:
         questions: the questions. repeats: how many answers are drawn to each.
+        wording: gives the number of the wording that a question is asked in, or None where its prompt has one alone. The
+            numbers form the subsets `wording`.
     """
 
-    def __init__(self, questions: Iterable[Question], repeats: int) -> None:
-        self._questions, self._repeats = questions, repeats
+    def __init__(
+        self, questions: Iterable[Question], repeats: int, wording: Callable[[Question], int | None] = lambda _: None
+    ) -> None:
+        self._questions, self._repeats, self._wording = questions, repeats, wording
 
     def __iter__(self) -> Iterator[Question]:
-        if self._repeats == 1:
-            yield from self._questions
-            return
         for question in self._questions:
             for draw in range(self._repeats):
-                id = question.id if draw == 0 else f"{question.id} (draw {draw + 1})"
-                yield replace(question, id=id, draw_of=question.id, draw=draw)
+                yield self._worded(question if self._repeats == 1 else _drawn(question, draw))
+
+    def _worded(self, question: Question) -> Question:
+        number = self._wording(question)
+        if number is None:
+            return question
+        return replace(question, subsets={**question.subsets, WORDING: f"{number:02d}"})
+
+
+def _drawn(question: Question, draw: int) -> Question:
+    id = question.id if draw == 0 else f"{question.id} (draw {draw + 1})"
+    return replace(question, id=id, draw_of=question.id, draw=draw)
 
 
 def check_repeats(repeats: object) -> None:

@@ -23,7 +23,7 @@ from codec_bench.benchmark.asking.lengths import check_length
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.benchmark.definition.prompt import Prompt
+from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import Progress, kept_numbers
@@ -120,23 +120,26 @@ async def _ask_one(
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     begun = _fingerprint_of(folder)
     prompt, decoding = _decoded(one, model, request, begun)
-    check_drawn(request.repeats, prompt.parameters or {}, one.name, model.info.name)
+    each = prompt.wording == EACH and prompt.wordings > 0
+    repeats = prompt.wordings if each else request.repeats
+    if not each:
+        check_drawn(repeats, prompt.parameters or {}, one.name, model.info.name)
     scheme = _scheme(one, prompt.process, request)
     rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
     whole = {
         **one.asked, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, **decoding,
     }  # fmt: skip
-    asked = sized(whole, request.limit, request.repeats)
+    asked = sized(whole, request.limit, repeats)
     before = as_begun(asked, begun.get("asked", {}), folder)
-    drawn = Draws(questions, request.repeats)
+    drawn = Draws(questions, repeats, prompt.wording_of)
     with writing(folder, before, rules, rescore=request.rescore) as writer:
         if before != asked:
             grow(writer, drawn, asked)
         if request.running.retry_failed:
             writer.forget_failed_answers()
         answered = writer.answered()
-        _describe(writer, one, model, prompt.process, scheme, request, questions)
-        total = (questions.total or 0) * request.repeats
+        total = (questions.total or 0) * repeats
+        _describe(writer, one, model, prompt.process, scheme, request, (questions, total or None))
         told = _Told(request.running.progress, f"{one.name}: asking", len(answered), total)
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
@@ -152,7 +155,7 @@ async def _ask_one(
             answering.start,
             _renders(one, prompt, model, request.seed),
             writer,
-            lambda number: keeps(number // request.repeats),
+            lambda number: keeps(number // repeats),
             answering.ask_some,
             told,
             Watch(model, writer, told.waits, canaries=batched is None),
@@ -228,7 +231,7 @@ def _decoded(
 
     Records that were begun before definitions said how answers are decoded go on as they began.
     """
-    prompt = one.prompt_for(model.info)
+    prompt = replace(one.prompt_for(model.info), wording=request.prompts, seed=request.seed)
     before = begun.get("asked", {})
     if begun and "decoding" not in before:
         told = before.get("parameters", {})
@@ -257,11 +260,10 @@ def _describe(
     answer_steps: Sequence[str],
     scheme: Scheme | None,
     request: RunRequest,
-    questions: QuestionStream,
+    taken: tuple[QuestionStream, int | None],
 ) -> None:
-    """Writes what is asked and how into the record, before the first answer."""
-    info = asdict(model.info)
-    total = None if questions.total is None else questions.total * request.repeats
+    """Writes what is asked and how into the record, before the first answer; `taken` are the questions and how many answers."""
+    info, (questions, total) = asdict(model.info), taken
     facts = scheme.facts() if scheme is not None else {}
     writer.begin({model.info.name: {**info, **model.identity, "name": model.info.name}}, facts, ())
     config = {
@@ -270,6 +272,7 @@ def _describe(
         "asked": next((typed for typed in request.models if own_name(typed) == model.info.name), model.info.name),
         "mirror": request.data, "judge": request.judge,
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
+        **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
     }  # fmt: skip
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),

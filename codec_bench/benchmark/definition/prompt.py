@@ -29,14 +29,27 @@ from codec_bench.types import Message, Request
 LIMIT = 200_000
 """The highest number of characters in one part of a prompt."""
 
-SEEDED = "seeded"
-"""Each question is asked in a wording that the run's seed and its id choose."""
+SEEDED, FIRST, EACH = "seeded", "first", "each"
+"""Which of a prompt's wordings a question is asked in: one that the run's seed and its id choose, the first, or each."""
 
 _FILTERS = ("default", "first", "join", "last", "length", "lower", "tojson", "trim", "upper")
 _NODES = frozenset(
     "Template Output TemplateData Name Const List Tuple For If Getattr Getitem Filter Test Compare Operand And Or Not "
     "CondExpr Add Sub Concat".split()
 )
+
+
+def check_wording(wording: str) -> None:
+    """Checks what says in which wording questions are asked.
+
+    Raises:
+        UserError: it is neither a word that is known nor a number from 1.
+    """
+    if wording not in (SEEDED, FIRST, EACH) and not (wording.isdecimal() and int(wording) >= 1):
+        raise UserError(
+            f"'{wording}' says nothing about wordings of a prompt; expected {SEEDED}, {FIRST}, {EACH} or a number from 1",
+            hint="--prompts 3 asks every question in the third wording",
+        )
 
 
 def canonical(name: str) -> str:
@@ -74,8 +87,9 @@ class Prompt:
         template: the messages and fields to fill.
         reads: what the model reads, `messages` or `fields`.
         wants, parameters: put into every request.
-        wording: which of the prompt's wordings a question is asked in, `seeded` or a number from 1.
-        seed: the run's seed. With `seeded`, seed and id of a question choose its wording.
+        wording: which of the prompt's wordings a question is asked in: `seeded` (seed and id of the question choose it),
+            `first`, `each` (every draw of a question in another one), or a number from 1.
+        seed: the run's seed.
 
     Raises:
         UserError: the prompt has nothing that this model reads, one of its texts is not a template, or it has no such wording.
@@ -99,12 +113,13 @@ class Prompt:
         for part in self._parts():
             for text in part.texts:
                 _compiled(text)
-        if self.wording != SEEDED and not (self.wording.isdigit() and 1 <= int(self.wording) <= max(1, self.wordings)):
+        check_wording(self.wording)
+        if self.wording.isdecimal() and int(self.wording) > max(1, self.wordings):
             raise UserError(
                 f"the prompt '{self.name}' has no wording '{self.wording}'",
-                hint=f"it has {self.wordings}; give {SEEDED} or a number from 1"
+                hint=f"give a number up to {self.wordings}"
                 if self.wordings
-                else "it has one wording",
+                else "it has one wording; leave out --prompts",
             )
 
     @property
@@ -116,9 +131,13 @@ class Prompt:
         """The number, from 1, of the wording that a question is asked in; None if the prompt has no wordings."""
         if not self.wordings:
             return None
+        if self.wording == EACH:
+            return question.draw + 1
         if self.wording != SEEDED:
-            return int(self.wording)
-        digest = hashlib.blake2b(f"{self.seed}:{question.id}:wording".encode(), digest_size=8).digest()
+            return 1 if self.wording == FIRST else int(self.wording)
+        digest = hashlib.blake2b(
+            f"{self.seed}:{question.draw_of or question.id}:wording".encode(), digest_size=8
+        ).digest()
         return int.from_bytes(digest, "big") % self.wordings + 1
 
     @property

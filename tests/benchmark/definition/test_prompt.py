@@ -187,9 +187,12 @@ def test_one_wording_can_be_asked_for_by_its_number():
     assert asked_in(prompt, ["x", "y"]) == ["b", "b"]
     assert prompt.wording_of(question()) == 2 and prompt.wordings == 2
     assert prompt.identity != Prompt("p", worded("a", "b"), "messages").identity
-    for number in ("0", "3", "b", "-1"):
-        with pytest.raises(UserError, match=f"has no wording '{number}'"):
-            Prompt("p", worded("a", "b"), "messages", wording=number)
+    assert asked_in(Prompt("p", worded("a", "b"), "messages", wording="first"), ["x", "y"]) == ["a", "a"]
+    with pytest.raises(UserError, match="has no wording '3'"):
+        Prompt("p", worded("a", "b"), "messages", wording="3")
+    for wrong in ("0", "b", "-1", ""):
+        with pytest.raises(UserError, match="expected seeded, first, each or a number from 1"):
+            Prompt("p", worded("a", "b"), "messages", wording=wrong)
 
 
 def test_a_prompt_without_wordings_is_asked_as_before():

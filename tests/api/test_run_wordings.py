@@ -1,0 +1,143 @@
+"""Prompts with several wordings: each question in one of them, in a given one, or in all."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from contextlib import closing
+
+import pytest
+import yaml
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.benchmark.run import run_folder
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.store.answers import exchanges
+from codec_bench.store.record import open_run
+
+MODEL = '''
+from codec_bench.errors import UserError
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+
+class Picky(Model):
+    """Repeats what it is told, unless it is asked in the wording that it does not like. It stops after some answers if told."""
+
+    info = ModelInfo("picky")
+    identity = {"picky": 1}
+
+    def __init__(self, log, stop_after=0):
+        self.log, self.left = log, stop_after or 10**9
+
+    async def ask(self, request):
+        if self.left == 0:
+            raise UserError("the power is off")
+        self.left -= 1
+        asked = request.messages[-1].content[-1]
+        with open(self.log, "a") as file:
+            file.write(asked + "\\n")
+        return Response(text="what?" if asked.startswith("Kindly") else asked.rpartition("|")[2].strip())
+'''
+WORDINGS = ["Say | {{ word }}", "Kindly say | {{ word }}", "The word is | {{ word }}"]
+DEFINITION = {
+    "version": 1, "title": "Mine", "summary": "Words of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"word": "w", "reference": "w"}},
+    "prompt": {"messages": [{"content": [{"wordings": WORDINGS}]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+}  # fmt: skip
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch):
+    """Runs with the test's model; returns the run's folder and what the model was asked in this call."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "models.py").write_text(MODEL)
+    folder, log = tmp_path / "mine", tmp_path / "log"
+    folder.mkdir()
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump(DEFINITION))
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"id": f"a{n}", "w": f"word {n}"}) + "\n" for n in range(20)))
+
+    def run(out="out", stop_after=0, **settings):
+        log.write_text("")
+        model = f"{tmp_path / 'models.py'}:Picky"
+        options = {model: {"log": str(log), "stop_after": stop_after}}
+        outcome = run_benchmark(
+            benchmark=str(folder), model=model, out=tmp_path / out, options=options, page=False, workers=1, **settings
+        )
+        for done in outcome.runs.values():
+            done.close()
+        return run_folder(tmp_path / out, "mine", "picky"), log.read_text().splitlines()
+
+    return run
+
+
+def entry(folder):
+    return json.loads((folder / "summary.json").read_text())["systems"]["picky"]["metrics"]["accuracy[exact]"]
+
+
+def beginnings(asked):
+    return [one.partition(" | ")[0] for one in asked]
+
+
+def test_each_question_is_asked_in_a_wording_of_its_own(ask):
+    folder, asked = ask()
+    counts = {number: beginnings(asked).count(text.partition(" | ")[0]) for number, text in enumerate(WORDINGS, 1)}
+    assert sum(counts.values()) == 20 and all(counts.values())
+    subsets = entry(folder)["subsets"]["wording"]
+    assert {name: subset["n"] for name, subset in subsets.items()} == {f"0{k}": n for k, n in counts.items()}
+    assert [subsets[name]["value"] for name in ("01", "02", "03")] == [1, 0, 1], "the bad wording is seen at a glance"
+    _, differently = ask("other", seed=1)
+    assert sorted(asked) != sorted(differently)
+
+
+def test_stopping_does_not_change_who_is_asked_how(ask):
+    _, asked = ask()
+    with pytest.raises(UserError, match="the power is off"):
+        ask("stopped", stop_after=7, cache=False)
+    _, rest = ask("stopped", cache=False)
+    assert len(rest) == 13 and set(rest) < set(asked)
+
+
+def test_every_question_in_all_wordings(ask):
+    folder, asked = ask(prompts="each")
+    assert len(asked) == len(set(asked)) == 60
+    found = entry(folder)
+    assert found["n"] == 60 and found["value"] == pytest.approx(2 / 3)
+    assert found["draws"]["values"] == [1, 0, 1] and found["draws"]["spread"] == pytest.approx(
+        statistics.stdev([1, 0, 1])
+    )
+    passes = found["draws"]["passes"]
+    assert (passes["all"]["value"], passes["any"]["value"], passes["majority"]["value"]) == (0, 1, 1)
+    assert {name: (one["value"], one["n"]) for name, one in found["subsets"]["wording"].items()} == {
+        "01": (1, 20), "02": (0, 20), "03": (1, 20),
+    }  # fmt: skip
+    assert found["units"] == 20, "the question is the unit, not the wording"
+    with closing(open_run(folder)) as run:
+        prompts = [e.question.prompt for e in exchanges(run)][:3]
+    assert [WORDINGS[k].partition(" | ")[0] in str(prompts[k]) for k in range(3)] == [True] * 3
+
+
+@pytest.mark.parametrize(("prompts", "number"), [("first", 0), ("2", 1), ("3", 2)])
+def test_one_wording_for_all(ask, prompts, number):
+    folder, asked = ask(prompts=prompts)
+    assert set(beginnings(asked)) == {WORDINGS[number].partition(" | ")[0]}
+    assert entry(folder)["value"] == (0 if number == 1 else 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"prompts": "4"}, "has no wording '4'"),
+        ({"prompts": "some"}, "expected seeded, first, each or a number from 1"),
+        ({"prompts": "each", "repeats": 2}, "each wording is asked once"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(ask, settings, says):
+    with pytest.raises(UserError, match=says):
+        ask(**settings)
+
+
+def test_a_run_is_continued_in_the_same_wordings_only(ask):
+    ask(prompts="first")
+    with pytest.raises(RunMismatch, match="wording"):
+        ask(prompts="2")
