@@ -49,6 +49,14 @@ def pcm16_base64(clip: Sound) -> str:
     return base64.b64encode(samples.tobytes()).decode("ascii")
 
 
+def pcm16_pieces(clip: Sound, piece_s: float) -> list[str]:
+    """A sound in pieces of some seconds, the last one as long as what is left, each as `pcm16_base64`."""
+    audio = clip.read()
+    signal, step = audio.samples[:, : audio.num_samples], int(piece_s * audio.sample_rate_hz)
+    starts = range(0, signal.shape[1], step)
+    return [pcm16_base64(Clip(Audio(signal[:, at : at + step], audio.sample_rate_hz))) for at in starts]
+
+
 def from_base64(text: Any) -> bytes:
     """Decodes base64, with or without the head of a `data:` URL.
 

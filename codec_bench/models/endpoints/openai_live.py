@@ -24,7 +24,7 @@ from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.openai_realtime import trouble_of
 from codec_bench.models.endpoints.persistence import Again
 from codec_bench.models.endpoints.sockets import SocketModel, Step
-from codec_bench.models.sound import from_base64, pcm16_base64
+from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.types import Audio, Request
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class OpenAiLive(SocketModel):
         if history:
             session["input"] = history
         sounds = [part for m in request.messages for part in m.content if not isinstance(part, str)]
-        pieces = [piece for sound in sounds for piece in _pieces(sound.read())]
+        pieces = [_append(piece) for sound in sounds for piece in pcm16_pieces(sound, PIECE_S)]
         return [json.dumps({"type": "session.start", "session": session}), *pieces]
 
     def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
@@ -204,13 +204,6 @@ def _audible(sound: str) -> bool:
         return False
     samples = np.frombuffer(data[: len(data) // 2 * 2], "<i2")
     return bool(samples.size and np.abs(samples.astype(np.int32)).max() > AUDIBLE)
-
-
-def _pieces(audio: Audio) -> list[str]:
-    step = int(PIECE_S * RATE_HZ)
-    signal = audio.samples[:, : audio.num_samples]
-    parts = [Audio(signal[:, at : at + step], RATE_HZ) for at in range(0, signal.shape[1], step)]
-    return [_append(pcm16_base64(Clip(part))) for part in parts]
 
 
 def _append(data: str) -> str:
