@@ -1,10 +1,11 @@
 """Times WavLM in masked batches against s3prl one by one and transformers in unmasked batches, and checks the numbers.
 
-    python bench/bench_wavlm_sv.py [--full] [--device cuda:0] [--precision tf32|bfloat16] [--clips N] [--threads N]
+    python bench/bench_wavlm_sv.py [--full] [--device cuda:0] [--precision tf32|float16|bfloat16] [--clips N] [--threads N]
 
 All run the same network with the same weights on the same clips (noise with LibriSpeech's range of lengths). Without
 `--full` the network is a small one that a CPU runs in seconds. s3prl and transformers give the hidden states alone, so they
-are compared with the encoder alone; `embeddings` is the whole feature, with the head.
+are compared with the encoder alone; `embeddings` is the whole feature, with the head. In half precision ours has its weights in it,
+and theirs run by autocast.
 
 The floor is the matrix products of the unpadded clips, at the rate that one large product reaches here in the same run;
 beside it, the bytes that a batch must at least move: the parameters once, and each layer's input and output.
@@ -25,7 +26,8 @@ from common import append_rows, interleaved, parsed, row, worst
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.networks.ecapa import SpeakerNet
-from codec_bench.networks.precision import computing
+from codec_bench.networks.half import HALF, reduce_weights
+from codec_bench.networks.precision import BY_WEIGHTS, Precision, computing
 from codec_bench.networks.speech_config import WAVLM_LARGE, EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded, standardised
 
@@ -33,7 +35,7 @@ SMALL = EncoderConfig(
     "layer_norm", 256, 6, 4, 1024, True, ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2), relative_buckets=320
 )
 RATE_HZ = 16_000
-AGREEMENT = {"float32": 1e-4, "tf32": 2e-2, "bfloat16": 2e-1}
+AGREEMENT = {"float32": 1e-4, "tf32": 2e-2, "float16": 2e-2, "bfloat16": 2e-1}
 
 
 def clips(count: int, shortest_s: float, longest_s: float) -> list[np.ndarray]:
@@ -91,10 +93,10 @@ def networks(config: EncoderConfig) -> tuple[SpeakerNet, Callable[..., object] |
     return ours, upstream, theirs
 
 
-def product_rate(device: str, precision: str) -> float:
+def product_rate(device: str, precision: Precision) -> float:
     """Floating-point operations per second of one large product here."""
     side = 8192 if device.startswith("cuda") else 1536
-    kind = torch.bfloat16 if precision == "bfloat16" else torch.float32
+    kind = HALF.get(precision, torch.float32)
     a, b = (torch.randn(side, side, device=device, dtype=kind) for _ in range(2))
     with computing(device, precision):
         seconds = interleaved({"product": timed(lambda: a @ b, device)}, repeats=5, warmup=2)["product"]
@@ -109,6 +111,18 @@ def timed(call: Callable[[], object], device: str) -> Callable[[], object]:
         if device.startswith("cuda"):
             torch.cuda.synchronize(device)
         return out
+
+    return run
+
+
+def by_autocast(call: Callable[[], object], device: str, precision: Precision) -> Callable[[], object]:
+    """The call, in half precision by autocast if that is the precision."""
+    if precision not in HALF:
+        return call
+
+    def run() -> object:
+        with torch.autocast(device.split(":")[0], dtype=HALF[precision]):
+            return call()
 
     return run
 
@@ -138,12 +152,13 @@ def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--full", action="store_true", help="WavLM-large itself")
-    parser.add_argument("--precision", choices=("float32", "tf32", "bfloat16"), default="float32")
+    parser.add_argument("--precision", choices=AGREEMENT, default="float32")
     parser.add_argument("--clips", type=int, default=None)
     parser.add_argument("--batch-s", type=float, default=None, help="padded seconds per batch")
     options = parsed(parser, repeats=3, threads=1)
     warnings.simplefilter("ignore")
-    device, precision, cuda = options.device, options.precision, options.device.startswith("cuda")
+    device, cuda = options.device, options.device.startswith("cuda")
+    precision: Precision = BY_WEIGHTS.get(options.precision, "float32")
     if cuda and not torch.cuda.is_available():
         sys.stdout.write(f"{device}: not measured (there is no GPU here)\n")
         return
@@ -156,6 +171,7 @@ def main() -> None:
         for part in passes([signals[k].size for k in group], device, most_on_cpu=EIGHT_SECONDS)
     ]
     net, upstream, theirs = (part.to(device) if part is not None else None for part in networks(config))
+    reduce_weights(net, precision)
     encoder: SpeechEncoder = net.feature_extract["model"]
     on_device = [torch.from_numpy(x).to(device)[None] for x in signals]
 
@@ -190,8 +206,8 @@ def main() -> None:
         return out
 
     variants = {
-        "s3prl one by one": s3prl_alone,
-        "transformers unmasked batches": transformers_batched,
+        "s3prl one by one": by_autocast(s3prl_alone, device, precision),
+        "transformers unmasked batches": by_autocast(transformers_batched, device, precision),
         "codec-bench one by one": ours_alone,
         "codec-bench": ours_batched,
         "codec-bench embeddings": embeddings,
@@ -204,13 +220,17 @@ def main() -> None:
         right = variants[baseline]() if upstream is not None else ours_alone()
         alone = [net(standardised(*padded([x], device), 1e-5), [x.size])[0].cpu().numpy() for x in signals]
         apart = {
-            name: compare(name, call(), right, AGREEMENT[precision] if name.startswith("codec-bench") else np.inf)
+            name: compare(
+                name, call(), right, AGREEMENT[options.precision] if name.startswith("codec-bench") else np.inf
+            )
             for name, call in variants.items()
             if name not in (baseline, "codec-bench embeddings")
         }
         found = [vector for batch in embeddings() for vector in batch]
         order = [place for group in ours_groups for place in group]
-        apart["codec-bench embeddings"] = compare("embeddings", found, [alone[k] for k in order], AGREEMENT[precision])
+        apart["codec-bench embeddings"] = compare(
+            "embeddings", found, [alone[k] for k in order], AGREEMENT[options.precision]
+        )
         seconds = interleaved({n: timed(c, device) for n, c in variants.items()}, repeats=options.repeats, warmup=1)
     rate = product_rate(device, precision)
     flops = sum(config.flops(x.size) for x in signals)
@@ -218,7 +238,7 @@ def main() -> None:
     duration_s = sum(x.size for x in signals) / RATE_HZ
     padded_s = sum(len(group) * signals[group[0]].size for group in ours_groups) / RATE_HZ
     note = (
-        f"{'WavLM-large' if options.full else 'small'}, {precision}, {device}, {options.threads} thread(s), {len(signals)} clips, "
+        f"{'WavLM-large' if options.full else 'small'}, {options.precision}, {device}, {options.threads} thread(s), {len(signals)} clips, "
         f"{duration_s:.1f} s in {len(ours_groups)} batches of {padded_s:.1f} padded s"
     )
     floor = (

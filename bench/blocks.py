@@ -96,3 +96,37 @@ def example_table() -> str:
             value, low, high = (numbers.number(float(row[name]), 3, sign=True) for name in ("p50", "p20", "p80"))
             text += f"\n{row['case']}: {value} ({low} to {high}), over {row['n']} pairs.\n"
     return f"{text}\nMade by run `{run}` of `bench/bench_example.py` at revision {rows[0]['commit']}.\n"
+
+
+def drift_table() -> str:
+    """How far scores in half precision are from float32, and batches from single items, from the newest row of each."""
+    lines = ["| what | compared | of how many | middle | greatest |", "|---|---|--:|--:|--:|"]
+    for (case, variant), row in _newest("precision").items():
+        if row["unit"] != "share":
+            greatest = row["agreement"].removeprefix("at most ")
+            lines.append(f"| {case}, {row['unit']} | {variant} | {row['n']} | {row['p50']} | {greatest} |")
+    return _noted(lines, "precision", "1 - cosine")
+
+
+def texts_table() -> str:
+    """Word error rates of Whisper by compute type, from the newest row of each."""
+    lines = ["| model | computed in | word error rate | transcripts |", "|---|---|--:|---|"]
+    for (case, variant), row in _newest("precision").items():
+        if row["unit"] == "share":
+            model = case.removesuffix(", word error rate")
+            errors = row["note"].partition(",")[0]
+            lines.append(f"| {model} | {variant} | {100 * float(row['p50']):.2f} % ({errors}) | {row['agreement']} |")
+    return _noted(lines, "precision", "share")
+
+
+def _newest(stem: str) -> dict[tuple[str, str], dict[str, str]]:
+    """The newest row of each case and variant, in the order of the rows."""
+    return {(row["case"], row["variant"]): row for row in rows_of(stem)}
+
+
+def _noted(lines: list[str], stem: str, unit: str) -> str:
+    """A table, and what its newest row says of how it was measured."""
+    rows = [row for row in rows_of(stem) if row["unit"] == unit]
+    if not rows:
+        return "This was not measured yet.\n"
+    return "\n".join(lines) + f"\n\n{rows[-1]['note']}. Measured on {rows[-1]['machine']}, {rows[-1]['date'][:10]}.\n"

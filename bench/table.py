@@ -20,12 +20,13 @@ from pathlib import Path
 
 import common
 import yaml
-from blocks import example_table, noise_table, searches_table
+from blocks import drift_table, example_table, noise_table, searches_table, texts_table
 from common import ROOT
 from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of, runs, stems
 
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
-OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table}
+OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table, "drift": drift_table,
+                "drift-texts": texts_table}  # fmt: skip
 SECTIONS = ("metrics", "networks", "codecs", "models", "engine")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)

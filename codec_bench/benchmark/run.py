@@ -12,7 +12,9 @@ from typing import Any, Literal
 
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import SEEDED
+from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 from codec_bench.models import is_own_file, load_model, own_name
@@ -128,9 +130,12 @@ def writing(
         writer.close()
 
 
-def scheme_of(one: Benchmark, answer_steps: Sequence[str], judge: str | None) -> Scheme:
+def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme:
     """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
-    return Scheme.of([*answer_steps, *one.process], one.own_steps, None if judge is None else judge_label(judge))
+    gpu = any(device != "cpu" for device in resolve_devices(request.running.device))
+    own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
+    judge = None if request.judge is None else judge_label(request.judge)
+    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, judge)
 
 
 def judge_label(judge: str) -> str:

@@ -42,7 +42,7 @@ REGISTRY = Registry("feature", "FEATURES", TABLE)
 
 
 def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
-    """Builds a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@bfloat16`.
+    """Builds a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@float16`.
 
     If a class is in the table under several names, its argument `model` gets the name.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.padded import PaddedBatch, padded_batch
-from codec_bench.networks.precision import computing, parse_precision, suffix
+from codec_bench.networks.precision import BY_WEIGHTS, computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
 RATE_HZ = 16_000
@@ -34,7 +35,7 @@ class Utmos(PreparedFeature):
     Args:
         device: `cpu` or `cuda:N`.
         weights: a file in the format of SpeechMOS in place of the published one, or None.
-        point: `tf32` or `bfloat16` for the encoder (the other layers stay in float32), or None for float32.
+        point: `float16`, `bfloat16` or `tf32` for the encoder (the other layers stay in float32), or None for float32.
 
     Raises:
         WeightsError: the weights are not on this machine. UserError: no such precision.
@@ -48,7 +49,7 @@ class Utmos(PreparedFeature):
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         super().__init__(device, weights)
         self.protocol = self.protocol_id(point)
-        self._precision = parse_precision("utmos", point)
+        self._precision = parse_precision("utmos", point, BY_WEIGHTS)
         self._path = find(WEIGHTS, weights).path
         self._net: Any = None
 
@@ -59,7 +60,7 @@ class Utmos(PreparedFeature):
         Raises:
             UserError: no such precision.
         """
-        return f"utmos22-strong/speechmos-1.2{suffix(parse_precision('utmos', point))}"
+        return f"utmos22-strong/speechmos-1.2{suffix(parse_precision('utmos', point, BY_WEIGHTS))}"
 
     def load(self) -> None:
         """Loads the network.
@@ -68,12 +69,13 @@ class Utmos(PreparedFeature):
             WeightsError: the file is broken, or is that of another network.
         """
         if self._net is None:
+            from codec_bench.networks.half import reduce_weights
             from codec_bench.networks.speech_config import WAV2VEC2_BASE
             from codec_bench.networks.utmos import UtmosNet
 
             net = UtmosNet(WAV2VEC2_BASE).eval()
             load_into(net, load_state(self._path), path=self._path)
-            self._net = net.to(self.device)
+            self._net = reduce_weights(net, self._precision).to(self.device)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
         """The padded passes of the network."""
@@ -92,4 +94,10 @@ class Utmos(PreparedFeature):
         frames = self._net.wav2vec2.config.frames
         with computing(self.device, self._precision):
             scores = fetched([self._net(one.waves, one.lengths) for one in batch.passes])
-        return batch.results(scores, lambda score, length: {"utmos": float(score), "frames": frames(length)})
+        return batch.results(scores, lambda score, length: _scored(float(score), frames(length)))
+
+
+def _scored(score: float, frames: int) -> Result | Unavailable:
+    if not math.isfinite(score):
+        return Unavailable("the network's output is not a finite number")
+    return {"utmos": score, "frames": frames}

@@ -344,6 +344,16 @@ def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | N
     return {}, variant
 
 
+def recogniser_on(variant: str, *, gpu: bool) -> str:
+    """The recogniser that a choice of `configs/recogniser` stands for on a GPU or a CPU, where it tells them apart; else the name itself."""
+    from codec_bench.config import config_names, read_config
+
+    choice = read_config("recogniser", variant) if variant in config_names("recogniser") else {}
+    if "on_gpu" not in choice:
+        return variant
+    return str(choice["on_gpu"] if gpu else choice["otherwise"])
+
+
 def _languages_of(name: str) -> tuple[str, ...]:
     from codec_bench import features
 

@@ -12,7 +12,7 @@ from codec_bench.features.speakers.ge2e import Ge2e, Ge2eVad
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
-from codec_bench.networks.precision import parse_precision, suffix
+from codec_bench.networks.precision import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
 from codec_bench.types import Score
 
 ENCODERS = {encoder.name: encoder.protocol for encoder in (WavlmLargeSv, WavlmBasePlusSv, Ge2e, Ge2eVad)}
@@ -35,7 +35,8 @@ class Sim(Metric):
     Args:
         variant: the encoder: `wavlm-large-sv` (also if None), `wavlm-base-plus-sv`, `ge2e`, `ge2e-vad`, or
             `s3prl/NAME` for an upstream of s3prl.
-        point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
+        point: `float16`, `bfloat16` or `tf32` in place of float32 (an upstream of s3prl: `bfloat16` or `tf32`); each has its own
+            protocol.
 
     Raises:
         UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
@@ -70,7 +71,8 @@ class Sim(Metric):
             raise UserError(
                 f"sim[{encoder}] has no precision '@{point}'; it is computed in float32", hint=f"use sim[{encoder}]"
             )
-        precision = parse_precision(self.name.partition("@")[0], point)
+        known = BY_AUTOCAST if encoder.startswith(UPSTREAM) else BY_WEIGHTS
+        precision = parse_precision(self.name.partition("@")[0], point, known)
         self._feature = feature + (f"@{point}" if point else "")
         self.estimate_features = self.reference_features = (self._feature,)
         self.protocol = f"sim/{protocol}{suffix(precision)}"

@@ -23,7 +23,7 @@ class Utmos(Metric):
 
     Args:
         variant: None for English (and for speech whose language is not known), or `any-language`.
-        point: `tf32` or `bfloat16`, or None for float32.
+        point: `float16`, `bfloat16` or `tf32`, or None for float32.
 
     Raises:
         UserError: no such variant or precision.

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.networks.half import BatchNorm1d, Conv1d
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
@@ -36,8 +37,8 @@ class ConvReluNorm(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, kernel: int = 1) -> None:
         super().__init__()
-        self.conv = nn.Conv1d(inputs, outputs, kernel, padding=kernel // 2)
-        self.bn = nn.BatchNorm1d(outputs)
+        self.conv = Conv1d(inputs, outputs, kernel, padding=kernel // 2)
+        self.bn = BatchNorm1d(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """`(batch, inputs, frames)` to `(batch, outputs, frames)`.
@@ -59,9 +60,9 @@ class Res2Conv(nn.Module):
         super().__init__()
         width = channels // groups
         self.convs = nn.ModuleList(
-            nn.Conv1d(width, width, 3, padding=dilation, dilation=dilation) for _ in range(groups - 1)
+            Conv1d(width, width, 3, padding=dilation, dilation=dilation) for _ in range(groups - 1)
         )
-        self.bns = nn.ModuleList(nn.BatchNorm1d(width) for _ in range(groups - 1))
+        self.bns = nn.ModuleList(BatchNorm1d(width) for _ in range(groups - 1))
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
         """`(batch, channels, frames)` to the same shape; `valid` is 1 on an item's own frames, `(batch, 1, frames)`."""
@@ -120,8 +121,8 @@ class AttentivePooling(nn.Module):
 
     def __init__(self, channels: int, bottleneck: int) -> None:
         super().__init__()
-        self.linear1 = nn.Conv1d(channels, bottleneck, 1)
-        self.linear2 = nn.Conv1d(bottleneck, channels, 1)
+        self.linear1 = Conv1d(channels, bottleneck, 1)
+        self.linear2 = Conv1d(bottleneck, channels, 1)
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
         """`(batch, channels, frames)` to float32 `(batch, 2 * channels)`."""
@@ -147,7 +148,7 @@ class EcapaTdnn(nn.Module):
         self.layer2, self.layer3, self.layer4 = (
             Res2Block(channels, dilation, groups=8, bottleneck=128) for dilation in (2, 3, 4)
         )
-        self.conv = nn.Conv1d(3 * channels, pooled, 1)
+        self.conv = Conv1d(3 * channels, pooled, 1)
         self.pooling = AttentivePooling(pooled, 128)
         self.bn = nn.BatchNorm1d(2 * pooled)
         self.linear = nn.Linear(2 * pooled, embedding)

@@ -1,27 +1,42 @@
-"""The precision of a network: float32 by default, or a faster one. Each precision has a protocol of its own."""
+"""The precision of a network: float32 by default, or a faster one. Each precision has a protocol of its own.
+
+The project's own networks keep the weights of their large products in half precision (`half.py`). Networks of other
+packages keep float32 weights, and torch casts each operation by itself (autocast). The two give different numbers, so they
+are different precisions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Literal, get_args
+from typing import Literal
 
 from codec_bench.errors import UserError
 
-Precision = Literal["float32", "tf32", "bfloat16"]
+Precision = Literal["float32", "tf32", "bfloat16", "float16-weights", "bfloat16-weights"]
+"""`bfloat16` is that of autocast."""
+BY_AUTOCAST: dict[str, Precision] = {"bfloat16": "bfloat16", "tf32": "tf32"}
+"""What networks of other packages can compute in beside float32, by what stands after the `@`."""
+BY_WEIGHTS: dict[str, Precision] = {"float16": "float16-weights", "bfloat16": "bfloat16-weights", "tf32": "tf32"}
+"""What the project's own networks can compute in beside float32."""
 
 
-def parse_precision(feature: str, point: str | None) -> Precision:
-    """The precision that a name such as `utmos@bfloat16` asks for.
+def parse_precision(feature: str, point: str | None, known: dict[str, Precision] = BY_AUTOCAST) -> Precision:
+    """The precision that a name such as `utmos@float16` asks for.
+
+    Args:
+        feature: what stands before the `@`. point: what stands after it, or None.
+        known: the precisions of the network, `BY_AUTOCAST` or `BY_WEIGHTS`.
 
     Raises:
         UserError: there is no such precision.
     """
     if point is None:
         return "float32"
-    if point not in get_args(Precision) or point == "float32":
-        raise UserError(f"{feature} has no '@{point}'", hint=f"use {feature}, {feature}@tf32 or {feature}@bfloat16")
-    return point  # type: ignore[return-value]
+    if point not in known:
+        others = ", ".join(f"{feature}@{name}" for name in known)
+        raise UserError(f"{feature} has no '@{point}'", hint=f"use {feature} for float32, or one of {others}")
+    return known[point]
 
 
 def suffix(precision: Precision) -> str:
@@ -31,16 +46,24 @@ def suffix(precision: Precision) -> str:
 
 @contextmanager
 def computing(device: str, precision: Precision) -> Iterator[None]:
-    """Inference at a precision: `float32` without TensorFloat-32, `tf32` with it, `bfloat16` by autocast."""
+    """Inference at a precision: without TensorFloat-32, except in `tf32`; by autocast in `bfloat16`.
+
+    Sums of products in half precision are themselves in float32, however a GPU cuts them into parts.
+    """
     import torch
 
-    cuda = str(device).startswith("cuda")
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode())
-        if cuda:
+        if str(device).startswith("cuda"):
             stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=precision == "tf32"))
-            stack.callback(setattr, torch.backends.cuda.matmul, "allow_tf32", torch.backends.cuda.matmul.allow_tf32)
-            torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
+            matmul = torch.backends.cuda.matmul
+            for setting, value in (
+                ("allow_tf32", precision == "tf32"),
+                ("allow_fp16_reduced_precision_reduction", False),
+                ("allow_bf16_reduced_precision_reduction", False),
+            ):
+                stack.callback(setattr, matmul, setting, getattr(matmul, setting))
+                setattr(matmul, setting, value)
         if precision == "bfloat16":
             stack.enter_context(torch.autocast(str(device).split(":")[0], dtype=torch.bfloat16))
         yield

@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.networks.half import LayerNorm, Linear
 from codec_bench.networks.ragged import on_device
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import ConvExtractor
@@ -45,8 +46,8 @@ class SpeechEncoder(nn.Module):
         self.config = config
         channels = config.conv_layers[-1][0]
         self.feature_extractor = ConvExtractor(config)
-        self.layer_norm = nn.LayerNorm(channels)
-        self.post_extract_proj = nn.Linear(channels, config.width) if channels != config.width else None
+        self.layer_norm = LayerNorm(channels)
+        self.post_extract_proj = Linear(channels, config.width) if channels != config.width else None
         self.mask_emb = nn.Parameter(torch.zeros(config.width))  # only training uses it, but checkpoints hold it
         self.encoder = Transformer(config)
 
@@ -97,7 +98,7 @@ class SpeechEncoder(nn.Module):
         waves = waves[:, :samples] if waves.shape[1] >= samples else F.pad(waves, (0, samples - waves.shape[1]))
         frames = self.layer_norm(self.feature_extractor(waves, lengths))
         if self.post_extract_proj is not None:
-            frames = self.post_extract_proj(frames)
+            frames = self.post_extract_proj(frames).float()
         longest = max(counts)
         for hidden in self.encoder.hidden_states(frames, torch.tensor(counts).to(waves.device, non_blocking=True)):
             yield hidden[:, :longest]

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.networks.half import LayerNorm, Reducible
 from codec_bench.networks.speech_config import EncoderConfig
 
 
@@ -38,7 +39,7 @@ class Folding(nn.Module):
         super()._load_from_state_dict(*args, **kwargs)
 
 
-class StridedConv(Folding):
+class StridedConv(Folding, Reducible):
     """A convolution over `(frames, channels)` as matrix products without a copy of the input.
 
     With stride s, the s taps of a step are s consecutive rows. In the same memory they are one row that is s times as
@@ -68,15 +69,13 @@ class StridedConv(Folding):
         The number of frames is a multiple of the stride. The taps of an item's last rows reach into the next item, but
         these rows lie beyond the item's valid frames and are not used.
         """
-        device = rows.device.type
-        if torch.is_autocast_enabled(device):  # autocast does not apply to in-place products
-            rows = rows.to(torch.get_autocast_dtype(device))
+        rows = rows.to(self.weight.dtype)
         wide = rows.view(rows.shape[0] // self.stride, -1)
-        first, *rest = (weight.to(rows.dtype) for weight in self.folded())
+        first, *rest = self.folded()
         if self.bias is None:
             out = wide[:, : first.shape[0]] @ first
         else:
-            out = torch.addmm(self.bias.to(rows.dtype), wide[:, : first.shape[0]], first)
+            out = torch.addmm(self.bias, wide[:, : first.shape[0]], first)
         for shift, weight in enumerate(rest, 1):
             out[:-shift].addmm_(wide[shift:, : weight.shape[0]], weight)
         return out
@@ -95,9 +94,11 @@ class ConvExtractor(nn.Module):
         self.conv_layers = nn.ModuleList()
         inputs = 1
         for place, (outputs, kernel, stride) in enumerate(config.conv_layers):
-            layer = nn.ModuleDict({"0": StridedConv(inputs, outputs, kernel, stride, config.conv_bias)})
+            conv = StridedConv(inputs, outputs, kernel, stride, config.conv_bias)
+            conv.exact = place == 0  # the statistics of the norm after it follow from its weights
+            layer = nn.ModuleDict({"0": conv})
             if config.extractor == "layer_norm":
-                layer["2"] = nn.ModuleDict({"1": nn.LayerNorm(outputs)})
+                layer["2"] = nn.ModuleDict({"1": LayerNorm(outputs)})
             elif place == 0:
                 layer["2"] = nn.GroupNorm(outputs, outputs)
             self.conv_layers.append(layer)
@@ -118,15 +119,14 @@ class ConvExtractor(nn.Module):
     def _first(self, layer: Any, waves: Tensor, lengths: Sequence[int]) -> Tensor:
         """The first convolution and its norm, `(batch, frames, channels)`, always in float32."""
         conv = layer["0"]
-        with torch.autocast(waves.device.type, enabled=False):
-            overhang = max(0, conv.kernel - conv.stride)
-            taps = F.pad(waves.float(), (0, overhang)).unfold(1, conv.kernel, conv.stride)
-            weight = conv.weight[:, 0]
-            if self.config.extractor == "group_norm":
-                scale, shift = self._group_norm(layer["2"], taps, weight, lengths)
-                return torch.baddbmm(shift[:, None], taps, (weight * scale[..., None]).transpose(1, 2))
-            out = taps @ weight.T if conv.bias is None else F.linear(taps, weight, conv.bias)
-            return layer["2"]["1"](out)
+        overhang = max(0, conv.kernel - conv.stride)
+        taps = F.pad(waves.float(), (0, overhang)).unfold(1, conv.kernel, conv.stride)
+        weight = conv.weight[:, 0]
+        if self.config.extractor == "group_norm":
+            scale, shift = self._group_norm(layer["2"], taps, weight, lengths)
+            return torch.baddbmm(shift[:, None], taps, (weight * scale[..., None]).transpose(1, 2))
+        out = taps @ weight.T if conv.bias is None else F.linear(taps, weight, conv.bias)
+        return layer["2"]["1"](out)
 
     def _group_norm(
         self, norm: nn.GroupNorm, taps: Tensor, weight: Tensor, lengths: Sequence[int]

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.networks.half import LayerNorm, Linear, Reducible
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import Folding
 
@@ -17,7 +18,7 @@ BIAS_ENTRIES = 1 << 28
 """Entries of the attention bias at a time (1 GiB in float32): bounds the memory of long signals."""
 
 
-class PositionalConv(Folding):
+class PositionalConv(Folding, Reducible):
     """The weight-normalised grouped convolution that encodes positions, with "same" padding.
 
     Args:
@@ -30,18 +31,24 @@ class PositionalConv(Folding):
         self.weight_g = nn.Parameter(torch.ones(1, 1, config.conv_pos))
         self.weight_v = nn.Parameter(torch.empty(config.width, config.width // self.groups, config.conv_pos))
         self.bias = nn.Parameter(torch.zeros(config.width))
+        self._dtype = torch.float32
         nn.init.normal_(self.weight_v, std=math.sqrt(4 / (config.conv_pos * config.width)))
 
-    def fold(self) -> Tensor:
-        """The weights, made from a direction and a length per tap."""
+    def reduce(self, dtype: torch.dtype) -> None:
+        """The weights are made in float32 and rounded once."""
+        self._dtype, self._folded = dtype, None
+
+    def fold(self) -> tuple[Tensor, Tensor]:
+        """The weights, made from a direction and a length per tap, and the bias."""
         lengths = torch.linalg.vector_norm(self.weight_v, dim=(0, 1), keepdim=True)
-        return self.weight_v * (self.weight_g / lengths)
+        weight = self.weight_v * (self.weight_g / lengths)
+        return weight.to(self._dtype), self.bias.to(self._dtype)
 
     def forward(self, frames: Tensor) -> Tensor:
         """`(batch, frames, width)`, zero beyond each item's end, to the same shape."""
-        weight = self.folded()
+        weight, bias = self.folded()
         kernel = weight.shape[-1]
-        out = F.conv1d(frames.transpose(1, 2), weight, self.bias, padding=kernel // 2, groups=self.groups)
+        out = F.conv1d(frames.to(weight.dtype).transpose(1, 2), weight, bias, padding=kernel // 2, groups=self.groups)
         return F.gelu(out[..., : frames.shape[1]]).transpose(1, 2)
 
 
@@ -56,8 +63,8 @@ class Attention(Folding):
     def __init__(self, config: EncoderConfig, holds_bias: bool) -> None:
         super().__init__()
         self.heads, width = config.heads, config.width
-        self.k_proj, self.v_proj = nn.Linear(width, width), nn.Linear(width, width)
-        self.q_proj, self.out_proj = nn.Linear(width, width), nn.Linear(width, width)
+        self.k_proj, self.v_proj = Linear(width, width), Linear(width, width)
+        self.q_proj, self.out_proj = Linear(width, width), Linear(width, width)
         self.relative = config.relative_buckets > 0
         if self.relative:
             self.grep_linear = nn.Linear(width // self.heads, 8)
@@ -73,8 +80,9 @@ class Attention(Folding):
     def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:
         """`(batch, frames, width)` to the same shape."""
         batch, length, width = frames.shape
+        given = frames.to(self.q_proj.weight.dtype)
         q, k, v = (
-            project(frames).view(batch, length, self.heads, -1).transpose(1, 2)
+            project(given).view(batch, length, self.heads, -1).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
         gate = self._gate(frames).to(q.dtype) if self.relative else None
@@ -142,10 +150,10 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.pre_norm = config.pre_norm
         self.self_attn = Attention(config, holds_bias)
-        self.self_attn_layer_norm = nn.LayerNorm(config.width)
-        self.fc1 = nn.Linear(config.width, config.feed_forward)
-        self.fc2 = nn.Linear(config.feed_forward, config.width)
-        self.final_layer_norm = nn.LayerNorm(config.width)
+        self.self_attn_layer_norm = LayerNorm(config.width)
+        self.fc1 = Linear(config.width, config.feed_forward)
+        self.fc2 = Linear(config.feed_forward, config.width)
+        self.final_layer_norm = LayerNorm(config.width)
 
     def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:
         """`(batch, frames, width)` to the same shape."""
@@ -168,7 +176,7 @@ class Transformer(nn.Module):
         self.config = config
         self.pos_conv = nn.Sequential(PositionalConv(config))
         self.layers = nn.ModuleList(EncoderLayer(config, holds_bias=place == 0) for place in range(config.layers))
-        self.layer_norm = nn.LayerNorm(config.width)
+        self.layer_norm = LayerNorm(config.width)
 
     def hidden_states(self, frames: Tensor, counts: Tensor) -> Iterator[Tensor]:
         """The input of each block, then the output of the last one, each `(batch, frames, width)`."""

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.networks.half import Linear
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
@@ -55,12 +56,12 @@ class TimeDelay(nn.Module):
     def __init__(self, inputs: int, outputs: int, kernel: int, dilation: int) -> None:
         super().__init__()
         self.taps, self.dilation = kernel, dilation
-        self.kernel = nn.Linear(inputs * kernel, outputs)
+        self.kernel = Linear(inputs * kernel, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """`(batch, inputs, frames)` to `(batch, outputs, frames - (kernel - 1) * dilation)`."""
         weight = self.kernel.weight.unflatten(1, (self.taps, -1)).transpose(1, 2)
-        return F.relu(F.conv1d(x, weight, self.kernel.bias, dilation=self.dilation))
+        return F.relu(F.conv1d(x.to(weight.dtype), weight, self.kernel.bias, dilation=self.dilation))
 
 
 class XVectorNet(nn.Module):
@@ -75,7 +76,7 @@ class XVectorNet(nn.Module):
         self.head = head
         self.wavlm = SpeechEncoder(encoder)
         self.layer_weights = nn.Parameter(torch.zeros(encoder.layers + 1)) if head.mixes else None
-        self.projector = nn.Linear(encoder.width, head.widths[0])
+        self.projector = Linear(encoder.width, head.widths[0])
         inputs = (head.widths[0], *head.widths[:-1])
         self.tdnn = nn.ModuleList(
             TimeDelay(*shape) for shape in zip(inputs, head.widths, head.kernels, head.dilations, strict=True)

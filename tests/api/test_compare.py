@@ -4,18 +4,19 @@ import pytest
 
 from codec_bench.api.compare import compare
 from codec_bench.errors import UserError
+from codec_bench.metrics import build_metric
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 
-def recorded(folder, benchmark, values, *, aggregate="mean", counts=None):
+def recorded(folder, benchmark, values, *, aggregate="mean", counts=None, protocol="m/1"):
     writer = RunWriter(folder, {})
-    facts = {"m": {"protocol": "m/1", "unit": "", "higher_is_better": True, "aggregate": aggregate}}
+    facts = {"m": {"protocol": protocol, "unit": "", "higher_is_better": True, "aggregate": aggregate}}
     writer.begin({"echo": {}}, facts, [Sample(f"s{k}", None) for k in range(len(values))])
     detail = [{"counts": counts[k]} if counts else {} for k in range(len(values))]
     items = [
-        (k, ItemRecord("echo", f"s{k}", "ok", None, {"m": Score.ok(value, "m/1", detail=detail[k])}))
+        (k, ItemRecord("echo", f"s{k}", "ok", None, {"m": Score.ok(value, protocol, detail=detail[k])}))
         for k, value in enumerate(values)
     ]
     writer.write(items)
@@ -27,6 +28,13 @@ def recorded(folder, benchmark, values, *, aggregate="mean", counts=None):
 def test_runs_of_two_benchmarks_are_not_compared(tmp_path):
     runs = [recorded(tmp_path / name / "echo", name, [1.0, 0.0]) for name in ("capitals", "rivers")]
     with pytest.raises(UserError, match="different questions: those of capitals and of rivers"):
+        compare(runs=runs)
+
+
+def test_values_of_two_precisions_are_not_compared(tmp_path):
+    ids = [build_metric("sim").protocol, build_metric("sim@float16").protocol]
+    runs = [recorded(tmp_path / str(k), "capitals", [1.0, 0.0], protocol=id) for k, id in enumerate(ids)]
+    with pytest.raises(UserError, match=f"by different protocols: {ids[0]} and {ids[1]}"):
         compare(runs=runs)
 
 

@@ -377,6 +377,44 @@ def test_utmos(bench):
     fails(module.compare, {"batched": right}, np.array([3.0, math.nan]))
 
 
+def test_precision(bench):
+    module = bench("bench_precision")
+    limits = module.PROMISED["float16"]
+    rng = np.random.default_rng(0)
+    right = [*rng.normal(0, 1, (6, 8))]
+    passes(module.drifts, right, [x * (1 + 1e-6) for x in right], limits, "x")
+    scores = np.array([3.0, 3.5])
+    passes(module.drifts, scores, scores + 1e-3, limits, "x")
+    for wrong in (right[:5], [*right[:5], right[5] + 0.3], [*right[:5], right[5] * math.nan]):
+        fails(module.drifts, right, wrong, limits, "x")
+    for wrong in (scores + 0.02, scores * math.nan, scores[:1]):
+        fails(module.drifts, scores, wrong, limits, "x")
+    fails(module.drifts, [right[0]] * 6, [right[0]] * 6, limits, "x")  # alike, so that nothing would be shown
+    fails(module.drifts, np.ones(2), np.ones(2), limits, "x")
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_tensor_cores_multiply_as_torch_does(bench, kind):
+    module = bench("bench_precision")
+    torch, dtype = module.torch, getattr(module.torch, kind)
+    torch.manual_seed(0)
+    a, b, c = (torch.randn(2, 3, 16, 8).to(dtype), torch.randn(24, 8).to(dtype), torch.randn(4, 24).to(dtype))
+    wave, taps = torch.randn(1, 8, 20).to(dtype), torch.randn(4, 8, 3).to(dtype)
+    calls = (
+        lambda: module.F.linear(a, b),
+        lambda: a[0, 0] @ b.T,
+        lambda: c.clone().addmm_(c[:, :8], b.T),
+        lambda: module.F.conv1d(wave, taps),
+        lambda: module.F.scaled_dot_product_attention(a, a, a, attn_mask=torch.zeros(2, 1, 1, 16, dtype=dtype)),
+    )  # fmt: skip
+    for call in calls:
+        own = call()
+        with module.TensorCores():
+            found = call()
+        assert found.dtype == own.dtype == dtype
+        torch.testing.assert_close(found, own, rtol=4 * torch.finfo(dtype).eps, atol=4 * torch.finfo(dtype).eps)
+
+
 def test_wavlm_sv(bench):
     module = bench("bench_wavlm_sv")
     right = [np.array([1.0, -4.0]), np.array([2.0, 3.0])]

@@ -128,3 +128,16 @@ def test_every_preset_is_made_of_metrics_that_exist(preset):
     assert config["version"] == 1 and config["summary"].endswith(".")
     for name in expand(config["metrics"]):
         assert build_metric(name).protocol
+
+
+def test_half_is_half_precision_of_the_same_models():
+    found = {name: build_metric(name).protocol for name in expand(read_config("preset", "half")["metrics"])}
+    exact = {name: build_metric(name.replace("@float16", "")).protocol for name in found}
+    assert {name for name in found if found[name] != exact[name]} == {
+        "wer[whisper-large-v3@float16]",
+        "sim@float16",
+        "utmos@float16",
+    }
+    assert found["sim@float16"] == f"{exact['sim@float16']}/float16-weights"
+    assert found["utmos@float16"] == f"{exact['utmos@float16']}/float16-weights"
+    assert "whisper-large-v3/ct2/greedy/30s/float16/" in found["wer[whisper-large-v3@float16]"]

@@ -7,7 +7,8 @@ import os
 import pytest
 
 from codec_bench.engine.plan import build_plan
-from codec_bench.errors import WeightsError
+from codec_bench.errors import RunMismatch, WeightsError
+from codec_bench.store.writer import RunWriter
 
 FILE = "utmos22_strong_step7459_v1.pt"
 
@@ -59,3 +60,16 @@ def test_a_feature_that_no_language_needs_is_not_looked_for(placed, monkeypatch,
     assert cache_id(languages={"zh", "de"}) is None
     with pytest.raises(WeightsError, match="codec-bench weights fetch utmos22-strong"):
         cache_id(languages={"zh", "en"})
+
+
+def test_precisions_share_no_results_and_no_record(placed, tmp_path):
+    placed("a", b"one")
+    names = ["utmos", "utmos@float16", "utmos@bfloat16", "utmos@tf32"]
+    plans = {name: build_plan(["unprocessed"], [name], {}, ["en"]) for name in names}
+    assert len({plan.features[name].cache_id for name, plan in plans.items()}) == len(names)
+    protocols = {name: plan.metrics[name].protocol for name, plan in plans.items()}
+    assert len(set(protocols.values())) == len(names)
+    RunWriter(tmp_path / "run", {"metrics": {"utmos": protocols["utmos"]}}).close()
+    for name in names[1:]:
+        with pytest.raises(RunMismatch, match=rf"metrics\.utmos was .*, now {protocols[name]}"):
+            RunWriter(tmp_path / "run", {"metrics": {"utmos": protocols[name]}})

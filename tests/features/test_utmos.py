@@ -88,9 +88,16 @@ def test_too_short_is_unavailable_and_harms_nobody(feature):
     assert feature.compute([]) == []
 
 
+def test_a_score_that_is_no_number_is_none_and_harms_nobody(feature):
+    fine = glide(8_000).samples[0]
+    none, heard = feature.compute([np.full(8_000, np.nan, np.float32), fine])
+    assert isinstance(none, Unavailable) and str(none) == "the network's output is not a finite number"
+    assert heard["utmos"] == pytest.approx(feature.compute([fine])[0]["utmos"], rel=1e-5)
+
+
 def test_bfloat16_is_near_and_another_protocol(folder, feature, embedded):
     rough = load_feature("utmos@bfloat16", weights=str(folder))
-    assert rough.protocol == f"{feature.protocol}/bfloat16"
+    assert rough.protocol == f"{feature.protocol}/bfloat16-weights"
     signal = prepare(embedded[0][1], utmos.RATE_HZ)[:20_000]
     exact, found = (each.compute([signal])[0]["utmos"] for each in (feature, rough))
     assert 0 < abs(exact - found) < 0.05
@@ -99,8 +106,8 @@ def test_bfloat16_is_near_and_another_protocol(folder, feature, embedded):
 def test_protocols_need_no_weights():
     assert utmos.Utmos.protocol_id() == "utmos22-strong/speechmos-1.2"
     assert utmos.Utmos.protocol_id("tf32") == "utmos22-strong/speechmos-1.2/tf32"
-    with pytest.raises(UserError, match="@float16"):
-        utmos.Utmos.protocol_id("float16")
+    with pytest.raises(UserError, match="@int8"):
+        utmos.Utmos.protocol_id("int8")
 
 
 def test_missing_weights_say_how_to_fetch_them(tmp_path, monkeypatch):

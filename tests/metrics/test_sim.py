@@ -19,7 +19,7 @@ from codec_bench.registry import Spec
 ENCODERS = {
     "sim": ("wavlm-large-sv", "sim/wavlm-large-sv/seed-tts-eval"),
     "sim[wavlm-large-sv]": ("wavlm-large-sv", "sim/wavlm-large-sv/seed-tts-eval"),
-    "sim@bfloat16": ("wavlm-large-sv@bfloat16", "sim/wavlm-large-sv/seed-tts-eval/bfloat16"),
+    "sim@bfloat16": ("wavlm-large-sv@bfloat16", "sim/wavlm-large-sv/seed-tts-eval/bfloat16-weights"),
     "sim[wavlm-base-plus-sv]": ("wavlm-base-plus-sv", "sim/wavlm-base-plus-sv/transformers"),
     "sim[wavlm-base-plus-sv]@tf32": ("wavlm-base-plus-sv@tf32", "sim/wavlm-base-plus-sv/transformers/tf32"),
     "sim[ge2e]": ("ge2e", "sim/ge2e/resemblyzer-0.1/no-vad"),

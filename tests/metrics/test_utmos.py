@@ -58,8 +58,8 @@ def test_a_precision_is_the_features():
 def test_what_cannot_be_is_one_sentence():
     with pytest.raises(UserError, match="'chinese'"):
         build_metric("utmos[chinese]")
-    with pytest.raises(UserError, match="@float16"):
-        build_metric("utmos@float16")
+    with pytest.raises(UserError, match="@int8"):
+        build_metric("utmos@int8")
 
 
 def test_no_score_where_the_feature_has_none():

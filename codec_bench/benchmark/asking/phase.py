@@ -205,7 +205,7 @@ class _Told:
 def _scheme(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme | None:
     """How the answers will be scored; None if only answers are wanted and a package for scoring is not installed."""
     try:
-        return scheme_of(one, answer_steps, request.judge)
+        return scheme_of(one, answer_steps, request)
     except MissingExtra:
         if request.phase != "answers":
             raise

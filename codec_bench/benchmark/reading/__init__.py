@@ -3,7 +3,8 @@
 Steps
     `json-field[NAME]`, `strip-tags`, `first-line`, `after[TEXT]`, `before[TEXT]`, `option-letter`,
     `option-letter[ABCDE]`, `label`, `label[happy,sad]`, `yes-no`, `number`.
-    `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first.
+    `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first. A run takes the recogniser
+    that its device has (`steps_on`).
     `official/TOOLKIT/NAME` are published steps with their quirks (see `codec_bench.benchmark.reading.official`).
 
 The project's own steps never guess: an answer that cannot be read gives `Unparsed`, with a reason that quotes the
@@ -81,6 +82,18 @@ def load_steps(names: Sequence[str]) -> Chain:
     return Chain(tuple(names), tuple(steps), recogniser)
 
 
+def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
+    """The steps, each recogniser as a GPU or a CPU has it: `transcript[ultraeval-audio]` is another one on each."""
+    from codec_bench.metrics.error_rate import recogniser_on
+
+    found = []
+    for text in names:
+        name, argument = _taken_apart(text)
+        heard = name == TRANSCRIPT and argument is not None
+        found.append(f"{TRANSCRIPT}[{recogniser_on(argument, gpu=gpu)}]" if heard else text)
+    return found
+
+
 def _taken_apart(text: str) -> tuple[str, str | None]:
     # Spec.parse is not used for the argument, which may be any text, even with spaces and brackets.
     name, bracket, argument = text.strip().partition("[")
@@ -105,4 +118,4 @@ def _built(text: str, name: str, argument: str | None) -> Step:
     raise UnknownName("post-processing step", name, step_names())
 
 
-__all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names"]
+__all__ = ["Chain", "Parsed", "Step", "Unparsed", "load_steps", "step_names", "steps_on"]

@@ -50,7 +50,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
         by = {"by": list(grouped(run, request.by))} if request.by else {}
-    scheme = scheme_of(one, meta.get("answer_steps", ()), request.judge)
+    scheme = scheme_of(one, meta.get("answer_steps", ()), request)
     rules = scored(one, scheme, request)
     # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
     # would stay.

@@ -178,7 +178,8 @@ class Whisper(PreparedFeature):
         if self.compute_type not in able:
             can = ", ".join(kind for kind in COMPUTE_TYPES if kind in able)
             raise UserError(
-                f"{self.name}: '{self.device}' cannot compute in {self.compute_type}", hint=f"it can: {can}"
+                f"{self.name}: '{self.device}' cannot compute in {self.compute_type}",
+                hint=f"it can: {can}; {self.name} without a type computes in float32, which is another protocol",
             )
         tokens = Tokens.read(self._folder, self.facts.multilingual)
         try:

@@ -51,7 +51,7 @@ class WavlmBasePlusSv(WavlmSv):
         device: `cpu` or `cuda:N`.
         weights: a folder or a hub id in place of the published checkpoint, with config.json, preprocessor_config.json and
             model.safetensors or pytorch_model.bin; or None.
-        point: `tf32` or `bfloat16` in place of float32, each a protocol of its own.
+        point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
 
     Raises:
         WeightsError: the checkpoint is not on this machine, or is another model's. UserError: no such precision.

@@ -10,7 +10,7 @@ import numpy as np
 
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.padded import PaddedBatch, padded_batch
-from codec_bench.networks.precision import computing, parse_precision, suffix
+from codec_bench.networks.precision import BY_WEIGHTS, computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class WavlmSv(PreparedFeature):
     Args:
         device: `cpu` or `cuda:N`.
         weights: a file or folder in place of the published checkpoint, or None.
-        point: `tf32` or `bfloat16` in place of float32; each has its own protocol.
+        point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
 
     Class attributes
         min_samples: the fewest samples that the network takes.
@@ -41,7 +41,7 @@ class WavlmSv(PreparedFeature):
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         super().__init__(device, weights)
-        self._precision = parse_precision(self.name, point)
+        self._precision = parse_precision(self.name, point, BY_WEIGHTS)
         self._net: Any = None
 
     def load(self) -> None:
@@ -51,7 +51,9 @@ class WavlmSv(PreparedFeature):
             WeightsError: the weights are not those of this model.
         """
         if self._net is None:
-            self._net = self._network().to(self.device)
+            from codec_bench.networks.half import reduce_weights
+
+            self._net = reduce_weights(self._network(), self._precision).to(self.device)
 
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
         """The padded passes of the network."""
@@ -108,7 +110,7 @@ class WavlmLargeSv(WavlmSv):
     Args:
         device: `cpu` or `cuda:N`.
         weights: a file in the layout of the published `wavlm_large_finetune.pth`, or a folder with it, or None.
-        point: `tf32` or `bfloat16` in place of float32, each a protocol of its own.
+        point: `float16`, `bfloat16` or `tf32` in place of float32, each a protocol of its own.
 
     Raises:
         WeightsError: the checkpoint is not on this machine. UserError: no such precision.

@@ -84,12 +84,12 @@ def test_precisions_are_protocols_of_their_own(tmp_path, rng):
     saved(tmp_path)
     exact, rough = (WavlmBasePlusSv(weights=str(tmp_path), point=point) for point in (None, "bfloat16"))
     assert exact.protocol == "wavlm-base-plus-sv/transformers"
-    assert rough.protocol == "wavlm-base-plus-sv/transformers/bfloat16"
+    assert rough.protocol == "wavlm-base-plus-sv/transformers/bfloat16-weights"
     items = noises(rng, (12_000, 9000))
     for one, two in zip(exact.compute(items), rough.compute(items), strict=True):
         assert 0 < np.linalg.norm(one["embedding"] - two["embedding"]) < 0.1 * np.linalg.norm(one["embedding"])
-    with pytest.raises(UserError, match="no '@float16'"):
-        WavlmBasePlusSv(weights=str(tmp_path), point="float16")
+    with pytest.raises(UserError, match="no '@int8'"):
+        WavlmBasePlusSv(weights=str(tmp_path), point="int8")
 
 
 def test_the_published_architecture(tmp_path):

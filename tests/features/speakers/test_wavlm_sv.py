@@ -147,7 +147,7 @@ def test_precisions_are_protocols_of_their_own(small_file, small, rng):
     items = voices(rng, (12_000, 8_000))
     rough = SmallWavlmSv(weights=small_file, point="bfloat16")
     assert small.protocol == "wavlm-large-sv/seed-tts-eval"
-    assert rough.protocol == "wavlm-large-sv/seed-tts-eval/bfloat16"
+    assert rough.protocol == "wavlm-large-sv/seed-tts-eval/bfloat16-weights"
     assert SmallWavlmSv(weights=small_file, point="tf32").protocol.endswith("/tf32")
     for one, two in zip(small.compute(items), rough.compute(items), strict=True):
         a, b = one["embedding"], two["embedding"]

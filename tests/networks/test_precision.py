@@ -1,0 +1,34 @@
+"""Names of precisions: what they are in protocols, and that there are no others."""
+
+from __future__ import annotations
+
+import pytest
+
+from codec_bench.errors import UserError
+from codec_bench.networks.precision import BY_AUTOCAST, BY_WEIGHTS, computing, parse_precision, suffix
+
+
+def test_each_way_of_computing_has_an_id_of_its_own():
+    ids = [
+        suffix(parse_precision("x", point, known)) for known in (BY_WEIGHTS, BY_AUTOCAST) for point in (None, *known)
+    ]
+    assert ids == ["", "/float16-weights", "/bfloat16-weights", "/tf32", "", "/bfloat16", "/tf32"]
+
+
+@pytest.mark.parametrize(("known", "point"), [(BY_WEIGHTS, "float32"), (BY_WEIGHTS, "half"), (BY_AUTOCAST, "float16")])
+def test_other_names_say_which_there_are(known, point):
+    with pytest.raises(UserError, match=f"x has no '@{point}'") as caught:
+        parse_precision("x", point, known)
+    assert all(f"x@{name}" in caught.value.hint for name in known)
+
+
+def test_on_a_gpu_sums_stay_in_float32_and_settings_come_back():
+    torch = pytest.importorskip("torch")
+    matmul = torch.backends.cuda.matmul
+    names = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
+    before = [getattr(matmul, name) for name in names]
+    with computing("cuda:0", "float16-weights"):
+        assert [getattr(matmul, name) for name in names] == [False] * 3
+    with computing("cuda:0", "tf32"):
+        assert [getattr(matmul, name) for name in names] == [True, False, False]
+    assert [getattr(matmul, name) for name in names] == before
