@@ -1,6 +1,6 @@
 """Measures how far scores in half precision are from those in float32: of WavLM-large, UTMOS and Whisper.
 
-    python bench/bench_precision.py [--reduced] [--only networks|texts] [--clips N] [--seconds S] [--recordings DIR] [--whisper DIR] [--device cuda:0]
+    python bench/bench_precision.py [--reduced] [--only wavlm|utmos|whisper] [--clips N] [--seconds S] [--recordings DIR] [--whisper DIR] [--device cuda:0]
 
 WavLM-large and UTMOS have seeded weights of the published size (`--reduced`: a small one). Each clip is embedded and scored
 alone in float32, alone in half precision, and in half precision in one padded batch with all others; similarities are those
@@ -254,7 +254,7 @@ def main() -> None:
     """Runs the bench and appends its rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reduced", action="store_true", help="small networks")
-    parser.add_argument("--only", choices=("networks", "texts"), help="one half of it")
+    parser.add_argument("--only", choices=("wavlm", "utmos", "whisper"), help="one of the three")
     parser.add_argument("--clips", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=4.0, help="the longest that a clip may be")
     parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
@@ -271,12 +271,12 @@ def main() -> None:
         f"{material}, {len(signals)} clips of {min(x.size for x in signals) / 16_000:.1f} to {max(x.size for x in signals) / 16_000:.1f} s "
         f"and the same at {NOISE_DB:g} dB of noise; seeded weights; {'products as on tensor cores' if device == 'cpu' else device}"
     )  # fmt: skip
-    rows: list[dict[str, object]] = []
-    if options.only != "texts":
-        rows += speakers(wavlm, signals, device, f"WavLM-large, {size} size", note)
-        rows += opinions(utmos, head, signals, device, f"UTMOS, {size} size", note)
-    if options.whisper and options.only != "networks":
-        rows += texts(options.whisper, options.recordings, device)
+    parts = {
+        "wavlm": lambda: speakers(wavlm, signals, device, f"WavLM-large, {size} size", note),
+        "utmos": lambda: opinions(utmos, head, signals, device, f"UTMOS, {size} size", note),
+        "whisper": lambda: texts(options.whisper, options.recordings, device) if options.whisper else [],
+    }
+    rows = [row for name, part in parts.items() if options.only in (None, name) for row in part()]
     path = append_rows("precision", rows, ("codec-bench", "torch", "ctranslate2"))
     sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
 

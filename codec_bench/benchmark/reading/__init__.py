@@ -89,8 +89,9 @@ def steps_on(names: Sequence[str], *, gpu: bool) -> list[str]:
     found = []
     for text in names:
         name, argument = _taken_apart(text)
-        heard = name == TRANSCRIPT and argument is not None
-        found.append(f"{TRANSCRIPT}[{recogniser_on(argument, gpu=gpu)}]" if heard else text)
+        if name == TRANSCRIPT and argument is not None:
+            text = f"{TRANSCRIPT}[{recogniser_on(argument, gpu=gpu)}]"
+        found.append(text)
     return found
 
 
