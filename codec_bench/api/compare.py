@@ -106,11 +106,23 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
             f"the runs asked different questions: those of {asked[0] or 'no benchmark'} and of {asked[1] or 'no benchmark'}",
             hint="compare runs of one benchmark",
         )
+    heard = [_heard(run) for run in (first, second)]
+    if heard[0] != heard[1]:
+        raise UserError(
+            f"the runs read spoken answers by different protocols: {' and '.join(heard[0])}, {' and '.join(heard[1])}",
+            hint="score one of them again on the device of the other: run --phase scores --rescore",
+        )
     label = _labels(first.folder, second.folder)
     for a, b in pairs:
         _known(first, a)
         _known(second, b)
     return [((first, a, label(first, a)), (second, b, label(second, b))) for a, b in pairs]
+
+
+def _heard(run: Run) -> list[str]:
+    """The protocols of the recognisers by which a run reads spoken answers."""
+    scored = (run.meta.get("fingerprint") or {}).get("scored") or {}
+    return sorted(p for name, p in (scored.get("metrics") or {}).items() if name.startswith("transcript["))
 
 
 def _labels(first: Path, second: Path) -> Callable[[Run, str], str]:

@@ -3,6 +3,8 @@
 import pytest
 
 from codec_bench.api.compare import compare
+from codec_bench.benchmark.reading import steps_on
+from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.errors import UserError
 from codec_bench.metrics import build_metric
 from codec_bench.store.rows import ItemRecord
@@ -10,8 +12,8 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 
-def recorded(folder, benchmark, values, *, aggregate="mean", counts=None, protocol="m/1"):
-    writer = RunWriter(folder, {})
+def recorded(folder, benchmark, values, *, aggregate="mean", counts=None, protocol="m/1", fingerprint=None):
+    writer = RunWriter(folder, fingerprint or {})
     facts = {"m": {"protocol": protocol, "unit": "", "higher_is_better": True, "aggregate": aggregate}}
     writer.begin({"echo": {}}, facts, [Sample(f"s{k}", None) for k in range(len(values))])
     detail = [{"counts": counts[k]} if counts else {} for k in range(len(values))]
@@ -35,6 +37,15 @@ def test_values_of_two_precisions_are_not_compared(tmp_path):
     ids = [build_metric("sim").protocol, build_metric("sim@float16").protocol]
     runs = [recorded(tmp_path / str(k), "capitals", [1.0, 0.0], protocol=id) for k, id in enumerate(ids)]
     with pytest.raises(UserError, match=f"by different protocols: {ids[0]} and {ids[1]}"):
+        compare(runs=runs)
+
+
+def test_answers_that_were_heard_in_two_precisions_are_not_compared(tmp_path):
+    runs = []
+    for gpu in (False, True):
+        scheme = Scheme.of(steps_on(["transcript[ultraeval-audio]"], gpu=gpu), {"accuracy[exact]": None})
+        runs.append(recorded(tmp_path / str(gpu), "b", [1.0, 0.0], fingerprint={"scored": scheme.identity()}))
+    with pytest.raises(UserError, match=r"different protocols: .*/30s, .*/30s/float16 "):
         compare(runs=runs)
 
 

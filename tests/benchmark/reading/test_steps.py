@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names
+from codec_bench.benchmark.reading import Chain, Parsed, Unparsed, load_steps, step_names, steps_on
 from codec_bench.errors import UnknownName, UserError
 
 ARGUMENTS = {"after": "[x]", "before": "[x]", "json-field": "[content]", "label": "[happy,sad,a]"}
@@ -28,6 +28,14 @@ def test_a_chain_goes_from_step_to_step_and_ends_at_the_first_that_reads_nothing
     stopped = chain("B", {})
     assert isinstance(stopped, Unparsed) and "'content'" in stopped.reason and "'B'" in stopped.reason
     assert load_steps([])(" as it is ", {}) == Parsed(" as it is ")
+
+
+def test_a_choice_of_recognisers_may_be_another_one_on_a_gpu():
+    steps = ["transcript[ultraeval-audio]", "first-line"]
+    assert steps_on(steps, gpu=True) == ["transcript[whisper-large-v3@float16]", "first-line"]
+    assert steps_on(steps, gpu=False) == ["transcript[whisper-large-v3]", "first-line"]
+    for same in (["transcript[pocketsphinx]", "after[transcript[x]]"], ["transcript[seed-tts]"], []):
+        assert steps_on(same, gpu=True) == same
 
 
 def test_the_transcript_comes_first_and_is_left_to_who_runs_it():
