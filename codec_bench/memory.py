@@ -15,7 +15,12 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_RELEASES: list[Callable[[], None]] = []
 _FULL = re.compile(
     "out of memory"  # CUDA's own text, in the errors of torch, CTranslate2 and onnxruntime
     "|cudaErrorMemoryAllocation"
@@ -40,12 +45,22 @@ def out_of_memory(error: BaseException) -> bool:
     return False
 
 
+def on_full(release: Callable[[], None]) -> Callable[[], None]:
+    """A decorator: the function is called when memory is full. It drops what can be made again."""
+    _RELEASES.append(release)
+    return release
+
+
 def give_back(device: str = "cuda") -> None:
     """Gives the memory that torch has freed on a GPU back to the device, where other libraries can take it.
+
+    Before that, what can be made again is dropped (`on_full`).
 
     Call it after the `except` block of the error: inside it, the tensors of the failed call are still alive.
     """
     if device != "cpu" and "torch" in sys.modules:
+        for release in _RELEASES:
+            release()
         sys.modules["torch"].cuda.empty_cache()
 
 

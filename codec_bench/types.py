@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     import os
 
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
+GraphMode = Literal["off", "on", "auto"]
+"""Whether passes of a network on a GPU are captured as CUDA graphs and replayed: never, wherever they can be, or where that
+is measured to be faster. On a CPU it has no effect."""
 SPOKEN = "text_norm"
 """The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
 

@@ -32,7 +32,7 @@ LAYERS = (
 ONLY = {
     "types": set(),
     "kernels": set(),
-    "networks": {"kernels", "errors"},
+    "networks": {"kernels", "errors", "memory", "types"},
     "stats": {"kernels", "store", "types", "errors"},
     "report": {"store", "stats", "types", "errors"},
 }

@@ -192,7 +192,7 @@ def test_workers_of_one_gpu_are_told_how_many_they_are(monkeypatch):
     commands, kept = [], []
 
     def started(command, pass_fds, **_):
-        commands.append(command[-2:])
+        commands.append(command[-3:-1])
         kept.append(os.dup(pass_fds[0]))  # the worker's end of the pipe stays open
         return types.SimpleNamespace(poll=lambda: 0, wait=lambda: 0)
 

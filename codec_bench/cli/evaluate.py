@@ -16,6 +16,7 @@ from codec_bench.cli.options import (
     Cache,
     Check,
     Device,
+    Graphs,
     Json,
     Limit,
     Metrics,
@@ -81,7 +82,7 @@ def evaluate(
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, check: Check = True,
-    timings: Timings = False, per_gpu: PerGpu = 1, as_json: Json = False,
+    timings: Timings = False, per_gpu: PerGpu = 1, graphs: Graphs = "off", as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
@@ -92,7 +93,8 @@ def evaluate(
     }  # fmt: skip
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,
-        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "check": check,
+        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "graphs": graphs,
+        "check": check,
     }  # fmt: skip
     _run(evaluate_codecs, asked, how, as_json, timings)
 
@@ -104,7 +106,7 @@ def score(
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     allow_same: Annotated[bool, typer.Option("--allow-same", help="Score audio that is the reference audio itself, as that of a lossless system.")] = False,
-    per_gpu: PerGpu = 1, as_json: Json = False,
+    per_gpu: PerGpu = 1, graphs: Graphs = "off", as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
     from codec_bench.api.score import score as score_generated
@@ -115,7 +117,7 @@ def score(
     }  # fmt: skip
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,
-        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu,
+        "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "graphs": graphs,
     }  # fmt: skip
     _run(score_generated, asked, how, as_json, timings)
 

@@ -40,6 +40,10 @@ Workers = Annotated[
 PerGpu = Annotated[
     int, typer.Option("--per-gpu", help="Worker processes for each GPU, which share its memory in equal parts.")
 ]
+Graphs = Annotated[
+    str,
+    typer.Option("--graphs", help="CUDA graphs on a GPU: off, on, or auto, where they are measured to be faster."),
+]
 BatchS = Annotated[
     float | None, typer.Option("--batch-s", help="Padded seconds of audio per batch. Default: found by trial.")
 ]

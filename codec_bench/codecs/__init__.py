@@ -9,7 +9,7 @@ from typing import Any
 
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
+from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute, use_graphs
 
 # The adapters that configs/codec/*.yaml refer to. The names that a person types are declared in those files.
 TABLE = {
@@ -61,7 +61,9 @@ class CodecRow:
     weights_here: bool | None = None
 
 
-def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **options: Any) -> Codec:
+def load_codec(
+    name: str, *, device: str = "cpu", weights: str | None = None, graphs: str = "off", **options: Any
+) -> Codec:
     """Builds a codec from its name.
 
     Args:
@@ -70,11 +72,14 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
             programs to run (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own weights.
+        graphs: whether passes of its network on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is
+            measured to be faster. It has no effect on codecs without a network and on own code.
         options: further arguments of the codec's class.
 
     Raises:
         UnknownName: there is no codec of this name; the message suggests the nearest name.
-        UserError: the codec has no such operating point, does not take an option, or the own code is not a codec.
+        UserError: the codec has no such operating point, does not take an option, or the own code is not a codec; or
+            `graphs` is none of the three.
         WeightsError: the codec's weights are not on this machine, or do not fit.
     """
     given = {"device": device, "weights": weights, **options}
@@ -85,6 +90,7 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
         return _load_other(name, given)
     adapter = load_attribute(TABLE[entry.family.adapter])
     codec = call_with_known(adapter, {**entry.options, **given})
+    use_graphs(codec, graphs)
     licence = entry.family.licence
     codec.info = replace(
         codec.info,

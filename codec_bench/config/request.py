@@ -62,6 +62,7 @@ class _Scoring(_Request):
     preset: _Text = None
     workers: _Whole = None
     per_gpu: _Whole = None
+    graphs: _Text = None
     batch_s: _Number = None
     cache: _Flag = None
     save_audio: _Kept = None

@@ -23,6 +23,7 @@ from typing import IO, Any
 from codec_bench.engine.stage import StageSpec
 from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
+from codec_bench.types import GraphMode
 
 AHEAD = (
     2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
@@ -120,9 +121,13 @@ class Pool:
         devices: `cpu`, or one entry for each worker of a GPU.
         cpu_workers: processes for work that runs on the CPU.
         log: where the workers' output goes.
+        graphs: whether passes of networks on a GPU are captured as CUDA graphs.
     """
 
-    def __init__(self, devices: Sequence[str], cpu_workers: int, log: IO[bytes] | int) -> None:
+    def __init__(
+        self, devices: Sequence[str], cpu_workers: int, log: IO[bytes] | int, graphs: GraphMode = "off"
+    ) -> None:
+        self._graphs = graphs
         self._log = log
         self._numbers = itertools.count()
         self._specs: dict[str, StageSpec] = {}
@@ -135,7 +140,7 @@ class Pool:
         environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(self._threads))}
         environment["TOKENIZERS_PARALLELISM"] = "false"
         process = subprocess.Popen(
-            [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device)))],
+            [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device))), self._graphs],
             pass_fds=[theirs.fileno()],
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -14,6 +14,7 @@ from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, LookAhead, Settings
 from codec_bench.errors import UserError
+from codec_bench.registry import checked_graphs
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24
@@ -37,6 +38,8 @@ class Running:
         workers: CPU worker processes; None for one per core, of which GPUs and the main process keep some.
         per_gpu: worker processes for each GPU. Several share its memory in equal parts, and one computes while another
             prepares its batch.
+        graphs: whether passes of networks on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is
+            measured to be faster.
         batch_s: padded seconds per batch in place of every stage's own budget.
         time_limit_s: seconds that a batch may take, loading not counted. After that its worker is ended and its items run
             again one by one. None for 600, or 60 for every padded second of the batch if that is more.
@@ -52,6 +55,7 @@ class Running:
     device: str = "auto"
     workers: int | None = None
     per_gpu: int = 1
+    graphs: str = "off"
     batch_s: float | None = None
     time_limit_s: float | None = None
     cache: bool = True
@@ -104,7 +108,7 @@ def working_engine(
     cache = FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)
     with log:
         each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
-        pool = Pool(each, running.workers or cpu_workers(devices), log)
+        pool = Pool(each, running.workers or cpu_workers(devices), log, checked_graphs(running.graphs))
         try:
             yield Engine(plan, settings, pool, cache, str(folder / "workers.log")), len(pool.workers)
         finally:

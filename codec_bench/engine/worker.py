@@ -1,6 +1,6 @@
 """A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends.
 
-It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, so that the caller's main module is not run again
+It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES GRAPHS`, so that the caller's main module is not run again
 and no folder of the caller is on the import path. No result goes over standard output, so that libraries may print.
 """
 
@@ -20,6 +20,7 @@ from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec
 from codec_bench.errors import UserError, describe
 from codec_bench.memory import give_back, out_of_memory
+from codec_bench.registry import use_graphs
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
 """What runs the stages of each kind; a check takes the stage of its codec."""
@@ -29,11 +30,11 @@ class Stages:
     """The stages of a worker, each built when it is first needed.
 
     Args:
-        place: what they run on.
+        place: what they run on. graphs: whether passes of networks are captured as CUDA graphs.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, place: Place, graphs: str = "off") -> None:
+        self._place, self._graphs = place, graphs
         self.specs: dict[str, StageSpec] = {}
         self._built: dict[str, Any] = {}
         self._broken: dict[str, UserError] = {}
@@ -55,6 +56,7 @@ class Stages:
                     self._built[key] = CheckStage(self.load(spec.names[0]))
                 else:
                     self._built[key] = STAGES[spec.kind](spec, self._place.device)
+                    use_graphs(getattr(self._built[key], spec.kind, None), self._graphs)  # the stage's codec or feature
             except UserError as error:
                 self._broken[key] = error
                 raise
@@ -72,13 +74,14 @@ class Stages:
             return None
 
 
-def serve(pipe: Connection, place: Place) -> None:
+def serve(pipe: Connection, place: Place, graphs: str = "off") -> None:
     """Answers requests until the pipe closes.
 
     Args:
         pipe: from the main process. place: what the stages run on.
+        graphs: whether passes of networks are captured as CUDA graphs.
     """
-    stages, segments = Stages(place), Segments()
+    stages, segments = Stages(place, graphs), Segments()
     prepare = partial(stages.ahead, segments=segments) if place.lanes > 1 else None
     for (kind, *rest), ready in received(pipe, prepare):
         if kind == "specs":
@@ -155,7 +158,7 @@ def run_batch(
 def main() -> None:
     """Entry point of the process."""
     device = sys.argv[2]
-    serve(Connection(int(sys.argv[1])), Place() if device == "cpu" else Gpu(device, int(sys.argv[3])))
+    serve(Connection(int(sys.argv[1])), Place() if device == "cpu" else Gpu(device, int(sys.argv[3])), sys.argv[4])
 
 
 if __name__ == "__main__":

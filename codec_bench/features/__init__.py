@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.registry import Registry, Spec, call_with_known
+from codec_bench.registry import Registry, Spec, call_with_known, use_graphs
 
 TABLE = {
     "dnsmos": "codec_bench.features.dnsmos:Dnsmos",
@@ -41,7 +41,7 @@ TABLE = {
 REGISTRY = Registry("feature", "FEATURES", TABLE)
 
 
-def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
+def load_feature(text: str, *, device: str = "cpu", weights: str | None = None, graphs: str = "off") -> Feature:
     """Builds a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@float16`.
 
     If a class is in the table under several names, its argument `model` gets the name.
@@ -50,9 +50,12 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
         text: the name.
         device: `cpu` or `cuda:N`.
         weights: a file, folder or hub id in place of the feature's own weights, or None.
+        graphs: whether its passes on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is measured to
+            be faster.
 
     Raises:
-        UnknownName: there is no such feature. MissingExtra: its package is not installed.
+        UnknownName: there is no such feature. MissingExtra: its package is not installed. UserError: `graphs` is none of
+            the three.
     """
     spec = Spec.parse(text)
     options: dict[str, Any] = {"device": device, "weights": weights}
@@ -63,7 +66,9 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
     feature = REGISTRY.resolve(spec.name)
     if "model" in inspect.signature(feature).parameters:
         options["model"] = spec.name
-    return call_with_known(feature, options)
+    made: Feature = call_with_known(feature, options)
+    use_graphs(made, graphs)
+    return made
 
 
 __all__ = ["REGISTRY", "Feature", "Result", "Unavailable", "load_feature"]

@@ -14,6 +14,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from codec_bench.types import GraphMode
+
 Result = dict[str, Any]
 
 
@@ -33,6 +35,7 @@ class Feature(ABC):
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
+        graphs: whether passes on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may set it.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -47,6 +50,7 @@ class Feature(ABC):
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
+    graphs: GraphMode = "off"
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self.device, self.weights = device, weights

@@ -236,6 +236,7 @@ class _Torch:
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
         from codec_bench.networks.dnsmos import Networks
 
+        self._feature = feature
         self._networks = Networks(p835, p808, feature.device, feature._how.reflect)
 
     def prepare(self, clips: list[_Clip]) -> tuple[list[int], Any]:
@@ -245,7 +246,7 @@ class _Torch:
 
     def score(self, ready: tuple[list[int], Any]) -> _Outputs:
         counts, runs_there = ready
-        outputs = iter(self._networks.score(runs_there))
+        outputs = iter(self._networks.score(runs_there, self._feature.graphs))
         joined = ([next(outputs) for _ in range(count)] for count in counts)
         return [(np.concatenate([o[0] for o in some]), np.concatenate([o[1] for o in some])) for some in joined]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.padded import PaddedBatch, padded_batch
 from codec_bench.networks.precision import BY_WEIGHTS, computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
+
+if TYPE_CHECKING:
+    from codec_bench.networks.graphs import Graphs
 
 RATE_HZ = 16_000
 WEIGHTS = "utmos22-strong"
@@ -77,6 +81,12 @@ class Utmos(PreparedFeature):
             load_into(net, load_state(self._path), path=self._path)
             self._net = reduce_weights(net, self._precision).to(self.device)
 
+    @cached_property
+    def _graphs(self) -> Graphs:
+        from codec_bench.networks.graphs import Graphs
+
+        return Graphs("UTMOS", self._net.wav2vec2.step)
+
     def prepare(self, signals: Sequence[np.ndarray]) -> PaddedBatch:
         """The padded passes of the network."""
         return padded_batch(signals, self._obstacle, self.device)
@@ -93,7 +103,9 @@ class Utmos(PreparedFeature):
 
         frames = self._net.wav2vec2.config.frames
         with computing(self.device, self._precision):
-            scores = fetched([self._net(one.waves, one.lengths) for one in batch.passes])
+            scores = fetched(
+                [self._graphs.run(self.graphs, self._net, [one.waves], one.lengths) for one in batch.passes]
+            )
         return batch.results(scores, lambda score, length: _scored(float(score), frames(length)))
 
 

@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from codec_bench.networks.ragged import each, on_device, uploaded, zero_beyond
+from codec_bench.networks.ragged import each, full, on_device, uploaded, zero_beyond
 
 _TAPS = 12
 _DILATIONS = (1, 3, 9)
@@ -107,7 +107,7 @@ class Activation(nn.Module):
         nothing = up.new_zeros(1)
         split = torch.stack([torch.cat([up[1::2].flip(0), nothing]), torch.cat([nothing, up[::2].flip(0)])])
         join = torch.stack([torch.cat([nothing, down[1::2]]), torch.cat([down[::2], nothing])])
-        ragged = min(lengths) < time
+        ragged = not full(lengths, time)
         x = F.pad(x, (3, 3), mode="replicate")
         if ragged:
             rows = torch.arange(items, device=x.device)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -34,8 +35,10 @@ from codec_bench.kernels.dnsmos.ref import (
     Weights,
     mel_filters,
 )
+from codec_bench.networks.graphs import Graphs, rung
 from codec_bench.networks.precision import computing
 from codec_bench.networks.transfer import fetched, sent
+from codec_bench.types import GraphMode
 
 RATE_HZ = 16_000
 HOP_FRAMES = RATE_HZ // HOP_SAMPLES
@@ -52,9 +55,15 @@ Run = tuple[np.ndarray, int]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SentRuns:
-    """Runs that are computed together: their samples `(samples,)` on the device, and how many windows each has."""
+    """Runs that are computed together, on the device.
 
-    pieces: list[torch.Tensor]
+    Args:
+        samples: of all runs, one after the other, `(samples,)`. starts: int64, the frame at which each window starts.
+        counts: how many windows each run has.
+    """
+
+    samples: torch.Tensor
+    starts: torch.Tensor
     counts: list[int]
 
 
@@ -71,6 +80,7 @@ class Networks:
 
     def __init__(self, p835: Weights, p808: Weights, device: str, reflect: bool = False) -> None:
         self._device, self._reflect = device, reflect
+        self._graphs = Graphs("DNSMOS")
         kind = device.split(":")[0]
         self._frames, self._windows = _FRAMES_AT_ONCE[kind], _WINDOWS_AT_ONCE[kind]
         self.longest_run = (self._frames - FRAMES) // HOP_FRAMES + 1
@@ -90,19 +100,34 @@ class Networks:
     def sent(self, runs: Sequence[Run]) -> list[SentRuns]:
         """Runs on the device, as they are computed together."""
         parts = self._parts(runs)
-        there = iter(sent([np.array(run, np.float32, order="C") for part in parts for run, _ in part], self._device))
-        return [SentRuns([*islice(there, len(part))], [count for _, count in part]) for part in parts]
+        joined = [array for part in parts for array in _joined(part)]
+        there = iter(sent(joined, self._device))
+        return [SentRuns(*islice(there, 2), [count for _, count in part]) for part in parts]
 
-    def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run."""
+    def score(self, parts: Sequence[SentRuns], graphs: GraphMode = "off") -> list[tuple[np.ndarray, np.ndarray]]:
+        """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run.
+
+        Args:
+            graphs: whether a pass on a GPU is captured as a CUDA graph.
+        """
         with computing(self._device, "float32"):
-            raw = [self._score_p835(part.pieces, part.counts) for part in parts]
-            outputs = fetched(raw + [self._score_p808(part.pieces) for part in parts])
+            outputs = fetched([self._passed(part, graphs) for part in parts])
         found: list[tuple[np.ndarray, np.ndarray]] = []
-        for part, p835, p808 in zip(parts, outputs, outputs[len(parts) :]):
+        for part, scores in zip(parts, outputs, strict=True):
             ends = np.cumsum(part.counts)[:-1]
-            found += zip(np.split(p835, ends), np.split(p808[:, 0], ends), strict=True)
+            found += zip(np.split(scores[:, :3], ends), np.split(scores[:, 3], ends), strict=True)
         return found
+
+    def _passed(self, part: SentRuns, graphs: GraphMode) -> torch.Tensor:
+        given = [part.samples, part.starts]
+        return self._graphs.sized(graphs, self._score, given, partial(self._padded, *given), len(part.starts))
+
+    @staticmethod
+    def _padded(samples: torch.Tensor, starts: torch.Tensor) -> list[torch.Tensor]:
+        """The input of a pass in one of a few sizes: zeros behind the samples, and the last window again."""
+        steps, more = rung(len(samples) // RATE_HZ + 1) * RATE_HZ, rung(len(starts)) - len(starts)
+        padded = functional.pad(samples, (0, steps - len(samples)))
+        return [padded, torch.cat([starts, starts[-1:].expand(more)])]
 
     def _parts(self, runs: Sequence[Run]) -> list[list[Run]]:
         """Runs that are computed together."""
@@ -117,28 +142,36 @@ class Networks:
             room -= frames
         return parts
 
-    def _score_p835(self, pieces: list[torch.Tensor], counts: list[int]) -> torch.Tensor:
-        picture = torch.cat([self._log_power(piece) for piece in pieces])
-        lengths = [FRAMES + HOP_FRAMES * (count - 1) for count in counts]
-        begins = np.cumsum([0, *lengths[:-1]])
-        starts = [int(b) + HOP_FRAMES * w for b, count in zip(begins, counts, strict=True) for w in range(count)]
+    def _score(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        """Raw outputs of the P.835 network, and in a last column that of the P.808 network, `(windows, 4)`.
+
+        Args:
+            samples: all runs, one after the other, `(samples,)`. starts: int64, the frame at which each window starts.
+        """
+        return torch.cat([self._score_p835(samples, starts), self._score_p808(samples, starts)], dim=1)
+
+    def _score_p835(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        # A frame that lies in two runs belongs to no window, like every frame that has a neighbour of another run.
+        picture = self._log_power(samples)
         long = self._convolve(picture[None, None], 0, SHARED)[0]
-        heads = torch.stack([picture[s : s + 2 * SHARED] for s in starts])[:, None]
-        tails = torch.stack([picture[s + FRAMES - 2 * SHARED : s + FRAMES] for s in starts])[:, None]
+        channel = torch.arange(long.shape[0], device=long.device)[None, :, None]
+        within = torch.arange(FRAMES, device=starts.device)
+        ends = 2 * SHARED
         features = []
-        for first in range(0, len(starts), self._windows):
-            some = slice(first, first + self._windows)
-            x = torch.stack([long[:, s : s + FRAMES] for s in starts[some]])
-            x[:, :, :SHARED] = self._convolve(heads[some], 0, SHARED)[:, :, :SHARED]
-            x[:, :, -SHARED:] = self._convolve(tails[some], 0, SHARED)[:, :, -SHARED:]
+        for some in starts.split(self._windows):
+            frames = some[:, None] + within
+            x = long[channel, frames[:, None]]
+            heads, tails = picture[frames[:, :ends]][:, None], picture[frames[:, -ends:]][:, None]
+            x[:, :, :SHARED] = self._convolve(heads, 0, SHARED)[:, :, :SHARED]
+            x[:, :, -SHARED:] = self._convolve(tails, 0, SHARED)[:, :, -SHARED:]
             x = self._convolve(functional.max_pool2d(x, 2), SHARED, len(self._p835))
             features.append(x.amax((2, 3)))
         return _dense(torch.cat(features), self._dense835)
 
-    def _log_power(self, piece: torch.Tensor) -> torch.Tensor:
-        """`(frames, 161)` of a run's samples."""
+    def _log_power(self, samples: torch.Tensor) -> torch.Tensor:
+        """`(frames, 161)` of samples."""
         bins = self._front.shape[1] // 2
-        spectrum = piece.unfold(0, FRAME_SAMPLES, HOP_SAMPLES) @ self._front
+        spectrum = samples.unfold(0, FRAME_SAMPLES, HOP_SAMPLES) @ self._front
         power = spectrum[:, :bins] ** 2 + spectrum[:, bins:] ** 2
         return power.clamp_min(FLOOR).log() / float(LN_10)
 
@@ -151,8 +184,8 @@ class Networks:
                 x = functional.max_pool2d(x, 2)
         return x
 
-    def _score_p808(self, pieces: list[torch.Tensor]) -> torch.Tensor:
-        windows = torch.cat([piece.unfold(0, WINDOW_SAMPLES, RATE_HZ) for piece in pieces])
+    def _score_p808(self, samples: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+        windows = samples.unfold(0, WINDOW_SAMPLES, HOP_SAMPLES)[starts]
         features = []
         for some in windows.split(self._windows):
             x = self._mel_levels(some[:, :-HOP_SAMPLES])[:, None]
@@ -171,6 +204,16 @@ class Networks:
         levels = 10.0 * (power @ self._mel).clamp_min(MEL_FLOOR).log10()
         levels -= levels.amax((1, 2), keepdim=True)
         return (levels.clamp_min(-RANGE_DB) + MIDDLE_DB) / MIDDLE_DB
+
+
+def _joined(runs: Sequence[Run]) -> tuple[np.ndarray, np.ndarray]:
+    """The samples of runs one after the other, float32, and the frame at which each of their windows starts, int64."""
+    first, starts = 0, []
+    for signal, count in runs:
+        starts.append(first + HOP_FRAMES * np.arange(count))
+        first += len(signal) // HOP_SAMPLES
+    samples = np.concatenate([np.asarray(signal, np.float32) for signal, _ in runs])
+    return samples, np.concatenate(starts).astype(np.int64)
 
 
 def _dense(x: torch.Tensor, layers: list[tuple[torch.Tensor, ...]]) -> torch.Tensor:

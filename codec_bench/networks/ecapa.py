@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.half import BatchNorm1d, Conv1d
+from codec_bench.networks.ragged import each, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
@@ -155,7 +156,7 @@ class EcapaTdnn(nn.Module):
 
     def embed(self, frames: Tensor, counts: Sequence[int]) -> Tensor:
         """`(batch, frames, features)` to `(batch, embedding)`. Each item has at least two frames of its own."""
-        own = torch.tensor(counts).to(frames.device, non_blocking=True)[:, None]
+        own = on_device(counts, frames.device)[:, None]
         valid = (torch.arange(frames.shape[1], device=frames.device) < own).to(frames.dtype)[:, None]
         x = instance_norm(frames.transpose(1, 2), valid, own[..., None])
         first = self.layer1(x)
@@ -182,8 +183,9 @@ class SpeakerNet(EcapaTdnn):
         """From standardised waves `(batch, samples)` and their lengths to embeddings, float32 `(batch, embedding)`."""
         encoder = self.feature_extract["model"]
         assert isinstance(encoder, SpeechEncoder)
+        lengths = uploaded(lengths, waves.device)
         frames = encoder.mixed(waves, lengths, self.feature_weight.float().softmax(0))
-        return self.embed(frames + OFFSET, [encoder.config.frames(n) for n in lengths])
+        return self.embed(frames + OFFSET, each(lengths, encoder.config.frames))
 
 
 def instance_norm(x: Tensor, valid: Tensor, counts: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from codec_bench.networks.ragged import each, on_device, zero_beyond
+from codec_bench.networks.ragged import Bounded, each, full, on_device, zero_beyond
 from codec_bench.networks.seanet import (
     Codebook,
     ReflectedConv,
@@ -72,7 +72,7 @@ class UtteranceNorm(nn.GroupNorm):
     # torch's own signature has no lengths, but the norm of a batch needs those of its items.
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:  # type: ignore[override]
         """The same shape as `x`, which it may change. Values beyond an item's end are arbitrary."""
-        if not x.is_cpu or min(lengths) == x.shape[-1]:
+        if not x.is_cpu or isinstance(lengths, Bounded) or full(lengths, x.shape[-1]):
             return self._normed(x, lengths)
         out = torch.zeros_like(x)
         for row, item, length in zip(out, x, lengths):

@@ -3,6 +3,10 @@
 Lengths stand on the host, because shapes follow from them, and on the device, because masks follow from them. They are
 uploaded once for a batch (`uploaded`); what layers make of them is computed in both places (`each`), so that the number
 of uploads does not grow with the number of layers, and nothing waits for the device.
+
+A pass that is captured once and replayed for other items (`graphs.py`) knows on the host only how long an item may be at
+most (`Bounded`): shapes follow from that, and masks from the lengths on the device. So no layer decides by the lengths on
+the host whether there is something to mask; it asks `full`.
 """
 
 from __future__ import annotations
@@ -27,6 +31,15 @@ class Lengths(tuple[int, ...]):
         return made
 
 
+class Bounded(Lengths):
+    """Lengths that the device alone knows: on the host stands for each item how long it may be at most."""
+
+
+def full(lengths: Sequence[int], time: int) -> bool:
+    """Whether every item is known to have all of `time` steps, so that nothing is to be masked."""
+    return not isinstance(lengths, Bounded) and min(lengths) == time
+
+
 def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
     """The lengths with a copy on the device, made here if they have none yet; on a CPU as they are."""
     import torch
@@ -39,7 +52,7 @@ def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
 def each(lengths: Sequence[int], rule: Callable[[Any], Any]) -> Sequence[int]:
     """What a layer makes of every length, such as `lambda n: -(-n // stride)`: the rule takes a number or a tensor."""
     here = [rule(length) for length in lengths]
-    return Lengths(here, rule(lengths.there)) if isinstance(lengths, Lengths) else here
+    return type(lengths)(here, rule(lengths.there)) if isinstance(lengths, Lengths) else here
 
 
 def on_device(lengths: Sequence[int], device: Any) -> Any:
@@ -61,15 +74,15 @@ def zero_beyond(x: Any, lengths: Sequence[int]) -> Any:
 
     On a CPU only the padding is written. On a GPU one operation over the whole batch is faster than one for each item.
     """
-    if min(lengths) == x.shape[-1]:
+    if full(lengths, x.shape[-1]):
         return x
-    if x.is_cpu:
+    if x.is_cpu and not isinstance(lengths, Bounded):
         for row, length in zip(x, lengths):
             row[..., length:] = 0
         return x
     return x.masked_fill_(~inside(lengths, x.shape[-1], x.device)[:, None], 0)
 
 
-def ragged_lengths(lengths: Sequence[int], device: str) -> Any:
+def ragged_lengths(lengths: Sequence[int], device: Any) -> Any:
     """Each item's length as a tensor, or None where all are equal and nothing is to be masked."""
-    return None if len(set(lengths)) == 1 else on_device(lengths, device)
+    return None if full(lengths, max(lengths)) else on_device(lengths, device)

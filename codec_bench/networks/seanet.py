@@ -24,7 +24,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from codec_bench.networks.ragged import each, inside, on_device, uploaded
+from codec_bench.networks.ragged import each, full, inside, on_device, uploaded
+from codec_bench.networks.recurrent import BothWays
 
 # Of every published model: the taps of the first and the last convolution and of those in the residual blocks, and the
 # layers of the LSTM.
@@ -78,7 +79,7 @@ class TrimmedTransposedConv(nn.Module):
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, outputs, time x stride)` of `(items, inputs, time)`."""
         time = x.shape[-1]
-        if min(lengths) < time:
+        if not full(lengths, time):
             x = x * inside(lengths, time, x.device)[:, None]
         return self.convtr["convtr"](x)[..., self.left : self.left + time * self.stride]
 
@@ -129,19 +130,18 @@ class SkippedLSTM(nn.Module):
 
     def __init__(self, channels: int, layers: int, bidirectional: bool) -> None:
         super().__init__()
-        self.lstm = nn.LSTM(channels, channels, layers, bidirectional=bidirectional, batch_first=True)
+        self.lstm: nn.LSTM = (
+            BothWays(channels, channels, layers)
+            if bidirectional
+            else nn.LSTM(channels, channels, layers, batch_first=True)
+        )
 
     def forward(self, x: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
         """`(items, channels, time)`, with twice the channels if it is bidirectional."""
         x = x.transpose(1, 2)
-        if not self.lstm.bidirectional:
-            return (self.lstm(x)[0] + x).transpose(1, 2)
-        if min(lengths) == x.shape[1]:
-            hidden = self.lstm(x)[0]
-        else:
-            packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor(lengths), True, enforce_sorted=False)
-            hidden = nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], True, total_length=x.shape[1])[0]
-        return (hidden + torch.cat([x, x], dim=2)).transpose(1, 2)
+        if isinstance(self.lstm, BothWays):
+            return (self.lstm.over(x, lengths) + torch.cat([x, x], dim=2)).transpose(1, 2)
+        return (self.lstm(x)[0] + x).transpose(1, 2)
 
 
 class SeanetEncoder(nn.Module):
@@ -211,7 +211,7 @@ def reflect(x: torch.Tensor, lengths: Sequence[int], left: int, right: int, stri
     """
     longest = max(lengths)
     behind = right + -longest % stride
-    if min(lengths) == longest and longest > max(left, behind):
+    if full(lengths, longest) and longest > max(left, behind):
         return F.pad(x[..., :longest], (left, behind), mode="reflect")
     out = x.new_zeros(*x.shape[:2], left + longest + behind)
     out[..., left : left + longest] = x[..., :longest]

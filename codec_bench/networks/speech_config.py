@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Count = TypeVar("Count", int, "Tensor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +53,15 @@ class EncoderConfig:
             field = (field - 1) * stride + kernel
         return field
 
-    def frames(self, samples: int) -> int:
-        """Number of frames of a signal with this many samples; 0 below the receptive field."""
+    def frames(self, samples: Count) -> Count:
+        """Number of frames of a signal with this many samples; 0 below the receptive field.
+
+        Args:
+            samples: a number, or a tensor of such numbers.
+        """
         for _, kernel, stride in self.conv_layers:
-            samples = (samples - kernel) // stride + 1 if samples >= kernel else 0
+            samples = (samples - kernel) // stride + 1
+            samples = samples * (samples > 0)
         return samples
 
     def flops(self, samples: int) -> float:

@@ -20,12 +20,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.networks import transfer
 from codec_bench.networks.half import LayerNorm, Linear
-from codec_bench.networks.ragged import on_device
+from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import ConvExtractor
 from codec_bench.networks.speech_transformer import Transformer
-from codec_bench.networks.transfer import uploaded, zeros_for
 
 FRAMES_MULTIPLE = 8
 """Batches are padded to a multiple of this many frames, which fused attention needs for its bias."""
@@ -51,19 +51,25 @@ class SpeechEncoder(nn.Module):
         self.mask_emb = nn.Parameter(torch.zeros(config.width))  # only training uses it, but checkpoints hold it
         self.encoder = Transformer(config)
 
-    def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, list[int]]:
+    @property
+    def step(self) -> int:
+        """Samples of which the length of a padded batch is a multiple."""
+        return self.config.hop * FRAMES_MULTIPLE
+
+    def forward(self, waves: Tensor, lengths: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
         """The last hidden state and its valid frames.
 
         Args:
-            waves: float32 `(batch, samples)`. lengths: samples of each item, as Python integers, so that nothing waits
-                for the device.
+            waves: float32 `(batch, samples)`. lengths: samples of each item, on the host (`ragged.py`), so that nothing
+                waits for the device.
 
         Returns:
             `(batch, frames, width)` with as many frames as the longest item has, and the number of each item's own
             frames. Values beyond an item's own frames are unspecified but finite.
         """
+        lengths = uploaded(lengths, waves.device)
         (last,) = deque(self.hidden_states(waves, lengths), maxlen=1)  # keeps one at a time
-        return last, [self.config.frames(n) for n in lengths]
+        return last, each(lengths, self.config.frames)
 
     def mixed(self, waves: Tensor, lengths: Sequence[int], weights: Tensor) -> Tensor:
         """The sum of the hidden states, each multiplied by its weight, float32 `(batch, frames, width)`.
@@ -87,30 +93,30 @@ class SpeechEncoder(nn.Module):
         Raises:
             ValueError: a length is below the receptive field or beyond the batch.
         """
-        counts = [self.config.frames(n) for n in lengths]
+        lengths = uploaded(lengths, waves.device)
+        counts = each(lengths, self.config.frames)
         if len(counts) != waves.shape[0] or min(counts) < 1 or max(lengths) > waves.shape[1]:
             raise ValueError(
                 f"lengths {list(lengths)} do not fit waves of shape {tuple(waves.shape)} and a receptive field of "
                 f"{self.config.receptive_field} samples"
             )
-        step = self.config.hop * FRAMES_MULTIPLE
-        samples = -(-max(lengths) // step) * step
+        samples = -(-max(lengths) // self.step) * self.step
         waves = waves[:, :samples] if waves.shape[1] >= samples else F.pad(waves, (0, samples - waves.shape[1]))
         frames = self.layer_norm(self.feature_extractor(waves, lengths))
         if self.post_extract_proj is not None:
             frames = self.post_extract_proj(frames).float()
         longest = max(counts)
-        for hidden in self.encoder.hidden_states(frames, torch.tensor(counts).to(waves.device, non_blocking=True)):
+        for hidden in self.encoder.hidden_states(frames, on_device(counts, waves.device)):
             yield hidden[:, :longest]
 
 
-def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, list[int]]:
+def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, Sequence[int]]:
     """Signals, float32 `(samples,)`, as one zero-padded tensor `(batch, longest)` on a device; and their lengths."""
     lengths = [len(signal) for signal in signals]
-    waves = zeros_for(device, (len(signals), max(lengths)))
+    waves = transfer.zeros_for(device, (len(signals), max(lengths)))
     for wave, signal, length in zip(waves, signals, lengths, strict=True):
         wave[:length] = torch.as_tensor(signal)
-    return uploaded(waves, device), lengths
+    return transfer.uploaded(waves, device), lengths
 
 
 def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:
@@ -120,7 +126,7 @@ def standardised(waves: Tensor, lengths: Sequence[int], eps: float) -> Tensor:
         waves: float32 `(batch, samples)`. lengths: samples of each item. eps: added to the (biased) variance.
     """
     counts = on_device(lengths, waves.device)[:, None]
-    valid = torch.arange(waves.shape[1], device=waves.device) < counts
+    valid = inside(lengths, waves.shape[1], waves.device)
     exact = torch.where(valid, waves.double(), 0.0)
     centred = torch.where(valid, exact - exact.sum(1, keepdim=True) / counts, 0.0)
     variance = centred.square().sum(1, keepdim=True) / counts

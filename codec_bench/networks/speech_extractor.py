@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.half import LayerNorm, Reducible
+from codec_bench.networks.ragged import each, on_device
 from codec_bench.networks.speech_config import EncoderConfig
 
 
@@ -138,8 +139,8 @@ class ConvExtractor(nn.Module):
         of the network. A bias of the convolution cancels.
         """
         _, kernel, stride = self.config.conv_layers[0]
-        counts = torch.tensor([(n - kernel) // stride + 1 if n >= kernel else 1 for n in lengths])
-        counts = counts.to(taps.device, non_blocking=True)[:, None, None]
+        own = each(lengths, lambda samples: (samples - kernel) // stride + 1)
+        counts = on_device(own, taps.device)[:, None, None]
         valid = torch.arange(taps.shape[1], device=taps.device)[None, :, None] < counts
         exact = torch.where(valid, taps.double(), 0.0)
         mean = exact.sum(1, keepdim=True) / counts

@@ -164,7 +164,7 @@ class EncoderLayer(nn.Module):
         return self.final_layer_norm(frames + self.fc2(F.gelu(self.fc1(frames))))
 
 
-class Transformer(nn.Module):
+class Transformer(Folding):
     """The positional convolution and the blocks.
 
     Args:
@@ -196,10 +196,17 @@ class Transformer(nn.Module):
         """The position bias from distance -(length - 1) to length - 1, `(heads, 2 * length - 1)`."""
         if not self.config.relative_buckets:
             return None
+        table, most = self.folded(), self.config.max_distance
+        if length <= most + 1:
+            return table[:, most + 1 - length : most + length]
+        return F.pad(table[None], (length - 1 - most, length - 1 - most), mode="replicate")[0]
+
+    def fold(self) -> Tensor:
+        """The position bias from distance -max_distance to max_distance, beyond which it does not change."""
         first: Any = self.layers[0]
         table = first.self_attn.relative_attention_bias.weight
-        buckets = distance_buckets(length, self.config.relative_buckets, self.config.max_distance)
-        return table[buckets.to(table.device, non_blocking=True)].T
+        buckets = distance_buckets(self.config.max_distance + 1, self.config.relative_buckets, self.config.max_distance)
+        return table[buckets.to(table.device)].T.contiguous()
 
 
 def distance_buckets(length: int, buckets: int, max_distance: int) -> Tensor:

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from codec_bench.networks.ragged import inside, on_device
+from codec_bench.networks.recurrent import BothWays
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
@@ -39,7 +40,7 @@ class UtmosNet(nn.Module):
         super().__init__()
         self.wav2vec2 = SpeechEncoder(encoder)
         self.domain_emb, self.judge_emb = (nn.Parameter(torch.zeros(1, CONDITION)) for _ in range(2))
-        self.blstm = nn.LSTM(encoder.width + 2 * CONDITION, hidden, batch_first=True, bidirectional=True)
+        self.blstm = BothWays(encoder.width + 2 * CONDITION, hidden)
         self.projection = nn.Sequential(nn.Linear(2 * hidden, projection), nn.ReLU(), nn.Linear(projection, 1))
 
     def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
@@ -53,11 +54,8 @@ class UtmosNet(nn.Module):
         with torch.autocast(waves.device.type, enabled=False):
             frames = frames.float()
             conditions = torch.cat([self.domain_emb, self.judge_emb], 1).expand(*frames.shape[:2], -1)
-            packed = pack_padded_sequence(
-                torch.cat([frames, conditions], 2), counts, batch_first=True, enforce_sorted=False
-            )
-            heard, _ = pad_packed_sequence(self.blstm(packed)[0], batch_first=True)
+            heard = self.blstm.over(torch.cat([frames, conditions], 2), counts)
             opinions = self.projection(heard)[..., 0]
-            own = torch.tensor(counts).to(waves.device, non_blocking=True)
-            beyond = torch.arange(opinions.shape[1], device=waves.device) >= own[:, None]
-            return opinions.masked_fill(beyond, 0.0).sum(1) / own * SCALE + OFFSET
+            own = inside(counts, opinions.shape[1], waves.device)
+            total = opinions.masked_fill(~own, 0.0).sum(1)
+            return total / on_device(counts, waves.device) * SCALE + OFFSET

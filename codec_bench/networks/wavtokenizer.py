@@ -22,6 +22,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from codec_bench.networks.ragged import ragged_lengths
 from codec_bench.networks.seanet import Codebook, SeanetEncoder
 from codec_bench.networks.vocos import ISTFTHead, VocosBackbone
 
@@ -160,6 +161,6 @@ class WavTokenizerNet(nn.Module):
 
     def waves(self, codes: torch.Tensor, frames: Sequence[int]) -> torch.Tensor:
         """Waves `(items, samples)` of codes `(items, frames)`, with zeros beyond an item's end."""
-        lengths = None if min(frames) == codes.shape[1] else torch.tensor(frames).to(codes.device)
+        lengths = ragged_lengths(frames, codes.device)
         latents = F.embedding(codes, self.embed).transpose(1, 2)
         return self.head(self.backbone(latents, lengths, _CONDITION), lengths)

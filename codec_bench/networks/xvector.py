@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.half import Linear
+from codec_bench.networks.ragged import each, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
@@ -85,7 +86,8 @@ class XVectorNet(nn.Module):
 
     def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
         """From waves `(batch, samples)` and their lengths to embeddings, float32 `(batch, embedding)`."""
-        counts = [self.wavlm.config.frames(n) - self.head.reach for n in lengths]
+        lengths = uploaded(lengths, waves.device)
+        counts = each(lengths, lambda samples: self.wavlm.config.frames(samples) - self.head.reach)
         x = self.projector(self._mixed(waves, lengths)).transpose(1, 2)
         for layer in self.tdnn:
             x = layer(x)
@@ -106,7 +108,7 @@ def masked_statistics(x: Tensor, counts: Sequence[int]) -> Tensor:
     Returns:
         `(batch, 2 * channels)`.
     """
-    own = torch.tensor(counts).to(x.device, non_blocking=True)[:, None, None]
+    own = on_device(counts, x.device)[:, None, None]
     valid = (torch.arange(x.shape[2], device=x.device) < own).to(x.dtype)
     mean = (x * valid).sum(2, keepdim=True) / own
     variance = ((x - mean) * valid).square().sum(2) / (own[..., 0] - 1)

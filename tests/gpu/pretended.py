@@ -7,8 +7,9 @@
 
 What a real device would refuse is refused here: an operation on tensors of both places, NumPy's view of a tensor on the
 device, a Triton kernel that is given a tensor of the CPU or of another type than it reads, a tensor of another stream that
-was not waited for. What is copied to pinned memory is there only once its event was waited for. Values can be compared with
-the CPU's. It shows nothing about speed, autocast or rounding of a real device, nor about memory that is freed too early.
+was not waited for. What is copied to pinned memory is there only once its event was waited for. CUDA graphs are recorded and
+replayed (`pretended_graphs.py`). Values can be compared with the CPU's. It shows nothing about speed, autocast or rounding of
+a real device, nor about memory that is freed too early.
 
 How it works: a tensor on the device is a wrapper (a subclass of Tensor) around one on the CPU. A dispatch mode sees every
 operation of torch, unwraps what it is given, lets the CPU compute, and wraps what comes out. Operations of the network
@@ -27,6 +28,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pretended_graphs
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
@@ -105,13 +107,15 @@ class Seen:
 
     Attributes
         waits, uploads: how often each line of the project made the host wait, or sent numbers to the device.
-        launches: how many operations ran there. kernels: how often each Triton kernel was launched.
+        launches: how many operations ran there; a replay is one. captures, replays: of CUDA graphs. kernels: how often each Triton kernel was launched.
         rough: lines that multiplied where TensorFloat-32 was allowed.
     """
 
     waits: Counter[str] = field(default_factory=Counter)
     uploads: Counter[str] = field(default_factory=Counter)
     launches: int = 0
+    captures: int = 0
+    replays: int = 0
     kernels: Counter[str] = field(default_factory=Counter)
     rough: Counter[str] = field(default_factory=Counter)
 
@@ -124,7 +128,7 @@ class Seen:
         """Begins to count again."""
         for counts in (self.waits, self.uploads, self.kernels, self.rough):
             counts.clear()
-        self.launches = 0
+        self.launches = self.captures = self.replays = 0
 
 
 class Stream:
@@ -145,16 +149,29 @@ class Stream:
     def sees(self, made: tuple[Stream, int]) -> bool:
         return made[0] is self or self.after.get(made[0], 0) >= made[1]
 
+    def wait_stream(self, other: Stream) -> None:
+        event = Event()
+        event.record(other)
+        self.wait_event(event)
+
     def wait_event(self, event: Event) -> None:
         for stream, steps in event.after.items():
             self.after[stream] = max(steps, self.after.get(stream, 0))
 
 
 class Event:
-    """An event of the pretended device."""
+    """An event of the pretended device. Its time is the number of launches, in place of milliseconds."""
+
+    def __init__(self, enable_timing: bool = False) -> None:
+        self.after: dict[Stream, int] = {}
+        self.launches = 0
+
+    def elapsed_time(self, later: Event) -> float:
+        return float(later.launches - self.launches)
 
     def record(self, stream: Stream | None = None) -> None:
         stream = stream or _now().stream
+        self.launches = _now().seen.launches
         self.after = {**stream.after, stream: stream.steps}
         self.stream, self.copies = stream, len(stream.copies)
 
@@ -179,6 +196,7 @@ class _Device(TorchDispatchMode):
         super().__init__()
         self.seen = seen
         self.stream = Stream()
+        self.capture: Any = None
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.run(function, args, kwargs or {})
@@ -201,20 +219,20 @@ class _Device(TorchDispatchMode):
         if not there and (asked is None or asked.type != "cuda"):
             return function(*args, **kwargs)
         if name == "_local_scalar_dense":
-            self.seen.waits[f"item {_line()}"] += 1
+            self._waits("item")
             return function(there[0].kept)
         if name == "_fused_sdp_choice":
             return 0  # attention as plain products
         self._check(name, args, tensors, asked, kwargs.get("generator"))
         if name in _WAITING or f"{name}.{overload}" in _WAITING or (name == "index" and _by_booleans(args[1])):
-            self.seen.waits[f"{name} {_line()}"] += 1
+            self._waits(name)
         self.seen.launches += 1
         if name in _PRODUCTS:
             self.seen.multiplied(by_cudnn=name == "convolution")
         if name == "histc":  # a CPU counts no integers
             args = (args[0].kept.float(), *args[1:])
         given = {key: HERE if key == "device" else value for key, value in kwargs.items()}
-        made = function(*tree_map(_kept, args), **tree_map(_kept, given))
+        made = self.ran(function, *tree_map(_kept, (args, given)))
         known = {id(tensor.kept): tensor for tensor in there}  # what is written in place is given back as it was
         return tree_map(lambda leaf: known[id(leaf)] if id(leaf) in known else _wrapped(leaf), made)
 
@@ -222,29 +240,51 @@ class _Device(TorchDispatchMode):
         """A copy, which may go from one place to the other."""
         source = args[1] if function._schema.name.endswith("copy_") else args[0]
         if function._schema.name.endswith("copy_"):
-            to = args[0].device
+            to, call, given = args[0].device, function, tree_map(_kept, args)
             if to.type == "cpu" and isinstance(source, There) and (*args[2:], kwargs.get("non_blocking", False))[0]:
+                if self.capture is not None:
+                    raise RuntimeError(f"{pretended_graphs.REFUSED}: a copy to the host {_line()}")
                 values = source.kept.clone()
                 self.stream.copies.append(lambda: args[0].copy_(values))
                 return args[0].fill_(math.nan if args[0].is_floating_point() else -1)
-            made = _kept(args[0]).copy_(_kept(source), *args[2:], **kwargs)
         else:
-            to = asked or source.device
-            made = function(_kept(source), **{key: v for key, v in kwargs.items() if key != "device"})
+            # A copy between places is always a copy, which the CPU alone would not make for an equal type.
+            to, call, given = asked or source.device, _copy, (function, _kept(source))
         if to.type == "cuda" and not isinstance(source, There) and source.numel():
-            self.seen.uploads[_line()] += 1
+            self._uploads("")
         elif to.type == "cpu" and isinstance(source, There):
-            self.seen.waits[f"copy {_line()}"] += 1
+            self._waits("copy")
+        options = {key: value for key, value in kwargs.items() if key != "device"}
+        if to.type == "cuda" or isinstance(source, There):
+            made = self.ran(call, given, options)
+        else:
+            made = call(*given, **options)
         if function._schema.name.endswith("copy_"):
             return args[0]
-        # A copy between places is always a copy, which the CPU alone would not make for an equal type.
-        return There(made.clone() if made is _kept(source) else made) if to.type == "cuda" else made
+        return There(made) if to.type == "cuda" else made
+
+    def ran(self, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """What an operation on the tensors of the CPU gives; it is recorded if a graph is being captured."""
+        made = call(*args, **kwargs)
+        if self.capture is not None:
+            self.capture.note(call, args, kwargs, made)
+        return made
+
+    def _waits(self, what: str) -> None:
+        if self.capture is not None:
+            raise RuntimeError(f"{pretended_graphs.REFUSED}: {what} {_line()}")
+        self.seen.waits[f"{what} {_line()}"] += 1
+
+    def _uploads(self, what: str, count: int = 1) -> None:
+        if self.capture is not None:
+            raise RuntimeError(f"{pretended_graphs.REFUSED}: an upload {_line()}")
+        self.seen.uploads[f"{what}{_line()}"] += count
 
     def _check(self, name: str, args: Any, tensors: list[Any], asked: Any, generator: Any) -> None:
         strangers = [tensor for tensor in tensors if not isinstance(tensor, There) and tensor.dim()]
         indices = name.startswith(("index", "_index_put")) and isinstance(args[0], There)
         if strangers and indices and isinstance(args[1], (list, tuple)):  # a real device takes them, and uploads them
-            self.seen.uploads[f"index {_line()}"] += len(strangers)
+            self._uploads("index ", len(strangers))
         elif strangers and name not in ("_pad_packed_sequence",):
             raise Mixed(
                 f"{name} of tensors in both places: {[(str(t.device), tuple(t.shape)) for t in tensors]} {_line()}"
@@ -256,6 +296,11 @@ class _Device(TorchDispatchMode):
 
 
 _devices: list[_Device] = []
+
+
+def _copy(function: Any, source: torch.Tensor, **options: Any) -> torch.Tensor:
+    made = function(source, **options)
+    return made.clone() if made is source else made
 
 
 def _now() -> _Device:
@@ -303,7 +348,7 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
             raise Mixed(f"{call.__name__} of tensors in both places {_line()}")
         _now().seen.launches += 1
         _now().seen.multiplied(by_cudnn=True)
-        made = call(*tree_map(_kept, args), **tree_map(_kept, kwargs))
+        made = _now().ran(call, *tree_map(_kept, (args, kwargs)))
         return tree_map(lambda leaf: _wrapped(leaf) if leaf.is_floating_point() else leaf, made)
 
     return whole
@@ -386,6 +431,7 @@ def pretended() -> Iterator[Seen]:
             (torch.nn.modules.rnn, "_VF", _Recurrent(torch.nn.modules.rnn._VF)),
             (torch.nn.utils.rnn, "_VF", _Recurrent(torch.nn.utils.rnn._VF)),
             (first_launch, "triton_fault", lambda _: None),
+            *pretended_graphs.patches(_now, _on),
             (codebook, "histogram", _as_kernel("histogram", codebook.histogram_plain)),
             (mask, "activate", _as_kernel("activate", mask_plain.activate)),
             *(

@@ -7,16 +7,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.errors import UserError
-from codec_bench.types import Audio, Codes, CodeStream
+from codec_bench.types import Audio, Codes, CodeStream, GraphMode
+
+if TYPE_CHECKING:
+    from codec_bench.networks.graphs import Graphs
 
 
 class PublishedCodec(Codec):
@@ -24,9 +27,12 @@ class PublishedCodec(Codec):
 
     Class attributes
         checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
+        graphs: whether passes of the decoder on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may
+            set it.
     """
 
     checkpoints: ClassVar[tuple[str, ...]]
+    graphs: GraphMode = "off"
 
     @classmethod
     def find_weights(cls, **options: Any) -> str | None:
@@ -38,6 +44,12 @@ class PublishedCodec(Codec):
 
         found = [lookup(name.format(**options)) for name in cls.checkpoints]
         return str(found[0].folder) if found[0] and all(found) else None
+
+    @cached_property
+    def _decoder_graphs(self) -> Graphs:
+        from codec_bench.networks.graphs import Graphs
+
+        return Graphs(f"the decoder of {self.info.name}")
 
 
 class NeuralCodec(PublishedCodec):
@@ -116,7 +128,8 @@ class NeuralCodec(PublishedCodec):
         return [[group] for group in passes] if self._device == "cpu" else [passes] if passes else []
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        return self._waves(inputs[0], frames)
+        """As `_waves`, captured on a GPU where that was asked for: padding must not change an item's wave."""
+        return self._decoder_graphs.run(self.graphs, self._waves, inputs, frames)
 
     def _computed(
         self, given: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]

@@ -103,8 +103,6 @@ class BiCodec(PublishedCodec):
         Raises:
             UserError: codes whose shape does not fit the item's length, or out of range.
         """
-        from codec_bench.networks.ragged import ragged_lengths
-
         for item in codes:
             _check(item, self.info.name)
         waves: list[Any] = [None] * len(codes)
@@ -112,10 +110,16 @@ class BiCodec(PublishedCodec):
             for group in passes([item.num_samples for item in codes], self._device):
                 frames = [codes[k].streams[0].values.shape[1] for k in group]
                 said, speaker = (self._tensor([codes[k].streams[place].values for k in group]) for place in (0, 1))
-                decoded = self._net.decode(said, speaker, ragged_lengths(frames, self._device))
-                for k, count, wave in zip(group, frames, decoded.cpu().numpy()):
+                decoded = self._decoder_graphs.run(self.graphs, self._decoded, [said], frames, [speaker])
+                for k, count, (wave,) in zip(group, frames, decoded.cpu().numpy()):
                     waves[k] = _fitted(wave[: count * _HOP], codes[k].num_samples)
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _decoded(self, said: Any, speaker: Any, frames: Sequence[int]) -> Any:
+        """Waves `(items, 1, samples)` of both kinds of codes."""
+        from codec_bench.networks.ragged import ragged_lengths
+
+        return self._net.decode(said, speaker, ragged_lengths(frames, self._device))[:, None]
 
     def _tensor(self, items: Sequence[np.ndarray]) -> Any:
         """Codes `(1, count)` of each item as int64 `(items, longest)`."""

@@ -152,7 +152,7 @@ class Encodec(PublishedCodec):
             raise UserError(f"{self.info.name} normalises over whole chunks of a second: it cannot go frame by frame")
         from codec_bench.codecs.neural.encodec_stream import EncodecStream
 
-        return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device))
+        return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device, self.graphs))
 
     def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
         from codec_bench.networks.transfer import fetched, sent
@@ -196,11 +196,19 @@ class Encodec(PublishedCodec):
         lengths = [value.shape[1] for value in values]
         groups = _groups(lengths, short=_SHORT_FRAMES)
         there = sent([stack([values[k] for k in g], max(lengths[k] for k in g)) for g in groups], self._device)
-        decoded = fetched([self._net.decoder(self._lookup(own)) for own in there])
+        decoded = fetched([self._decoded(own, [lengths[k] for k in group]) for group, own in zip(groups, there)])
         for group, own in zip(groups, decoded):
             for k, wave in zip(group, own):
                 waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _decoded(self, values: Any, frames: Sequence[int]) -> Any:
+        """Waves of codes `(items, codebooks, frames)`. The decoder is causal, so what follows an item does not change it."""
+        if max(frames) <= _SHORT_FRAMES:  # such items are reflected at their end, so nothing may follow them
+            return self._net.decoder(self._lookup(values))
+        return self._decoder_graphs.run(
+            self.graphs, lambda padded, _: self._net.decoder(self._lookup(padded)), [values], frames
+        )
 
     def _encode_apart(self, batch: Sequence[Audio]) -> list[Codes]:
         import torch
@@ -262,13 +270,23 @@ class Encodec(PublishedCodec):
         groups = _equal([piece.shape[1] for piece in pieces], _CHUNKS_AT_ONCE)
         there = sent([np.stack([pieces[k] for k in g]) for g in groups] + [scales[g] for g in groups], self._device)
         for group, own, levels in zip(groups, there, there[len(groups) :]):
-            for k, wave in zip(group, self._net.decoder(self._lookup(own)) * levels[:, None, None]):
+            for k, wave in zip(group, self._chunks(own, levels)):
                 decoded[k] = wave
         out, start = [], 0
         for item, counts in zip(codes, frames):
             out.append(overlap_add(decoded[start : start + len(counts)], _STRIDE)[:, : item.num_samples])
             start += len(counts)
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(fetched(out), codes)]
+
+    def _chunks(self, values: Any, levels: Any) -> Any:
+        """Waves of chunks of one length, `(chunks, codebooks, frames)`, at their scales `(chunks,)`."""
+
+        def forward(codes: Any, scales: Any, _: Any = None) -> Any:
+            return self._net.decoder(self._lookup(codes)) * scales[:, None, None]
+
+        if values.shape[-1] != _frames(_CHUNK):  # the end of an item, whose length comes rarely
+            return forward(values, levels)
+        return self._decoder_graphs.run(self.graphs, forward, (), [1] * len(values), [values, levels])
 
     def _search(self, latents: Any) -> Any:
         """Codes `(items, codebooks, frames)` of latents `(items, 128, frames)`."""

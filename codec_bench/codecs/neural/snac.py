@@ -16,7 +16,8 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from codec_bench.codecs.neural.base import PublishedCodec, full_float32, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
+
+if TYPE_CHECKING:
+    from codec_bench.networks.graphs import Graphs
 
 _CARDINALITY = 4096
 _BITS_PER_CODE = 12
@@ -161,12 +165,23 @@ class Snac(PublishedCodec):
                     [length // self._hop for length in mine], [self._noise_of(codes[k]) for k in group]
                 )
                 there = sent([*levels, *noise], self._device)
-                with self._batch.of(mine, self._device, there[len(levels) :]):
-                    latents = self._net.quantizer.from_codes(there[: len(levels)])
-                    decoded = self._net.decoder(latents).cpu().numpy()
+                decoded = self._decoder_graphs.run(self.graphs, self._decoded, there, mine).cpu().numpy()
                 for k, wave in zip(group, decoded):
                     waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _decoded(self, *given: Any) -> Any:
+        """Waves `(items, 1, samples)` of the codes of each level, the noise of each block, and lengths in samples."""
+        *there, lengths = given
+        levels, noise = there[: len(self._strides)], there[len(self._strides) :]
+        with self._batch.of(lengths, self._device, noise):
+            return self._net.decoder(self._net.quantizer.from_codes(levels))
+
+    @cached_property
+    def _decoder_graphs(self) -> Graphs:
+        from codec_bench.networks.graphs import Graphs
+
+        return Graphs(f"the decoder of {self.info.name}", self._block)
 
     def _padded(self, num_samples: int) -> int:
         return -(-num_samples // self._block) * self._block

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from codec_bench.weights import find, load_into, load_state
 
 if TYPE_CHECKING:
     from codec_bench.networks.ecapa import SpeakerNet
+    from codec_bench.networks.graphs import Graphs
 
 RATE_HZ = 16_000
 WAVE_EPS = 1e-5
@@ -72,9 +74,23 @@ class WavlmSv(PreparedFeature):
 
         with computing(self.device, self._precision):
             embeddings = fetched(
-                [self._net(self._prepared(one.waves, one.lengths), one.lengths) for one in batch.passes]
+                [self._graphs.run(self.graphs, self._embeddings, [one.waves], one.lengths) for one in batch.passes]
             )
         return batch.results(embeddings, lambda embedding, length: _embedded(embedding))
+
+    @cached_property
+    def _graphs(self) -> Graphs:
+        from codec_bench.networks.graphs import Graphs
+        from codec_bench.networks.speech_encoder import SpeechEncoder
+
+        encoder = next(module for module in self._net.modules() if isinstance(module, SpeechEncoder))
+        return Graphs(self.name, encoder.step)
+
+    def _embeddings(self, waves: Any, lengths: Sequence[int]) -> Any:
+        from codec_bench.networks.ragged import uploaded
+
+        lengths = uploaded(lengths, waves.device)
+        return self._net(self._prepared(waves, lengths), lengths)
 
     @abstractmethod
     def _network(self) -> Any:
