@@ -1,7 +1,7 @@
 """The model-based scorers over a corpus, by the engine and by the per-utterance flow of other toolkits.
 
     python bench/bench_model_scorers.py [--full] [--utterances N] [--loop N] [--device cuda:0]
-        [--precision float32|bfloat16] [--scorers wer,sim,utmos,dnsmos]
+        [--precision float32|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi]
 
 Scored are WER by Whisper-large-v3, speaker similarity by WavLM-large, UTMOS and DNSMOS, of utterances with the length
 distribution of LibriSpeech's test-clean made from the embedded speech. The checkpoints have random weights: with
@@ -16,6 +16,8 @@ toolkits have: no process is started, no audio is written, UTMOS is not tied to 
 the corpus (`--loop`), evenly drawn, and its time is then extrapolated by seconds of audio; all its scores are compared
 with the engine's.
 
+PESQ and STOI can be asked for too; the loop calls the packages pesq and pystoi. Both run on the CPU, and have no floor.
+
 The floor is, per scorer, the larger of its matrix products at the rate of one large product on the same machine and of
 the weights that must be read, at the rate of copying.
 """
@@ -26,7 +28,6 @@ import argparse
 import json
 import math
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,7 @@ import numpy as np
 import reduced_scorers
 import torch
 from common import append_rows, row, worst
+from whisper_folder import Size, stand_in, write
 
 from codec_bench import score
 from codec_bench.audio.encode import write_flac
@@ -57,18 +59,19 @@ from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Audio
 
-sys.path.append(str(Path(__file__).parents[1] / "tests" / "golden"))
-from tiny_whisper import PUBLISHED_WORDS, WORDS, write_transformers
-
 RATE_HZ = 16_000
 SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
 """Of LibriSpeech test-clean's 2620 utterances (5.4 h)."""
 TOKENS, PROMPT = 26, 4
 """Tokens of a transcript, as many as test-clean's 20 words take on average, and those that the decoder is given."""
 REDUCED = Path(reduced_scorers.__file__)
+PUBLISHED_WORDS, WORDS = stand_in().PUBLISHED_WORDS, stand_in().WORDS
 WHISPER = {False: {"d_model": 64, "layers": 2, "heads": 2}, True: {"d_model": 1280, "layers": 32, "heads": 20}}
 SCORERS = ("wer", "sim", "utmos", "dnsmos")
-TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4}
+SIGNAL = {"pesq": "pesq_wb", "stoi": "stoi"}
+MANY = 100_000
+"""Utterances to which the times are extrapolated."""
+TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4, "pesq": 1e-3, "stoi": 1e-4}
 """Greatest differences in float32; in bfloat16 a loop of one is no reference, and only the times count."""
 
 
@@ -114,38 +117,16 @@ def corpus(folder: Path, count: int) -> tuple[list[dict[str, str]], float]:
     return rows, float(lengths.sum())
 
 
-def write_whisper(folder: Path, full: bool) -> Path:
-    """Writes a Whisper-large-v3 with random weights, converted, that ends every window after `TOKENS` tokens.
-
-    From that position on, a number that only the end's row of the vocabulary reads outweighs everything else.
-    """
-    from ctranslate2.converters import TransformersConverter
-    from transformers import WhisperForConditionalGeneration
-
-    source = folder.with_name(f"{folder.name}-transformers")
-    write_transformers(source, kind="v3", n_mels=128, words=PUBLISHED_WORDS if full else WORDS, **WHISPER[full])
-    net = WhisperForConditionalGeneration.from_pretrained(source)
-    with torch.no_grad():
-        positions, rows = net.model.decoder.embed_positions.weight, net.model.decoder.embed_tokens.weight
-        end = net.config.eos_token_id
-        positions[:, 1] = 0.0
-        positions[TOKENS + PROMPT - 1 :, 1] = 1000.0
-        rows[:, 1] = 0.0
-        rows[end, 0], rows[end, 1] = -1.0, 1.0
-    net.save_pretrained(source)
-    del net
-    files = ["tokenizer.json", "preprocessor_config.json"]
-    TransformersConverter(str(source), copy_files=files).convert(str(folder), force=True)
-    shutil.rmtree(source)
-    return folder
-
-
 def checkpoints(folder: Path, full: bool, scorers: list[str]) -> dict[str, dict[str, str]]:
     """Writes the stand-in checkpoints; gives the engine's options."""
     options: dict[str, dict[str, str]] = {}
     torch.manual_seed(0)
     if "wer" in scorers:
-        options["whisper-large-v3"] = {"weights": str(write_whisper(folder / "whisper", full))}
+        of = WHISPER[full]
+        size = Size(of["d_model"], of["layers"], of["layers"], of["heads"], 128, "v3", "whisper-large-v3")
+        dtype = "float16" if full else "float32"
+        place = write(folder / "whisper", size, tokens=TOKENS, dtype=dtype, words=PUBLISHED_WORDS if full else WORDS)
+        options["whisper-large-v3"] = {"weights": str(place)}
     if full and "sim" in scorers:
         from codec_bench.networks.ecapa import SpeakerNet
 
@@ -168,6 +149,7 @@ def asked(full: bool, precision: str, scorers: list[str]) -> dict[str, list[str]
         "sim": [f"sim{at}" if full else f"{REDUCED}:ReducedSim"],
         "utmos": [f"utmos{at}" if full else f"{REDUCED}:ReducedOpinion"],
         "dnsmos": [f"dnsmos_{part}" for part in ("sig", "bak", "ovrl", "p808")],
+        **{scorer: [metric] for scorer, metric in SIGNAL.items()},
     }
     return {scorer: found[scorer] for scorer in scorers}
 
@@ -209,6 +191,16 @@ class PerUtterance:
 
             self._dnsmos = dnsmos
             self._steps["dnsmos"] = self._quality
+        if "pesq" in scorers:
+            from pesq import pesq
+
+            self._steps["pesq"] = lambda item: {
+                "pesq": pesq(RATE_HZ, read(item["audio"]), read(item["estimate"]), "wb")
+            }
+        if "stoi" in scorers:
+            from pystoi import stoi
+
+            self._steps["stoi"] = lambda item: {"stoi": stoi(read(item["audio"]), read(item["estimate"]), RATE_HZ)}
         self.seconds: dict[str, float] = defaultdict(float)
         self.tokens = 0
 
@@ -297,7 +289,7 @@ def work(scorer: str, full: bool, lengths_s: list[float], tokens: float) -> tupl
         frame = 2 * 4 * hidden * (config.width + 2 * CONDITION + hidden) + 2 * hidden * projection + projection
         total = sum(config.flops(n) + 2.0 * frame * config.frames(n) for n in samples)
         return total, 4 * config.layers * 12 * config.width**2
-    return dnsmos_work(samples), 0.0
+    return (0.0 if scorer in SIGNAL else dnsmos_work(samples)), 0.0
 
 
 def dnsmos_work(samples: list[int]) -> float:
@@ -359,7 +351,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.precision != "float32" and not options.full:
         parser.error("--precision needs --full: the reduced scorers have one")
-    scorers = [scorer for scorer in SCORERS if scorer in options.scorers.split(",")]
+    scorers = [scorer for scorer in (*SCORERS, *SIGNAL) if scorer in options.scorers.split(",")]
     warnings.simplefilter("ignore")
     torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as temporary:
@@ -455,7 +447,6 @@ def report(
         f"floor in all {sum(floors.values()):.2f} s at {per_second / 1e9:.0f} GFLOP/s "
         f"and {bytes_per_second / 1e9:.0f} GB/s"
     )
-    sys.stdout.write("\n".join(lines) + "\n")
     agreement = ", ".join(f"{scorer} {apart[scorer]:.1e}" for scorer in scorers)
     note = (
         f"{audio_s:.0f} s of audio, {loop.tokens / heard_s:.1f} tokens/s{part_of}; floor {sum(floors.values()):.2f} s; "
@@ -468,6 +459,19 @@ def report(
             agreement=f"max difference: {agreement}", note=note,
         ),
     ]  # fmt: skip
+    many_s = {
+        "codec-bench": loading + (engine_s - loading) * MANY / options.utterances,
+        "per-utterance loop": load_s + loop_s * MANY / options.utterances,
+    }
+    for variant, seconds in many_s.items():
+        lines.append(f"{variant:>22} {seconds:8.0f} s for {MANY:,} utterances, extrapolated")
+        rows.append(
+            row(
+                case, f"{variant}, extrapolated", np.array([seconds]), n=MANY,
+                ratio=many_s["per-utterance loop"] / seconds, note=f"from {options.utterances} utterances; {note}",
+            )
+        )  # fmt: skip
+    sys.stdout.write("\n".join(lines) + "\n")
     if not torch.cuda.is_available():
         rows.append({"case": "published sizes, cuda", "variant": "codec-bench", "n": 2000, "note": "not measured"})
         sys.stdout.write("on a GPU: not measured\n")
@@ -479,7 +483,10 @@ def stage_seconds(timings: dict[str, Any], scorers: list[str]) -> dict[str, floa
     """Busy seconds of the engine's stages by scorer, loading left out."""
     marks = {"wer": ("whisper", "wer"), "sim": ("wavlm", "Speaker"), "utmos": ("utmos", "Utmos"), "dnsmos": ("dnsmos",)}
     found = dict.fromkeys(scorers, 0.0)
+    marks |= {scorer: () for scorer in SIGNAL}
     for stage in timings["stages"]:
+        for scorer in set(scorers) & SIGNAL.keys():
+            found[scorer] += stage.get("steps", {}).get(SIGNAL[scorer], 0.0)
         for scorer in scorers:
             if any(mark in stage["stage"] for mark in marks[scorer]):
                 found[scorer] += stage["busy_s"] - stage.get("steps", {}).get("load", 0.0)

@@ -14,19 +14,17 @@ read, at the rates at which this machine multiplies and reads in this run; its n
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import torch
 from common import append_rows, interleaved, parsed, row
+from whisper_folder import POSITIONS, SIZES, Size, write
 
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
@@ -34,44 +32,10 @@ from codec_bench.features.recognisers.whisper import WINDOWS_AT_ONCE, Whisper
 from codec_bench.types import Audio
 
 RATE_HZ = 16_000
-POSITIONS = 1_500
 GREEDY = {
     "beam_size": 1, "best_of": 1, "temperature": 0.0, "without_timestamps": True, "condition_on_previous_text": False,
     "no_speech_threshold": None, "log_prob_threshold": None, "compression_ratio_threshold": None,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Size:
-    """An architecture: width, layers of encoder and decoder, heads, mel bands, kind, and whose name it goes by."""
-
-    d_model: int
-    layers: int
-    decoder_layers: int
-    heads: int
-    n_mels: int
-    kind: str
-    model: str
-
-
-SIZES = {
-    "reduced": Size(64, 2, 2, 2, 80, "multilingual", "whisper-tiny"),
-    "tiny": Size(384, 4, 4, 6, 80, "multilingual", "whisper-tiny"),
-    "base": Size(512, 6, 6, 8, 80, "multilingual", "whisper-base"),
-    "small": Size(768, 12, 12, 12, 80, "multilingual", "whisper-small"),
-    "medium": Size(1024, 24, 24, 16, 80, "multilingual", "whisper-medium"),
-    "large-v3": Size(1280, 32, 32, 20, 128, "v3", "whisper-large-v3"),
-    "large-v3-turbo": Size(1280, 32, 4, 20, 128, "v3", "whisper-large-v3-turbo"),
-}
-
-
-def stand_in() -> ModuleType:
-    """The tests' builder of checkpoints with random weights."""
-    path = Path(__file__).resolve().parents[1] / "tests" / "golden" / "tiny_whisper.py"
-    spec = importlib.util.spec_from_file_location("tiny_whisper", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def utterances(count: int) -> list[np.ndarray]:
@@ -144,13 +108,8 @@ def main() -> None:
     duration_s = sum(clip.size for clip in clips) / RATE_HZ
     tokens = max(1, round(options.tokens_per_second * duration_s / len(clips)))
     with tempfile.TemporaryDirectory() as root:
-        tiny = stand_in()
-        quantization = options.compute_type if options.compute_type != "float32" else None
-        folder = tiny.write_converted(
-            Path(root, "whisper"), quantization=quantization, kind=size.kind, n_mels=size.n_mels, words=tiny.PUBLISHED_WORDS,
-            d_model=size.d_model, layers=size.layers, decoder_layers=size.decoder_layers, heads=size.heads,
-            ends_after=tokens,
-        )  # fmt: skip
+        dtype = "float16" if options.compute_type == "float16" else "float32"
+        folder = write(Path(root, "whisper"), size, tokens=tokens, dtype=dtype)
         point = None if options.compute_type == "float32" else options.compute_type
         feature = Whisper(options.device, str(folder), model=size.model, point=point)
         oracle = WhisperModel(

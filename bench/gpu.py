@@ -3,6 +3,7 @@
     python bench/gpu.py                     all steps; rows go to bench/data/ as soon as they are known
     python bench/gpu.py --wheels FOLDER     first installs what is missing from a folder that pack_wheels.py has filled
     python bench/gpu.py --only codecs rvq   some steps, by name
+    python bench/gpu.py --pretend           the steps that have a reduced size, on the CPU: tries the steps, writes no rows
 
 Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
 whose packages are missing is left out and says so. Without a GPU all steps but the first are left out. The table at the end
@@ -24,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-STEPS_FILE = ROOT / "bench" / "gpu_steps.py"
+STEPS_FILE, STAGES_FILE = ROOT / "bench" / "gpu_steps.py", ROOT / "bench" / "gpu_stages.py"
 CUBLAS = "libcublas.so.12"
 
 
@@ -36,6 +37,7 @@ class Step:
         name: of the step. limit_s: seconds that it may take.
         words: what Python is asked to run. needs: modules without which it cannot.
         anywhere: whether it says something without a GPU.
+        reduced: what Python is asked to run in its place to try the step on a CPU; empty if there is nothing.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Step:
     words: tuple[str, ...]
     needs: tuple[str, ...] = ()
     anywhere: bool = False
+    reduced: tuple[str, ...] = ()
 
 
 def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = ()) -> Step:
@@ -50,19 +53,54 @@ def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = ()) ->
 
 
 _BASE = ("numpy", "soundfile", "soxr", "pydantic", "yaml")
+
+
+def _step(name: str, limit_s: int, *needs: str, anywhere: bool = False) -> Step:
+    words = (str(STEPS_FILE), name)
+    return Step(name, limit_s, words, ("torch", *_BASE, *needs), anywhere, (*words, "cpu", "--reduced"))
+
+
+def _stages(name: str, limit_s: int, *words: str, needs: tuple[str, ...] = ()) -> Step:
+    """A step that measures stages; its other words are stages and options."""
+    words = (str(STAGES_FILE), *words)
+    return Step(
+        name,
+        limit_s,
+        words,
+        ("torch", *_BASE, *needs),
+        reduced=(*words, "--device", "cpu", "--reduced", "--repeats", "1"),
+    )
+
+
+_ENCODERS, _WHISPER = ("sim", "sim-bfloat16", "utmos"), ("whisper-encoder", "whisper-decoder")
+_REST = (
+    "dnsmos",
+    "log-mel",
+    "mimi-decode",
+    "mimi-encode",
+    "dac-decode",
+    "dac-encode",
+    "encodec-decode",
+    "encodec-stream",
+)
+_CODECS = ("transformers", "speechmos")
 STEPS = (
-    Step("look", 30, (str(STEPS_FILE), "look"), ("torch",), anywhere=True),
-    Step("tests", 60, ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(ROOT / "tests")), ("torch", "pytest")),
-    Step("compare", 60, (str(STEPS_FILE), "compare"), ("torch", "transformers", *_BASE)),
-    Step("engine", 60, (str(STEPS_FILE), "engine"), ("torch", "transformers", "av", *_BASE)),
-    _bench("wavlm_sv", 45, "--full", "--device", "cuda:0", needs=_BASE),
-    _bench("wavlm_sv", 30, "--full", "--device", "cuda:0", "--precision", "bfloat16", needs=_BASE),
-    _bench("utmos", 30, "--full", "--device", "cuda:0", needs=_BASE),
-    _bench("whisper", 45, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper")),
-    _bench("dnsmos", 30, "--only-ways", "--no-recordings", needs=("speechmos",)),
-    _bench("rvq", 30, "--device", "cuda:0", "--items", "16", needs=("transformers",)),
-    _bench("codecs", 45, "--device", "cuda:0", "--full", needs=("transformers", "av")),
-    _bench("masked_codecs", 45, "--device", "cuda:0", "--weights", "random-full", needs=("transformers", "snac")),
+    _step("look", 20, anywhere=True),
+    Step("tests", 40, ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(ROOT / "tests")), ("torch", "pytest")),
+    _step("compare", 55, "transformers"),
+    _step("engine", 45, "av"),
+    _stages("encoders", 60, *_ENCODERS),
+    _stages("whisper", 50, *_WHISPER, needs=("ctranslate2", "tokenizers")),
+    _stages("stages", 60, *_REST, needs=_CODECS),
+    _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "bfloat16",
+           "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av")),
+    _stages("profiles", 20, *_ENCODERS, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS),
+    _stages("compiled", 25, "utmos", "sim-bfloat16", "--compile"),
+    _bench("wavlm_sv", 25, "--full", "--device", "cuda:0", needs=_BASE),
+    _bench("codecs", 35, "--device", "cuda:0", "--full", needs=("transformers", "av")),
+    _bench("rvq", 15, "--device", "cuda:0", "--items", "16", needs=("transformers",)),
+    _bench("masked_codecs", 25, "--device", "cuda:0", "--weights", "random-full", needs=("transformers", "snac")),
+    _bench("whisper", 25, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper")),
 )  # fmt: skip
 
 
@@ -86,16 +124,18 @@ def gpus() -> int:
     return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
 
 
-def run(step: Step, environment: dict[str, str], count: int) -> Outcome:
-    """Runs a step, unless it cannot say anything here."""
+def run(step: Step, environment: dict[str, str], count: int, *, pretend: bool = False) -> Outcome:
+    """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size on the CPU."""
+    if pretend and not step.reduced:
+        return Outcome(step.name, "left out", 0.0, "it has no reduced size")
     missing = [name for name in step.needs if find_spec(name) is None]
     if missing:
         return Outcome(step.name, "left out", 0.0, f"without {', '.join(missing)}")
-    if not count and not step.anywhere:
+    if not count and not step.anywhere and not pretend:
         return Outcome(step.name, "left out", 0.0, "there is no GPU")
     begun = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, *step.words], cwd=ROOT, env=environment, start_new_session=True, text=True,
+        [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     try:
@@ -136,6 +176,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wheels", metavar="FOLDER", help="installs from here first")
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
+    parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size on the CPU")
     asked = parser.parse_args()
     if asked.wheels:
         install(asked.wheels)
@@ -148,7 +189,7 @@ def main() -> int:
             if asked.only and step.name not in asked.only:
                 continue
             sys.stderr.write(f"-- {step.name} (at most {step.limit_s} s)\n")
-            outcomes.append(run(step, environment, count))
+            outcomes.append(run(step, environment, count, pretend=asked.pretend))
     width = max(len(outcome.step) for outcome in outcomes)
     for outcome in outcomes:
         print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.said}")

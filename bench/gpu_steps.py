@@ -1,8 +1,9 @@
-"""The steps of `make gpu` that no bench and no test holds: what works, and codecs and a run beside the CPU.
+"""The steps of `make gpu` that no bench and no test holds: what works, and codecs, features and a run beside the CPU.
 
-    python bench/gpu_steps.py look|compare|engine [DEVICE]
+    python bench/gpu_steps.py look|compare|engine [DEVICE] [--reduced]
 
-Every line of standard output is one finding, printed as soon as it is known. Exit code 1 if something is wrong.
+Every line of standard output is one finding, printed as soon as it is known; findings of `look` and `compare` are rows in
+bench/data. `--reduced` tries the step itself on a CPU, and writes no rows. Exit code 1 if something is wrong.
 """
 
 from __future__ import annotations
@@ -11,12 +12,17 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import append_rows
 
+PACKAGES = ("codec-bench", "torch", "triton", "transformers", "ctranslate2", "onnxruntime", "onnxruntime-gpu")
+TROUBLE = Path(__file__).with_name("gpu_trouble.py")
+SAME, NEAR = 1e-3, 1e-2
+"""The greatest distances between devices: of waves and embeddings, and of the share of codes that differ."""
 CODECS = (
     "dac-16khz", "encodec-24khz@6", "encodec-48khz@6", "mimi-8cb", "snac-24khz", "bigcodec", "speechtokenizer-2k",
     "wavtokenizer-large-speech-75token", "xcodec-hubert-librispeech", "xcodec2", "funcodec-zh-en-ds640@1",
@@ -24,7 +30,7 @@ CODECS = (
 )  # fmt: skip
 
 
-def look(_: str) -> bool:
+def look(_: str, reduced: bool) -> bool:
     """What `doctor` finds of the GPUs, and the C compiler that Triton needs."""
     from codec_bench.cli.check import diagnose
 
@@ -34,65 +40,146 @@ def look(_: str) -> bool:
     findings = [finding for finding in diagnose() if finding.what.startswith(parts)]
     for finding in findings:
         print(f"{finding.what}: {finding.state}, {finding.found}", flush=True)
+    rows = [{"case": f.what, "variant": f.state, "note": f.found[:300]} for f in findings]
+    _write("gpu_look", [{"case": "C compiler", "variant": compiler or "none"}, *rows], reduced)
     return all(finding.state != "wrong" for finding in findings)
 
 
-def compare(device: str) -> bool:
-    """Every codec with networks of noise on the GPU and on the CPU: codes that differ, waves, and times."""
-    from codec_bench.codecs import load_codec
-    from codec_bench.types import Audio
+def compare(device: str, reduced: bool) -> bool:
+    """Codecs and features with networks of noise on the device, with and without CUDA graphs, and on the CPU."""
+    from gpu_stages import STAGES
 
-    right, rng = True, np.random.default_rng(0)
-    for name in CODECS:
-        try:
-            here, there = (load_codec(name, weights="random", device=place) for place in ("cpu", device))
-            rate_hz, channels = here.info.sample_rates_hz[0], here.info.channels[0]
-            lengths = (rng.uniform(0.5, 2.0, 8) * rate_hz).astype(int)
-            batch = [Audio((0.1 * rng.standard_normal((channels, n))).astype(np.float32), rate_hz) for n in lengths]
-            expected, wanted = timed(lambda: here.encode(batch))  # noqa: B023 - called at once
-            timed(lambda: there.encode(batch))  # noqa: B023 - the first call compiles
-            codes, took = timed(lambda: there.encode(batch))  # noqa: B023
-            pairs = [(a.values, b.values) for x, y in zip(codes, expected) for a, b in zip(x.streams, y.streams)]
-            flips = sum(int((a != b).sum()) for a, b in pairs) / sum(a.size for a, _ in pairs)
-            ours, theirs = here.decode(expected), there.decode(expected)
-            apart = max(float(np.abs(a.samples - b.samples).max()) for a, b in zip(ours, theirs))
-            print(
-                f"{name}: {flips:.2%} of codes differ, waves by {apart:.1e}; {took:.3f} s, CPU {wanted:.3f} s",
-                flush=True,
-            )
-            right &= flips <= 1e-2 and apart <= 1e-3
-        except Exception as error:  # the next codec may work
-            print(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:200]}", flush=True)
-            right = False
+    right = True
+    for name in CODECS[:3] if reduced else CODECS:
+        right &= _compared(f"codec {name}", device, reduced, lambda place: _coded(name, place))  # noqa: B023 - called at once
+    for name in ("sim", "utmos", "dnsmos"):
+        right &= _compared(
+            f"feature {name}",
+            device,
+            reduced,
+            lambda place: _computed(STAGES[name](place, True)),  # noqa: B023
+        )
     return right
 
 
-def engine(device: str) -> bool:
-    """A run on the GPU, compared with the same run on the CPU."""
+def _compared(what: str, device: str, reduced: bool, run: Callable[[str], Iterator[tuple[str, Any, float]]]) -> bool:
+    """One thing on the CPU and on the device: what it yields is compared; a line and a row for each part."""
+    right = True
+    try:
+        here = {part: (value, took) for part, value, took in run("cpu")}
+        for part, value, took in run(device):
+            expected, on_cpu = here[part.partition(",")[0]]
+            distance = _distance(expected, value)
+            # Not a number fails, too.
+            good = distance <= (NEAR if part.startswith("codes") else SAME)
+            right &= good
+            said = f"{distance:.1e} apart" if good else f"WRONG: {distance:.1e} apart"
+            print(f"{what}, {part}: {said}; {took:.4f} s, CPU {on_cpu:.4f} s", flush=True)
+            row = {"case": what, "variant": f"{part}, {device.split(':')[0]}", "p50": f"{took:.5g}", "unit": "s"}
+            _write("gpu_compare", [row | {"ratio_to_baseline": f"{on_cpu / took:.3g}", "agreement": said}], reduced)
+    except Exception as error:  # the next one may work
+        print(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}", flush=True)
+        return False
+    return right
+
+
+def _coded(name: str, place: str) -> Iterator[tuple[str, Any, float]]:
+    """Codes and waves of a codec: what they are, the arrays, and the seconds of the second call."""
+    from codec_bench.codecs import load_codec
+    from codec_bench.types import Audio
+
+    rng = np.random.default_rng(0)
+    codec = load_codec(name, weights="random", device=place)
+    rate_hz, channels = codec.info.sample_rates_hz[0], codec.info.channels[0]
+    lengths = (rng.uniform(0.5, 1.0, 4) * rate_hz).astype(int)
+    batch = [Audio((0.1 * rng.standard_normal((channels, n))).astype(np.float32), rate_hz) for n in lengths]
+    codes, took = timed(lambda: codec.encode(batch))
+    yield "codes", [stream.values for item in codes for stream in item.streams], took
+    # Both devices decode the CPU's codes: those of the device may differ in a near tie.
+    same = codes if place == "cpu" else load_codec(name, weights="random").encode(batch)
+    for graphs in ("off",) if place == "cpu" else ("off", "on"):
+        codec.graphs = graphs
+        waves, took = timed(lambda: codec.decode(same))
+        yield "waves" if graphs == "off" else "waves, CUDA graphs", [wave.samples for wave in waves], took
+
+
+def _computed(stage: Any) -> Iterator[tuple[str, Any, float]]:
+    """Values of a feature, with and without CUDA graphs."""
+    from gpu_stages import numbers
+
+    for graphs in ("off", "on"):
+        stage.holder.graphs = graphs
+        values, took = timed(stage.batch)
+        yield "values" if graphs == "off" else "values, CUDA graphs", numbers(values), took
+
+
+def _distance(expected: list[np.ndarray], found: list[np.ndarray]) -> float:
+    """Of whole numbers the share that differs, else the largest distance relative to the largest number."""
+    pairs = list(zip(expected, found, strict=True))
+    if not pairs or any(a.shape != b.shape for a, b in pairs):
+        return float("nan")
+    if np.issubdtype(pairs[0][0].dtype, np.integer):
+        return sum(int((a != b).sum()) for a, b in pairs) / sum(a.size for a, _ in pairs)
+    size = max(float(np.abs(a).max(initial=0.0)) for a, _ in pairs)
+    return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs) / max(size, 1e-12)
+
+
+def engine(device: str, reduced: bool) -> bool:
+    """A run on the device that meets trouble, compared with the CPU's: memory that does not suffice, and a worker that is killed."""
     from codec_bench.api.evaluate import evaluate
 
     scores: dict[str, dict[Any, Any]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for place in ("cpu", device):
+    right = True
+    with tempfile.TemporaryDirectory() as root:
+        for place, trouble in (("cpu", False), (device, True)):
+            folder = Path(root, "troubled" if trouble else "plain")
+            folder.mkdir()
             begun = time.perf_counter()
             run = evaluate(
-                codec="dac-16khz", data="embedded", metrics="si_sdr,sim[ge2e]", out=Path(folder, place[:4]), device=place,
-                options={"dac-16khz": {"weights": "random"}}, limit=8, page=False, cache=False, save_audio="none",
+                codec=f"{TROUBLE}:Troubled", data="embedded", metrics="si_sdr" if reduced else "si_sdr,sim[ge2e]", device=place,
+                options={f"{TROUBLE}:Troubled": {"marks": str(folder), "trouble": trouble}},
+                out=folder / "run", limit=6 if reduced else 24, page=False, cache=False, check=False, save_audio="none",
             )  # fmt: skip
-            scores[place] = {(s.id, s.metric): s.value for s in run.scores()}
-            took = time.perf_counter() - begun
-            print(f"{len(scores[place])} scores on {place} in {took:.1f} s", flush=True)
-    apart = max(abs(value - scores[device][key]) for key, value in scores["cpu"].items() if value is not None)
+            scores[str(trouble)] = {(s.id, s.metric): s.value for s in run.scores()}
+            marks = sorted(mark.name.split("-")[0] for mark in folder.glob("*-*"))
+            met = f"memory was full {marks.count('full')} times, a worker was killed {marks.count('killed')} times"
+            print(
+                f"{len(scores[str(trouble)])} scores on {place} in {time.perf_counter() - begun:.1f} s; {met}",
+                flush=True,
+            )
+            right &= not trouble or {"full", "killed"} <= set(marks)
+    plain, troubled = scores["False"], scores["True"]
+    if plain.keys() != troubled.keys() or None in plain.values() or None in troubled.values():
+        lost = sum(troubled.get(key) is None for key in plain)
+        print(f"{lost} scores were lost", flush=True)
+        return False
+    apart = max(abs(value - troubled[key]) for key, value in plain.items())
     print(f"scores differ by at most {apart:.2g}", flush=True)
-    return apart <= 0.05
+    return right and apart <= 0.05
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives, and its seconds; what it launched is done, because it gives arrays."""
+    """What a call gives, and the seconds of a later one, which compiles and captures nothing.
+
+    What it launched is done, because it gives arrays.
+    """
+    for _ in range(2):
+        call()
     begun = time.perf_counter()
     return call(), time.perf_counter() - begun
 
 
+def _write(stem: str, rows: list[dict[str, object]], reduced: bool) -> None:
+    if not reduced:
+        append_rows(stem, rows, PACKAGES)
+
+
+def main() -> int:
+    """Runs one step."""
+    words = [word for word in sys.argv[1:] if word != "--reduced"]
+    step = {"look": look, "compare": compare, "engine": engine}[words[0]]
+    return 0 if step(words[1] if len(words) > 1 else "cuda:0", "--reduced" in sys.argv) else 1
+
+
 if __name__ == "__main__":
-    step = {"look": look, "compare": compare, "engine": engine}[sys.argv[1]]
-    sys.exit(0 if step(sys.argv[2] if len(sys.argv) > 2 else "cuda:0") else 1)
+    sys.exit(main())

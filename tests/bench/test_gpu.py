@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 
 import gpu
+import gpu_stages
+import gpu_steps
+import numpy as np
 import pack_wheels
 import pytest
+import whisper_folder
 
 STEP = gpu.Step("a", 30, ("-c", "print('first'); print('last')"))
 
@@ -28,6 +33,15 @@ def test_all_steps_together_take_at_most_ten_minutes():
 def test_what_becomes_of_a_step(step, count, state, said):
     outcome = gpu.run(step, dict(os.environ), count)
     assert (outcome.state, outcome.said) == (state, said)
+
+
+def test_a_step_is_tried_on_the_cpu_in_its_reduced_size_where_it_has_one():
+    reduced = gpu.Step("a", 30, ("-c", "raise SystemExit(4)"), reduced=("-c", "print('small')"))
+    assert gpu.run(reduced, dict(os.environ), 0, pretend=True).said == "small"
+    assert gpu.run(STEP, dict(os.environ), 0, pretend=True).said == "it has no reduced size"
+    assert {step.name for step in gpu.STEPS if not step.reduced} == {
+        "tests", "model_scorers", "wavlm_sv", "codecs", "rvq", "masked_codecs", "whisper",
+    }  # fmt: skip
 
 
 def test_a_step_that_hangs_is_ended_with_what_it_started_and_keeps_what_it_said():
@@ -54,3 +68,88 @@ def test_wheels_are_packed_in_order_into_parts_of_a_size():
     sizes = [("a", 30), ("b", 30), ("c", 10), ("d", 70), ("e", 1)]
     assert pack_wheels.parts(sizes, 60) == [["a", "b"], ["c"], ["d"], ["e"]]
     assert pack_wheels.parts([]) == []
+
+
+def options(**given):
+    return argparse.Namespace(
+        **{"device": "cpu", "compile": False, "repeats": 1, "reduced": True, "profiles": None} | given
+    )
+
+
+@pytest.mark.parametrize("name", [pytest.param("utmos", marks=pytest.mark.long), "log-mel"])
+def test_a_stage_is_timed_beside_its_floor_and_the_items_one_by_one(name, monkeypatch, one_thread):
+    monkeypatch.setattr(gpu_stages, "rates", lambda device, precision: (1e9, 1e9))
+    rows = gpu_stages.measure(name, gpu_stages.STAGES[name]("cpu", True), options())
+    by_variant = {row["variant"]: row for row in rows}
+    assert by_variant.keys() >= {"batch", "floor"} and all(float(row["p50"]) > 0 for row in rows)
+    assert "share" in by_variant["batch"]["note"]
+    if name == "utmos":
+        assert "batch, CUDA graphs" in by_variant and by_variant["batch, CUDA graphs"]["agreement"].startswith(
+            "within 0.0e"
+        )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", gpu_stages.STAGES)
+def test_every_stage_runs_and_is_profiled_on_a_cpu(name, tmp_path, one_thread):
+    assert gpu_stages.tried(name, options())
+    assert gpu_stages.tried(name, options(profiles=tmp_path))
+    assert "Self CPU" in (tmp_path / f"{name}.txt").read_text()
+
+
+def test_replays_of_other_numbers_stop_the_bench():
+    right = [{"embedding": np.array([1.0, -2.0])}, {"embedding": np.array([0.5, 3.0])}]
+    assert gpu_stages.apart(right, right) == 0.0
+    for wrong in ([{"embedding": np.array([1.0, -2.2])}, right[1]], [{"embedding": np.array([1.0, np.nan])}, right[1]]):
+        with pytest.raises(SystemExit):
+            gpu_stages.apart(right, wrong)
+    with pytest.raises((SystemExit, ValueError)):
+        gpu_stages.apart(right, right[:1])
+    with pytest.raises(SystemExit):
+        gpu_stages.apart([], [])
+
+
+def test_devices_are_compared_by_the_share_of_codes_and_by_the_largest_number(capsys):
+    codes, waves = [np.array([[1, 2, 3, 4]])], [np.array([[0.5, -1.0]], np.float32)]
+
+    def yields(found_codes, found_waves):
+        return lambda place: iter(
+            [("codes", codes, 1.0), ("waves", waves, 1.0)]
+            if place == "cpu"
+            else [("codes", found_codes, 0.5), ("waves", found_waves, 0.5)]
+        )
+
+    assert gpu_steps._compared("a codec", "cuda:0", True, yields(codes, waves))
+    assert not gpu_steps._compared("a codec", "cuda:0", True, yields([np.array([[1, 2, 3, 5]])], waves))
+    assert not gpu_steps._compared("a codec", "cuda:0", True, yields(codes, [waves[0] * np.nan]))
+    assert capsys.readouterr().out.count("WRONG") == 2
+
+
+def test_a_codec_and_a_feature_are_compared_with_themselves(monkeypatch, one_thread):
+    monkeypatch.setattr(gpu_steps, "CODECS", ("dac-16khz",))
+    assert gpu_steps._compared("codec", "cpu", True, lambda place: gpu_steps._coded("dac-16khz", place))
+    assert gpu_steps._compared(
+        "feature", "cpu", True, lambda place: gpu_steps._computed(gpu_stages.STAGES["utmos"](place, True))
+    )
+
+
+@pytest.mark.long
+def test_a_run_meets_a_full_memory_and_a_killed_worker_and_loses_nothing(capsys):
+    assert gpu_steps.engine("cpu", True)
+    said = capsys.readouterr().out
+    assert "a worker was killed 1 times" in said and "differ by at most 0" in said
+
+
+def test_a_whisper_written_straight_ends_its_texts_where_it_should(tmp_path, one_thread):
+    from codec_bench.features.recognisers.whisper import Whisper
+
+    size = whisper_folder.SIZES["reduced"]
+    folder = whisper_folder.write(tmp_path / "whisper", size, tokens=7, words=1000)
+    time = np.arange(16_000, dtype=np.float32) / 16_000
+    sounds = [
+        0.3 * np.sin(2 * np.pi * 220 * time),
+        0.3 * np.sign(np.sin(2 * np.pi * 3 * time)) * np.sin(9000 * time**2),
+    ]
+    heard = Whisper("cpu", str(folder), model=size.model).compute(sounds, ["en"] * 2)
+    assert [result["tokens"].size for result in heard] == [7, 7]
+    assert heard[0]["tokens"].tolist() != heard[1]["tokens"].tolist(), "what is heard decides"

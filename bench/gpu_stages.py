@@ -1,0 +1,429 @@
+"""Every stage of a run on a device by itself: its time in a batch and one by one, its floor, with CUDA graphs, compiled, and its profile.
+
+    python bench/gpu_stages.py [STAGE ...] [--device cuda:0] [--reduced] [--compile] [--profiles FOLDER]
+
+The networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second. A batch
+has the lengths of LibriSpeech's test-clean and as many seconds as the stage's first batch in a run. Beside it stand the same
+items one by one, which is how other toolkits score.
+
+The floor of a stage is the larger of two: its products and convolutions at the rate of one large product here, and the bytes
+that it must at least move (its weights, its input, its output) at the rate at which this device reads. `share` is the
+floor's part of the time. Replays of CUDA graphs must give the plain pass's numbers, or the bench stops.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import reduced_scorers
+import torch
+from bench_model_scorers import durations, rates
+from common import append_rows, interleaved, row, waited
+from torch.utils.flop_counter import FlopCounterMode
+from whisper_folder import SIZES, write
+
+from codec_bench import Audio
+from codec_bench.codecs import load_codec
+from codec_bench.networks.graphs import APART, TRIALS
+
+RATE_HZ = 16_000
+STEPS = 27
+"""Tokens that Whisper's decoder writes, as many as LibriSpeech's utterances have, and the end."""
+PROFILED_ROWS = 25
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One stage on a device.
+
+    Args:
+        batch: computes all items together. alone: computes them one by one, or None where nobody does.
+        audio_s: seconds of audio in the items. items: how many.
+        moved: bytes that must at least be read and written.
+        flops: operations, or None to have them counted in torch.
+        holder: has the attribute `graphs`, or None where there is nothing to capture.
+        net: has the attribute `_net`, which can be compiled, or None.
+        precision: of the products.
+    """
+
+    batch: Callable[[], Any]
+    alone: Callable[[], Any] | None
+    audio_s: float
+    items: int
+    moved: float
+    flops: float | None = None
+    holder: Any = None
+    net: Any = None
+    precision: str = "float32"
+    note: str = field(default="")
+
+
+def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
+    """Clips of noise in LibriSpeech's lengths, as many as `batch_s` seconds hold when they are padded to the longest."""
+    rng = np.random.default_rng(0)
+    lengths_s = np.sort(durations(200)[:16])
+    count = max(2, int(batch_s / lengths_s[-1]))
+    lengths_s = (
+        np.resize(lengths_s, count) if batch_s > 60 else lengths_s[:count] / lengths_s[count - 1] * batch_s / count
+    )
+    return [rng.normal(0, 0.1, max(720, round(s * rate_hz))).astype(np.float32) for s in lengths_s]
+
+
+def weight_bytes(net: Any) -> float:
+    """Bytes of the parameters and buffers of a network."""
+    return float(sum(t.numel() * t.element_size() for t in (*net.parameters(), *net.buffers())))
+
+
+def of_feature(feature: Any, signals: Sequence[np.ndarray], precision: str = "float32") -> Stage:
+    """The stage of a feature of one network."""
+    feature.load()
+    moved = weight_bytes(feature._net) + sum(signal.nbytes for signal in signals)
+    return Stage(
+        lambda: feature.compute(signals), lambda: [feature.compute([signal])[0] for signal in signals],
+        sum(signal.size for signal in signals) / RATE_HZ, len(signals), moved, holder=feature, net=feature, precision=precision,
+    )  # fmt: skip
+
+
+class FullSpeaker(reduced_scorers.ReducedSpeaker):
+    """The speaker embedding of WavLM-large with random weights."""
+
+    def _network(self) -> Any:
+        from codec_bench.networks.ecapa import SpeakerNet
+        from codec_bench.networks.speech_config import WAVLM_LARGE
+
+        with torch.device(self.device):
+            torch.manual_seed(0)
+            return SpeakerNet(WAVLM_LARGE).eval()
+
+
+class FullUtmos(reduced_scorers.ReducedUtmos):
+    """UTMOS of the published size with random weights."""
+
+    def load(self) -> None:
+        """Builds the network on the device."""
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
+        from codec_bench.networks.utmos import UtmosNet
+
+        if self._net is None:
+            with torch.device(self.device):
+                torch.manual_seed(0)
+                self._net = UtmosNet(WAV2VEC2_BASE).eval()
+                for constant in (self._net.domain_emb, self._net.judge_emb):
+                    torch.nn.init.normal_(constant)
+
+
+def speaker(device: str, reduced: bool, precision: str = "float32") -> Stage:
+    """The similarity's embedding."""
+    kind = reduced_scorers.ReducedSpeaker if reduced else FullSpeaker
+    point = None if precision == "float32" else precision
+    return of_feature(kind(device, None, point), noise(1.5 if reduced else kind.batch_s), precision)
+
+
+def utmos(device: str, reduced: bool) -> Stage:
+    """The predicted opinion score."""
+    kind = reduced_scorers.ReducedUtmos if reduced else FullUtmos
+    return of_feature(kind(device), noise(1.5 if reduced else kind.batch_s))
+
+
+def dnsmos(device: str, reduced: bool) -> Stage:
+    """Both networks of DNSMOS in torch."""
+    from codec_bench.features import load_feature
+
+    feature = load_feature("dnsmos@torch", device=device)
+    signals = [signal[: 9 * RATE_HZ + 160] for signal in noise(1 if reduced else 120)]
+    feature.load()
+    alone = None if reduced else lambda: [feature.compute([signal])[0] for signal in signals]
+    moved = float(sum(signal.nbytes for signal in signals))
+    seconds = sum(signal.size for signal in signals) / RATE_HZ
+    batch = (lambda: feature.compute(signals[:1])) if reduced else (lambda: feature.compute(signals))
+    return Stage(batch, alone, seconds, len(signals), moved, holder=feature)
+
+
+def log_mel(device: str, reduced: bool) -> Stage:
+    """Whisper's spectrograms, 128 bands."""
+    from codec_bench.networks.log_mel import log_mels
+
+    signals = noise(1.5 if reduced else 480)
+    seconds = sum(signal.size for signal in signals) / RATE_HZ
+    moved = sum(signal.nbytes for signal in signals) + seconds * 100 * 128 * 4
+    work = seconds * 100 * 2 * 201 * 128
+    return Stage(
+        lambda: log_mels(signals, 128, device), lambda: [log_mels([s], 128, device) for s in signals],
+        seconds, len(signals), moved, work,
+    )  # fmt: skip
+
+
+def whisper(device: str, reduced: bool, part: str) -> Stage:
+    """The encoder or the decoder of Whisper-large-v3 in CTranslate2, over full windows."""
+    import ctranslate2
+
+    from codec_bench.features.recognisers.cublas import load_cublas
+
+    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
+    windows = 2 if reduced else 64
+    with tempfile.TemporaryDirectory() as folder:
+        place = write(Path(folder, "whisper"), size, tokens=STEPS, dtype=kind, words=1000 if reduced else None)
+        if device != "cpu":
+            load_cublas("Whisper")
+        where, _, index = device.partition(":")
+        net = ctranslate2.models.Whisper(str(place), device=where, device_index=int(index or 0), compute_type=kind)
+        words = json.loads((place / "vocabulary.json").read_text("utf-8"))
+    rng = np.random.default_rng(0)
+    mels = ctranslate2.StorageView.from_array(rng.normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32))
+    d, bytes_each = size.d_model, 2 if kind == "float16" else 4
+    if part == "encoder":
+        work = size.layers * 1500 * (12 * d * d + 2 * 1500 * d) + 3000 * 3 * size.n_mels * d + 1500 * 3 * d * d
+        moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
+        return Stage(
+            lambda: net.encode(mels, to_cpu=False),
+            None,
+            windows * 30.0,
+            windows,
+            moved,
+            2.0 * windows * work,
+            precision=kind,
+        )
+    encoded = net.encode(mels, to_cpu=False)
+    prompt = [words.index(word) for word in ("<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>")]
+
+    def decode() -> Any:
+        return net.generate(encoded, [prompt] * windows, beam_size=1, max_length=2 * STEPS, suppress_tokens=[])
+
+    step = size.decoder_layers * (14 * d * d + 2 * 1500 * d)
+    moved = STEPS * bytes_each * (size.decoder_layers * 14 * d * d + windows * size.decoder_layers * 2 * 1500 * d)
+    return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * step, precision=kind)
+
+
+def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
+    """The stage of encoding or decoding with a codec."""
+
+    def made(device: str, reduced: bool) -> Stage:
+        full = not reduced and not name.startswith("encodec")
+        codec = load_codec(name, device=device, weights="random-full" if full else "random")
+        rate_hz = codec.info.sample_rates_hz[0]
+        items = [Audio(signal, rate_hz) for signal in noise(1 if reduced else codec.batch_s, rate_hz)]
+        given: list[Any] = items if direction == "encode" else codec.encode(items)
+        call = codec.encode if direction == "encode" else codec.decode
+        net = getattr(codec, "_net", None)
+        moved = (weight_bytes(net) / 2 if net is not None else 0.0) + sum(item.samples.nbytes for item in items)
+        return Stage(
+            lambda: call(given), lambda: [call([one]) for one in given], sum(item.duration_s for item in items), len(items),
+            moved, holder=codec if direction == "decode" else None,
+        )  # fmt: skip
+
+    return made
+
+
+def stream(device: str, reduced: bool) -> Stage:
+    """EnCodec piece by piece: 40 ms of codes and samples in every step."""
+    codec = load_codec("encodec-24khz@6", device=device, weights="random")
+    pieces = 3 if reduced else 50
+    wave = np.random.default_rng(0).normal(0, 0.1, (1, 2240 + 960 * pieces)).astype(np.float32)
+
+    def through() -> list[np.ndarray]:
+        found = []
+        with codec.streaming() as coder:
+            for first, last in [(0, 2240), *((2240 + 960 * k, 3200 + 960 * k) for k in range(pieces))]:
+                found.append(coder.decode(coder.encode(Audio(wave[:, first:last], 24_000))).samples)
+        return found
+
+    return Stage(through, None, wave.shape[1] / 24_000, pieces, weight_bytes(codec._net) * pieces, holder=codec)
+
+
+STAGES: dict[str, Callable[[str, bool], Stage]] = {
+    "sim": speaker,
+    "sim-bfloat16": lambda device, reduced: speaker(device, reduced, "bfloat16"),
+    "utmos": utmos,
+    "whisper-encoder": lambda device, reduced: whisper(device, reduced, "encoder"),
+    "whisper-decoder": lambda device, reduced: whisper(device, reduced, "decoder"),
+    "dnsmos": dnsmos,
+    "log-mel": log_mel,
+    "mimi-decode": codec_stage("mimi-8cb", "decode"),
+    "mimi-encode": codec_stage("mimi-8cb", "encode"),
+    "dac-decode": codec_stage("dac-24khz-8cb", "decode"),
+    "dac-encode": codec_stage("dac-24khz-8cb", "encode"),
+    "encodec-decode": codec_stage("encodec-24khz@6", "decode"),
+    "encodec-stream": stream,
+}  # fmt: skip
+
+
+def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[float, str]:
+    """The least seconds that a stage can take here, and which bound it is."""
+    flops = stage.flops
+    if flops is None:
+        with FlopCounterMode(display=False) as counter:
+            stage.batch()
+        flops = float(counter.get_total_flops())
+    products_s, moved_s = flops / per_second, stage.moved / bytes_per_second
+    said = f"{flops / 1e9:.3g} GFLOP take {products_s:.3g} s, {stage.moved / 1e6:.3g} MB take {moved_s:.3g} s"
+    return max(products_s, moved_s), said
+
+
+def numbers(result: Any) -> list[np.ndarray]:
+    """Every number in a result, array by array."""
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, (list, tuple)):
+        return [array for one in result for array in numbers(one)]
+    result = getattr(result, "samples", result)
+    return [np.asarray(result, np.float64)] if isinstance(result, (np.ndarray, float, int)) else []
+
+
+def apart(expected: Any, found: Any) -> float:
+    """The largest distance of two results, as a share of the largest number in them.
+
+    Raises:
+        SystemExit: they have not the same shapes, a number is none, or there is nothing to compare.
+    """
+    pairs = list(zip(numbers(expected), numbers(found), strict=True))
+    if not pairs or any(a.shape != b.shape for a, b in pairs):
+        raise SystemExit("CUDA graphs: results of other shapes, or nothing to compare")
+    size = max(float(np.abs(a).max(initial=0.0)) for a, _ in pairs)
+    most = max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs) / max(size, 1e-12)
+    if not most <= APART:
+        raise SystemExit(
+            f"CUDA graphs: replays are {most:.2g} of the largest number apart, at most {APART} is let pass"
+        )
+    return most
+
+
+def replayed(stage: Stage, expected: Any) -> tuple[Callable[[], Any], str]:
+    """The stage with CUDA graphs, captured and compared; and how far it is apart."""
+
+    def call() -> Any:
+        stage.holder.graphs = "on"
+        try:
+            return stage.batch()
+        finally:
+            stage.holder.graphs = "off"
+
+    most = max(apart(expected, call()) for _ in range(2 + TRIALS))
+    return call, f"within {most:.1e} of the plain pass"
+
+
+def compiled(stage: Stage) -> Callable[[], Any]:
+    """The stage with its network compiled by torch; the first calls have compiled it."""
+    plain = stage.net._net
+    fast = torch.compile(plain, dynamic=False)
+
+    def call() -> Any:
+        stage.net._net = fast
+        try:
+            return stage.batch()
+        finally:
+            stage.net._net = plain
+
+    for _ in range(2):
+        call()
+    return call
+
+
+def profile(name: str, stage: Stage, device: str, folder: Path) -> Path:
+    """Writes torch's table of one batch: which operations take the device's time."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as recorded
+
+    cuda = device != "cpu"
+    kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
+    with recorded(activities=kinds) as found:
+        waited(stage.batch, torch.device(device))()
+    by = "self_cuda_time_total" if cuda else "self_cpu_time_total"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.txt"
+    path.write_text(found.key_averages().table(sort_by=by, row_limit=PROFILED_ROWS, max_name_column_width=60) + "\n")
+    return path
+
+
+def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[str, object]]:
+    """The rows of one stage."""
+    device = torch.device(options.device)
+    expected = stage.batch()
+    floor, said = floor_s(stage, *rates(options.device, stage.precision))
+    calls = {"batch": stage.batch}
+    agreement = {}
+    if stage.alone is not None:
+        calls["one by one"] = stage.alone
+    if stage.holder is not None:
+        calls["batch, CUDA graphs"], agreement["batch, CUDA graphs"] = replayed(stage, expected)
+    if options.compile and stage.net is not None:
+        calls["batch, compiled"] = compiled(stage)
+    times = interleaved({key: waited(call, device) for key, call in calls.items()}, repeats=options.repeats)
+    times["floor"] = np.array([floor])
+    base = np.median(times.get("one by one", times["batch"]))
+    rows = []
+    for variant, taken in times.items():
+        p50 = float(np.median(taken))
+        note = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}; share {floor / p50:.2g}; {said}"
+        rows.append(
+            row(
+                name,
+                variant,
+                taken,
+                n=stage.items,
+                ratio=float(base / p50),
+                agreement=agreement.get(variant, ""),
+                note=note,
+            )
+        )
+        sys.stdout.write(
+            f"{name:>16} {variant:>20} {p50:9.5f} s {stage.audio_s / p50:9.0f} x real time, {base / p50:6.2f} of one by one, "
+            f"{floor / p50:5.0%} is floor {agreement.get(variant, '')}\n"
+        )
+    sys.stdout.flush()
+    return rows
+
+
+def main() -> int:
+    """Measures the stages one after the other; rows are written after each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all without one")
+    parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--reduced", action="store_true", help="small sizes, which write no rows")
+    parser.add_argument("--compile", action="store_true", help="also compiled by torch")
+    parser.add_argument("--profiles", type=Path, help="writes a table of one batch of each stage into this folder")
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args()
+    unknown = set(options.stages) - STAGES.keys()
+    if unknown:
+        parser.error(f"there is no stage {', '.join(sorted(unknown))}; there are {', '.join(STAGES)}")
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    with tempfile.TemporaryDirectory() as folder:
+        if options.profiles and options.reduced:
+            options.profiles = Path(folder)
+        right = [tried(name, options) for name in options.stages or STAGES]
+    return 0 if all(right) else 1
+
+
+def tried(name: str, options: argparse.Namespace) -> bool:
+    """Measures or profiles one stage; says so and goes on where that cannot be done. Whether nothing was wrong."""
+    try:
+        stage = STAGES[name](options.device, options.reduced)
+        if options.profiles:
+            stage.batch()
+            sys.stdout.write(f"{profile(name, stage, options.device, options.profiles)}\n")
+            return True
+        rows = measure(name, stage, options)
+    except ImportError as error:
+        sys.stdout.write(f"{name:>16} left out: {error}\n")
+        return True
+    except (Exception, SystemExit) as error:  # the next stage may work
+        sys.stdout.write(f"{name:>16} {type(error).__name__}: {' '.join(str(error).split())[:300]}\n")
+        return False
+    if not options.reduced:
+        append_rows("gpu_stages", rows, ("codec-bench", "torch", "transformers", "ctranslate2", "triton"))
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

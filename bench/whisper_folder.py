@@ -1,0 +1,165 @@
+"""A Whisper of any published size with random weights, written straight in CTranslate2's format: seconds where a conversion takes minutes.
+
+The weights are stretches of one block of noise, which costs no time to draw. Transcripts end after a number of tokens, by
+what `tests/golden/tiny_whisper.py` arranges too: the end of the text reads a column of its own, and a position says that it is time.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+POSITIONS, TEXT_POSITIONS = 1_500, 448
+_NOISE = 1 << 20
+# By the ends of names: the deviation of a weight, times the root of its inputs.
+_LOUD = {
+    "conv1/weight": 2.0,
+    "conv2/weight": 1.0,
+    "/self_attention/linear_1/weight": 1.0,
+    "/attention/linear_0/weight": 1.0,
+    "/attention/linear_1/weight": 4.0,
+    "/attention/linear_2/weight": 3.0,
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """An architecture: width, layers of encoder and decoder, heads, mel bands, kind, and whose name it goes by."""
+
+    d_model: int
+    layers: int
+    decoder_layers: int
+    heads: int
+    n_mels: int
+    kind: str
+    model: str
+
+
+SIZES = {
+    "reduced": Size(64, 2, 2, 2, 80, "multilingual", "whisper-tiny"),
+    "tiny": Size(384, 4, 4, 6, 80, "multilingual", "whisper-tiny"),
+    "base": Size(512, 6, 6, 8, 80, "multilingual", "whisper-base"),
+    "small": Size(768, 12, 12, 12, 80, "multilingual", "whisper-small"),
+    "medium": Size(1024, 24, 24, 16, 80, "multilingual", "whisper-medium"),
+    "large-v3": Size(1280, 32, 32, 20, 128, "v3", "whisper-large-v3"),
+    "large-v3-turbo": Size(1280, 32, 4, 20, 128, "v3", "whisper-large-v3-turbo"),
+}
+
+
+def stand_in() -> ModuleType:
+    """The tests' builder of small checkpoints, which knows the special tokens."""
+    path = Path(__file__).resolve().parents[1] / "tests" / "golden" / "tiny_whisper.py"
+    spec = importlib.util.spec_from_file_location("tiny_whisper", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", words: int | None = None) -> Path:
+    """Writes `model.bin` and the files beside it.
+
+    Args:
+        folder: is made. size: the architecture.
+        tokens: after which every transcript ends.
+        dtype: of the weights in the file, `float32` or `float16`.
+        words: of the vocabulary without its special tokens; None for as many as the published ones have.
+    """
+    from ctranslate2.specs import whisper_spec
+
+    tiny = stand_in()
+    folder.mkdir(parents=True)
+    words = words or tiny.PUBLISHED_WORDS
+    ids = tiny.write_tokenizer(folder, size.kind, words)
+    vocabulary = _vocabulary(folder, ids, tiny.TIMESTAMPS)
+    spec = whisper_spec.WhisperSpec(size.layers, size.heads, size.decoder_layers, size.heads)
+    _fill(spec, size, len(vocabulary), np.dtype(dtype))
+    _end_after(spec.decoder, ids["<|endoftext|>"], tokens + (1 if size.kind == "en" else 3))
+    spec.register_vocabulary(vocabulary)
+    spec.config.suppress_ids, spec.config.suppress_ids_begin = [], [ids["<|endoftext|>"]]
+    languages = tiny.special_tokens(size.kind)[2 : 2 + (100 if size.kind == "v3" else 99)]
+    spec.config.lang_ids = sorted(ids[token] for token in languages)
+    spec.config.alignment_heads = [[0, 0]]
+    spec.validate()
+    spec.decoder.projection.weight = "decoder/embeddings/weight"  # an alias, as the converter makes it of equal weights
+    spec.save(str(folder))
+    features = {
+        "feature_size": size.n_mels,
+        "sampling_rate": 16_000,
+        "hop_length": 160,
+        "n_fft": 400,
+        "chunk_length": 30,
+    }
+    (folder / "preprocessor_config.json").write_text(json.dumps(features))
+    return folder
+
+
+def _vocabulary(folder: Path, ids: dict[str, int], timestamps: int) -> list[str]:
+    document = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    by_id = {place: token for token, place in document["model"]["vocab"].items()} | {v: k for k, v in ids.items()}
+    tokens = [by_id[place] for place in range(len(by_id))]
+    return [*tokens, *(f"<|{0.02 * k:.2f}|>" for k in range(timestamps))]
+
+
+def _fill(spec: Any, size: Size, vocabulary: int, dtype: np.dtype) -> None:
+    """Gives every weight of a specification a stretch of noise, and every norm the identity."""
+    from ctranslate2.specs import model_spec
+
+    noise = np.random.default_rng(0).standard_normal(_NOISE).astype(np.float32)
+    starts = itertools.count(0, 7919)  # equal weights would be taken for one
+
+    def drawn(shape: tuple[int, ...], spread: float) -> np.ndarray:
+        block = (np.roll(noise, next(starts)) * spread).astype(dtype)
+        return np.resize(block, shape)
+
+    def visit(part: Any, name: str, value: Any) -> None:
+        scope, _, attribute = name.rpartition("/")
+        if attribute in ("weight", "encodings"):
+            shape = _shape(name, size, vocabulary)
+            setattr(part, attribute, drawn(shape, _spread(name, shape)))
+            if "linear" in scope or "conv" in scope:
+                part.bias = np.zeros(shape[0], dtype)
+        elif attribute in ("gamma", "beta"):
+            setattr(part, attribute, np.full(size.d_model, float(attribute == "gamma"), dtype))
+
+    model_spec.visit_spec(spec, visit)
+
+
+def _shape(name: str, size: Size, vocabulary: int) -> tuple[int, ...]:
+    d, part = size.d_model, "/".join(name.split("/")[-3:-1])
+    if part.endswith(("embeddings", "projection")):
+        return vocabulary, d
+    if part.endswith("position_encodings"):
+        return (POSITIONS if name.startswith("encoder") else TEXT_POSITIONS), d
+    if part.endswith(("conv1", "conv2")):
+        return d, size.n_mels if part.endswith("conv1") else d, 3
+    rows = {"self_attention/linear_0": 3, "attention/linear_1": 2, "ffn/linear_0": 4}.get(part, 1)
+    return rows * d, 4 * d if part == "ffn/linear_1" else d
+
+
+def _spread(name: str, shape: tuple[int, ...]) -> float:
+    """The deviation of a weight: small, but for what lets the sound decide the text, as in the tests' small checkpoints."""
+    for end, factor in _LOUD.items():
+        if name.endswith(end):
+            return factor * shape[1] ** -0.5
+    if name.startswith("decoder"):
+        return 1.0 if name.endswith("encodings") else 0.1 if "embeddings" in name or "projection" in name else 0.02
+    return 0.02
+
+
+def _end_after(decoder: Any, stop: int, position: int) -> None:
+    """Lets the end of the text win at a position, and no special token before it."""
+    rows = decoder.embeddings.weight
+    rows[:, :2] = 0.0
+    rows[stop:, 0] = -2.0
+    rows[stop, :2] = -10.0, 5.0
+    decoder.position_encodings.encodings[:, 1] = 0.0
+    decoder.position_encodings.encodings[position:, 1] = 1000.0
+    decoder.layer_norm.gamma[:] = 30.0
+    decoder.layer_norm.beta[0] = 100.0
