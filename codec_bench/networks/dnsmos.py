@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 
 import numpy as np
 import torch
@@ -102,7 +101,7 @@ class Networks:
         parts = self._parts(runs)
         joined = [array for part in parts for array in _joined(part)]
         there = iter(sent(joined, self._device))
-        return [SentRuns(*islice(there, 2), [count for _, count in part]) for part in parts]
+        return [SentRuns(next(there), next(there), [count for _, count in part]) for part in parts]
 
     def score(self, parts: Sequence[SentRuns], graphs: GraphMode = "off") -> list[tuple[np.ndarray, np.ndarray]]:
         """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run.

@@ -110,7 +110,7 @@ class SpeechEncoder(nn.Module):
             yield hidden[:, :longest]
 
 
-def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, Sequence[int]]:
+def padded(signals: Sequence[Any], device: str) -> tuple[Tensor, list[int]]:
     """Signals, float32 `(samples,)`, as one zero-padded tensor `(batch, longest)` on a device; and their lengths."""
     lengths = [len(signal) for signal in signals]
     waves = transfer.zeros_for(device, (len(signals), max(lengths)))
