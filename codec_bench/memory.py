@@ -1,4 +1,4 @@
-"""The memory of a device: whether an error says that it is full, and how several parts of one process share it.
+"""The memory of a device: whether an error says that it is full or the device lost, and how parts of one process share it.
 
 How torch, CTranslate2 and onnxruntime share a GPU
     One process owns a GPU, or 1/n of it where n processes were started for it; that is the most that torch takes
@@ -20,6 +20,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_LOST = re.compile(
+    "device-side assert|illegal (memory access|address|instruction)|misaligned address|unspecified launch failure|launch timed out"
+    "|uncorrectable|hardware stack error|device is lost|busy or unavailable|no CUDA-capable device|No CUDA GPUs are available"
+    "|CUDA unknown error|context is destroyed",
+    re.IGNORECASE,
+)
 _RELEASES: list[Callable[[], None]] = []
 _FULL = re.compile(
     "out of memory"  # CUDA's own text, in the errors of torch, CTranslate2 and onnxruntime
@@ -43,6 +49,14 @@ def out_of_memory(error: BaseException) -> bool:
             return True
         cause = cause.__cause__
     return False
+
+
+def device_lost(message: str) -> bool:
+    """Whether an error, by its text, says that this process cannot use its GPU any more, or that there is none any more.
+
+    After such an error every further call fails, so only a new process can go on.
+    """
+    return "CUDA" in message and _LOST.search(message) is not None
 
 
 def on_full(release: Callable[[], None]) -> Callable[[], None]:

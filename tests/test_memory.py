@@ -55,6 +55,18 @@ def test_other_errors_are_not_taken_for_it(error):
     assert not out_of_memory(error)
 
 
+def test_a_device_that_a_process_cannot_use_any_more_is_known_by_its_error():
+    for text in (
+        "an illegal memory access was encountered",
+        "device-side assert triggered",
+        "unspecified launch failure",
+    ):
+        assert memory.device_lost(f"RuntimeError: CUDA error: {text}\nCUDA kernel errors might be reported later")
+    assert memory.device_lost("RuntimeError: No CUDA GPUs are available")
+    others = [*map(str, FULL), "RuntimeError: CUDA error: invalid argument", "IndexError: illegal address in a text"]
+    assert not any(map(memory.device_lost, others))
+
+
 def test_torchs_own_errors_are_known_and_so_is_what_an_error_was_raised_from():
     import torch
 

@@ -12,7 +12,8 @@ Conventions
 from __future__ import annotations
 
 import math
-from collections import deque
+import warnings
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,7 @@ MOST_PADDED = 1.1
 _TRIES = 2
 _HUNG_AT_FIRST = 3
 _MAX_IDLE_DEATHS = 6
+_LOST_AT_MOST = 4  # one item that fails its device every time ends two workers by itself
 
 
 @dataclass(slots=True, eq=False)
@@ -181,6 +183,7 @@ class Dispatcher:
         self.stages: dict[str, Stage] = {}
         self._order = 0
         self._idle_deaths = 0
+        self._lost: Counter[str] = Counter()  # how often in a row each device failed
 
     def add(
         self,
@@ -275,6 +278,7 @@ class Dispatcher:
     def _on_done(self, event: Done) -> None:
         batch, stage = event.batch, self.stages[event.batch.key]
         padded_s = _padded_s(batch.works)
+        self._lost.pop(batch.device, None)
         stage.count(event)
         if not isinstance(event.outcome, list) and len(batch.works) > 1:
             if event.outcome == "oom":
@@ -321,6 +325,28 @@ class Dispatcher:
             else:
                 again.append(work)
         self.stages[batch.key].give_back(again)
+        if event.lost:
+            self._count_lost(batch.device)
+
+    def _count_lost(self, device: str) -> None:
+        """Gives a device up that failed several times in a row.
+
+        Raises:
+            UserError: there is no other.
+        """
+        self._lost[device] += 1
+        if self._lost[device] < _LOST_AT_MOST:
+            return
+        held = [batch for worker in self._pool.workers if worker.device == device for batch in worker.batches.values()]
+        for batch in held:
+            self.stages[batch.key].give_back(batch.works)
+        said = f"'{device}' failed {_LOST_AT_MOST} times in a row, in new processes too"
+        if not self._pool.retire(device):
+            raise UserError(
+                f"{said}; what is computed is kept",
+                hint=f"run the same command again when the device works, or with --device cpu; {self._log} has its errors",
+            )
+        warnings.warn(f"{said}; the run goes on without it", stacklevel=2)
 
     def _give_up(self, work: Work, batch: Batch, event: Died) -> None:
         stage = self.stages[batch.key]

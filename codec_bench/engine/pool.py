@@ -30,6 +30,8 @@ AHEAD = (
 )
 BESIDE_A_GPU = 10
 """The priority (`nice`) of the CPU's workers where there is a GPU, whose launches must not wait for them."""
+DEVICE_LOST, LOST = 77, "its device failed"
+"""The exit code of a worker whose GPU cannot be used any more, and what is said of it."""
 LOADED_AT_MOST = 2
 """How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance."""
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -68,13 +70,14 @@ class Done:
 class Died:
     """A worker that ended, with the batch it was running and those it had not begun.
 
-    `late` says that we ended it because the running batch took longer than its limit.
+    `late` says that we ended it because the running batch took longer than its limit, `lost` that its device failed.
     """
 
     reason: str
     running: Batch | None
     waiting: list[Batch]
     late: bool = False
+    lost: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -279,7 +282,17 @@ class Pool:
         worker.pipe.close()
         held = list(worker.batches.values())
         self.workers[self.workers.index(worker)] = self._start(worker.device)
-        return Died(reason, held[0] if held else None, held[1:], late)
+        return Died(reason, held[0] if held else None, held[1:], late, reason == LOST)
+
+    def retire(self, device: str) -> bool:
+        """Ends the workers of a GPU, which cannot be used any more. Whether there is another."""
+        for worker in [w for w in self.workers if w.device == device]:
+            worker.kill()
+            worker.pipe.close()
+            worker.process.wait()
+            self.workers.remove(worker)
+        self._gpus = [other for other in self._gpus if other != device]
+        return bool(self._gpus)
 
     def renew(self, worker: Worker) -> None:
         """Starts a worker anew that holds no batch, so that nothing of what it has computed is left."""
@@ -297,4 +310,6 @@ class Pool:
 
 def _ending(worker: Worker) -> str:
     code = worker.process.wait()
+    if code == DEVICE_LOST:
+        return LOST
     return f"killed by signal {-code}" if code < 0 else f"exit code {code}"

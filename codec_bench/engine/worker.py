@@ -6,6 +6,7 @@ and no folder of the caller is on the import path. No result goes over standard 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +17,11 @@ from typing import Any
 
 from codec_bench.engine.arena import Segments
 from codec_bench.engine.lanes import Gpu, Place, Ready, Seen, received, unwatched
+from codec_bench.engine.pool import DEVICE_LOST
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec
 from codec_bench.errors import UserError, describe
-from codec_bench.memory import give_back, out_of_memory
+from codec_bench.memory import device_lost, give_back, out_of_memory
 from codec_bench.registry import use_graphs
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
@@ -94,7 +96,12 @@ def serve(pipe: Connection, place: Place, graphs: str = "off") -> None:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
             turn = Turn(began, ready, place.watch)
-            pipe.send(("done", number, *run_batch(partial(stages.load, key), works, segments, place.device, turn)))
+            outcome, *rest = run_batch(partial(stages.load, key), works, segments, place.device, turn)
+            if place.device != "cpu" and isinstance(outcome, Fault) and device_lost(outcome.reason):
+                sys.stderr.write(f"'{place.device}' cannot be used any more: {outcome.reason}\n")
+                sys.stderr.flush()
+                os._exit(DEVICE_LOST)  # without the device, nothing can be tidied up
+            pipe.send(("done", number, outcome, *rest))
 
 
 def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:

@@ -19,8 +19,9 @@ from codec_bench.engine import running, worker
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.lanes import Place
-from codec_bench.engine.pool import Died, Done, Pool, Worker
+from codec_bench.engine.pool import LOST, Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
+from codec_bench.errors import UserError
 
 ASSETS = Path(__file__).parent / "assets"
 WAIT_S = 20.0
@@ -151,16 +152,17 @@ class FewWorkers(Pool):
         super().__init__(("cuda:0",), 0, subprocess.DEVNULL)
 
     def _start(self, device):
-        return Worker(device, SimpleNamespace(pid=1), SimpleNamespace(send=lambda message: None))
+        process = SimpleNamespace(pid=1, poll=lambda: 0, wait=lambda: 0)
+        return Worker(device, process, SimpleNamespace(send=lambda message: None, close=lambda: None))
 
     @property
     def held(self):
         return [[work.payload for work in batch.works] for batch in self.workers[0].batches.values()]
 
-    def died(self):
+    def died(self, reason="killed by signal 9"):
         held = list(self.workers[0].batches.values())
         self.workers[0] = self._start("cuda:0")
-        return Died("killed by signal 9", held[0], held[1:])
+        return Died(reason, held[0], held[1:], lost=reason == LOST)
 
     def done(self, outcome, **more):
         number = next(iter(self.workers[0].batches))
@@ -187,6 +189,32 @@ def follow(queue, event):
     queue.dispatcher.follow(event)
     queue.dispatcher.fill()
     return queue.pool.held
+
+
+def test_a_device_that_fails_again_and_again_ends_the_run_with_everything_kept(queue):
+    queue.put("abcdefgh")
+    follow(queue, queue.pool.died(LOST))
+    assert follow(queue, queue.pool.done(["A"])) == [["b"]], "it works again"
+    for _ in range(3):
+        follow(queue, queue.pool.died(LOST))
+    with pytest.raises(UserError, match=r"'cuda:0' failed 4 times in a row.*what is computed is kept") as stopped:
+        follow(queue, queue.pool.died(LOST))
+    assert "--device cpu" in stopped.value.hint
+    assert queue.results.keys() == {"a", "b"}, "items are not used up by a device that does not work"
+
+
+def test_a_run_goes_on_without_a_device_that_is_lost(queue):
+    other = queue.pool._start("cuda:1")
+    queue.pool.workers.append(other)
+    queue.pool._gpus.append("cuda:1")
+    queue.put("abcdefgh")
+    for _ in range(3):
+        follow(queue, queue.pool.died(LOST))
+    with pytest.warns(UserWarning, match="goes on without it"):
+        queue.dispatcher.follow(queue.pool.died(LOST))
+    assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
+    waiting = len(queue.dispatcher.stages["s"].waiting) + sum(len(b.works) for b in other.batches.values())
+    assert waiting + len(queue.results) == 8
 
 
 def test_a_death_with_two_batches_in_work_runs_both_again_and_lone_items_by_themselves(queue):
