@@ -150,7 +150,10 @@ def _run(
 
 
 def _check_numbers(how: Mapping[str, Any]) -> None:
-    """Raises UserError if an option that counts something is too small."""
+    """Raises UserError if an option that counts something is too small, or there is no such mode of graphs."""
+    from codec_bench.registry import checked_graphs
+
+    checked_graphs(how.get("graphs", "off"))
     for option, name in (("--workers", "workers"), ("--per-gpu", "per_gpu")):
         if how.get(name) is not None and how[name] < 1:
             raise UserError(f"{option} is {how[name]}; expected at least 1")
