@@ -101,6 +101,7 @@ def main() -> None:
     parser.add_argument("--clips", type=int, default=48)
     parser.add_argument("--tokens-per-second", type=float, default=3.5)
     options = parsed(parser, repeats=3, threads=1)
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)  # as the engine tells a worker its share of the cores
     from faster_whisper import WhisperModel
 
     cuda = options.device != "cpu"
