@@ -23,10 +23,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.types import GraphMode
+
+if TYPE_CHECKING:
+    from codec_bench.types import GraphMode
 
 ENTRY_POINT_GROUP = "codec_bench"
 TABLES = ("CODECS", "FEATURES", "METRICS", "ANSWER_METRICS", "MODELS")
@@ -199,6 +201,9 @@ def checked_graphs(mode: str) -> GraphMode:
     Raises:
         UserError: there is no such mode.
     """
+    # This imports numpy, which the command line does without until it runs something.
+    from codec_bench.types import GraphMode
+
     if mode not in get_args(GraphMode):
         raise UserError(f"graphs is '{mode}'; expected off, on or auto")
     return cast(GraphMode, mode)
