@@ -22,7 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import bench_device_sim as sim
+import device_sim as sim
 import numpy as np
 
 from codec_bench import Audio

@@ -497,7 +497,7 @@ def test_engine(bench):
 
 def test_device_sim(bench):
     module = bench("bench_device_sim")
-    good = module.Outcome(100.0, 0.9, 5.0, 4, 0)
+    good = importlib.import_module("device_sim").Outcome(100.0, 0.9, 5.0, 4, 0)
     passes(module.compare, good, 4)
     for wrong in ({"items": 3}, {"failed": 1}, {"busy": math.nan}, {"busy": 1.2}, {"wall_s": 4.0}):
         fails(module.compare, replace(good, **wrong), 4)

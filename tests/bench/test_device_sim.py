@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import bench_device_sim
+import device_sim
 import pytest
-from bench_device_sim import Run, simulate
+from device_sim import Run, simulate
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_device_is_busy(precision, least, count, faults):
 
 def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
     # The time of the main process is left out, so that this does not depend on how fast the machine is.
-    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
+    monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
     one, four = (simulate(Run(1500, "half", devices)) for devices in (1, 4))
     assert one.wall_s / four.wall_s >= 3.5
 
@@ -36,6 +36,6 @@ def test_a_scheduler_that_reads_too_late_is_seen():
 
 
 def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
-    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
+    monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
     one, two = (simulate(Run(600, "half", lanes=lanes)) for lanes in (1, 2))
     assert two.busy > one.busy + 0.02
