@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, BatchModel, ModelInfo
 from codec_bench.models.in_process.families.checkpoint import locate
-from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.models.in_process.families.settings import Settings, one_limit
 from codec_bench.models.sound import data_uri
 from codec_bench.types import Message, Request, Response
 from codec_bench.weights.find import Found
@@ -122,7 +122,7 @@ class EngineModel(BatchModel):
         settings: dict[int, Settings] = {}
         for place, request in enumerate(batch):
             try:
-                settings[place] = Settings.parse(self._limited(request.parameters), self._defaults)
+                settings[place] = Settings.parse(one_limit(request.parameters, self.reasons), self._defaults)
             except UserError as error:
                 refused[place] = Response.refused(str(error))
         asked = [batch[place] for place in settings]
@@ -151,13 +151,6 @@ class EngineModel(BatchModel):
         if not text:
             notes.append(EMPTY)
         return Response(text=text, finish=finish, usage=usage, notes=tuple(notes))
-
-    def _limited(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        given = dict(parameters)
-        budget = given.pop("reasoning_tokens", None) or 0
-        if given.get("max_tokens") is not None and self.reasons:
-            given["max_tokens"] += budget
-        return given
 
     def _found(self) -> Found:
         if self._place is None:

@@ -14,7 +14,7 @@ from codec_bench.models.base import BatchModel, ModelInfo
 from codec_bench.models.in_process.families import family_of
 from codec_bench.models.in_process.families.base import Family, Loading, Row, Template
 from codec_bench.models.in_process.families.checkpoint import locate, parse_dtype, read_config
-from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.models.in_process.families.settings import Settings, one_limit
 from codec_bench.types import Request, Response
 from codec_bench.weights.find import Found
 
@@ -148,7 +148,7 @@ class TransformersModel(BatchModel):
         groups: defaultdict[Hashable, list[tuple[int, Row, Settings]]] = defaultdict(list)
         for place, request in enumerate(batch):
             try:
-                settings = Settings.parse(self._limited(request.parameters), self._defaults)
+                settings = Settings.parse(one_limit(request.parameters, self.reasons), self._defaults)
                 row = family.prepare(request)
             except UserError as error:
                 answers[place] = Response.refused(str(error))
@@ -162,14 +162,6 @@ class TransformersModel(BatchModel):
             for (place, _, _), response in zip(members, responses, strict=True):
                 answers[place] = response
         return [answers[place] for place in range(len(batch))]
-
-    def _limited(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters with one limit: a model that reasons writes its reasoning and its answer in one go."""
-        given = dict(parameters)
-        budget = given.pop("reasoning_tokens", None) or 0
-        if given.get("max_tokens") is not None and self.reasons:
-            given["max_tokens"] += budget
-        return given
 
     def _found(self) -> Found:
         if self._place is None:

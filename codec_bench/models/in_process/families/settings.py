@@ -54,6 +54,15 @@ class Settings:
         return self.temperature > 0
 
 
+def one_limit(parameters: Mapping[str, Any], reasons: bool) -> dict[str, Any]:
+    """A request's parameters with one limit: a model that reasons writes its reasoning and its answer in one go."""
+    given = dict(parameters)
+    budget = given.pop("reasoning_tokens", None) or 0
+    if given.get("max_tokens") is not None and reasons:
+        given["max_tokens"] += budget
+    return given
+
+
 _WHOLE = {"max_tokens": 1, "min_tokens": 0, "top_k": 0, "seed": None}
 
 
