@@ -114,7 +114,8 @@ def as_it_can_be_scored(name):
     there = list(benchmark.metrics)
     for metric in benchmark.metrics:
         try:
-            load_answer_metric(metric) if is_answer_metric(metric) else None
+            if is_answer_metric(metric):
+                load_answer_metric(metric)
         except MissingResource:
             there.remove(metric)
     if len(there) == len(benchmark.metrics):
