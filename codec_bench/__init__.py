@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from codec_bench.api.evaluate import evaluate
     from codec_bench.api.leaderboard import leaderboard
     from codec_bench.api.load_metric import load_metric
+    from codec_bench.api.merge import merge
     from codec_bench.api.profile import profile
     from codec_bench.api.read_arguments import read_arguments
     from codec_bench.api.run_benchmark import run_benchmark
@@ -46,6 +47,7 @@ __all__ = [
     "leaderboard",
     "load_codec",
     "load_metric",
+    "merge",
     "open_run",
     "paired_test",
     "profile",
@@ -71,6 +73,7 @@ _HOMES = {
     "codec_bench.api.profile": ("profile",),
     "codec_bench.api.read_arguments": ("read_arguments",),
     "codec_bench.api.load_metric": ("load_metric",),
+    "codec_bench.api.merge": ("merge",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
     "codec_bench.report.figures": ("write_figures",),

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import socket
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -120,6 +121,31 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Runs `codec-bench ARGS` in this process, which saves its imports; returns (exit code, stdout, stderr)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    for variable in ("OPENAI_API_KEY", "CODEC_BENCH_DATA"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def run(*args):
+        from codec_bench.cli import main
+
+        monkeypatch.setattr(sys, "argv", ["codec-bench", *map(str, args)])
+        capsys.readouterr()
+        try:
+            main()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ LAYERS = (
     ("audio", "text", "data", "weights", "kernels"),
     ("networks", "codecs", "features", "metrics", "store", "stats"),
     ("engine", "models"),
-    ("benchmark", "profiling", "report"),
+    ("benchmark", "cluster", "profiling", "report"),
     ("api",),
     ("cli",),
 )
@@ -35,6 +35,7 @@ ONLY = {
     "networks": {"kernels", "errors", "memory", "types"},
     "stats": {"kernels", "store", "types", "errors"},
     "report": {"store", "stats", "types", "errors"},
+    "cluster": {"store", "types", "errors"},
 }
 HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")
 

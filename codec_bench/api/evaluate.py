@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codec_bench.api.progress import shown_to_caller
-from codec_bench.data import broken_down, data_name, open_source
+from codec_bench.data import broken_down, data_name, open_source, part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
 from codec_bench.store.folders import mark_finished
+from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 
 
@@ -26,6 +27,7 @@ def evaluate(
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
+    shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
     progress: bool | Progress | None = None,
@@ -50,6 +52,8 @@ def evaluate(
         out: the run folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
         seed: decides which samples `limit` takes.
         limit: how many samples to take; None for all.
+        shard: which part of the samples to take, as `"3/8"` or `(3, 8)` for the third of eight; None for all. A hash of a
+            sample's id says which part it is in. `merge` makes one run of the runs of all parts.
         preset: a named set of metrics, which is added to `metrics`.
         options: further arguments of codecs and features, such as {"dnsmos": {"weights": "folder"}}.
         by: columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest.
@@ -67,10 +71,12 @@ def evaluate(
     running = chosen_running(running, how)
     systems, chosen = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
+    part = part_of(source, read_shard(shard))
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
-    asked = Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
+    asked = Evaluation(systems, chosen, part, request, dict(options or {}), broken_down(by, source))
     with shown_to_caller(running, progress) as running:
         run = execute(asked, out, running)
         write_results(run, page=running.page)
         mark_finished(run.folder)
+        mark_part(run)
     return run

@@ -9,7 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 from codec_bench.api.progress import shown_to_caller
-from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
+from codec_bench.data import (
+    Source,
+    broken_down,
+    data_name,
+    match_estimates,
+    open_source,
+    part_of,
+    read_shard,
+    sameness,
+)
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
@@ -17,6 +26,7 @@ from codec_bench.errors import Note, UserError
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.results import write_results
 from codec_bench.store.folders import mark_finished
+from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 
 
@@ -29,6 +39,7 @@ def score(
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
+    shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
     progress: bool | Progress | None = None,
@@ -45,7 +56,7 @@ def score(
             fails for that system, with that as the reason.
         allow_same: whether estimates may be the references themselves; otherwise that is an error, since it mostly is a mistake in a
             path. Either way the summary counts the estimates that equal their references sample by sample.
-        metrics, preset, out, seed, limit, options, by, progress, running: as for `evaluate`. Pair metrics need reference audio in
+        metrics, preset, out, seed, limit, shard, options, by, progress, running: as for `evaluate`. Pair metrics need reference audio in
             `data`.
 
     Returns:
@@ -70,15 +81,17 @@ def score(
     for system, pairs in matched:
         _report(system, pairs, allow_same)
     taken = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
+    part = part_of(source, read_shard(shard))
     request = {"command": "score", "data": data_name(data), "generated": told, "seed": seed, "limit": limit}
     if allow_same:
         request["allow_same"] = True
     about = {**broken_down(by, source), **({"taken": taken} if taken else {})}
-    asked = Evaluation(systems, chosen, source, request, dict(options or {}), about)
+    asked = Evaluation(systems, chosen, part, request, dict(options or {}), about)
     with shown_to_caller(running, progress) as running:
         run = execute(asked, out, running)
         write_results(run, page=running.page)
         mark_finished(run.folder)
+        mark_part(run)
     return run
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from codec_bench.cli.answers import answers_app
+from codec_bench.cli.cluster import progress, slurm
 from codec_bench.cli.evaluate import demo, evaluate, score
 from codec_bench.cli.options import (
     By,
@@ -25,7 +26,7 @@ from codec_bench.cli.options import (
 )
 from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
-from codec_bench.cli.record import rescue, verify
+from codec_bench.cli.record import merge, rescue, verify
 from codec_bench.cli.run import leaderboard, run
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
@@ -39,6 +40,9 @@ app.command("run")(run)
 app.command("leaderboard")(leaderboard)
 app.command("verify")(verify)
 app.command("rescue")(rescue)
+app.command("merge")(merge)
+app.command("slurm", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(slurm)
+app.command("progress")(progress)
 app.command("demo")(demo)
 app.command("eval")(evaluate)
 app.command("score")(score)

@@ -27,6 +27,7 @@ from codec_bench.cli.options import (
     SaveAudio,
     Seed,
     Set,
+    Shard,
     TimeLimit,
     Timings,
     Workers,
@@ -80,7 +81,7 @@ def evaluate(
     codec: Annotated[str, typer.Option("--codec", help="Codecs with commas: opus-12k,encodec-24khz@6,./mine.py:MyCodec,unprocessed. NAME=CODEC names the row.")],
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")],
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
-    workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
+    workers: Workers = None, limit: Limit = None, seed: Seed = 0, shard: Shard = None, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, check: Check = True,
     timings: Timings = False, per_gpu: PerGpu = 1, graphs: Graphs = "off", as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -88,7 +89,7 @@ def evaluate(
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
 
     asked = {
-        "codec": codec, "data": data, "metrics": metrics, "preset": preset, "out": out, "seed": seed, "limit": limit,
+        "codec": codec, "data": data, "metrics": metrics, "preset": preset, "out": out, "seed": seed, "limit": limit, "shard": shard,
         "options": parse_settings(settings or []), "by": columns(by),
     }  # fmt: skip
     how = {
@@ -103,7 +104,7 @@ def score(
     generated: Annotated[str, typer.Option("--generated", help="A folder or manifest of audio made elsewhere; a file belongs to the sample with its stem as id. Several systems: NAME=FOLDER with commas.")],
     data: Annotated[str, typer.Option("--data", help="What the audio is compared with: transcripts, reference audio, speakers.")],
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
-    workers: Workers = None, limit: Limit = None, seed: Seed = 0, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
+    workers: Workers = None, limit: Limit = None, seed: Seed = 0, shard: Shard = None, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     allow_same: Annotated[bool, typer.Option("--allow-same", help="Score audio that is the reference audio itself, as that of a lossless system.")] = False,
     per_gpu: PerGpu = 1, graphs: Graphs = "off", as_json: Json = False,
@@ -112,7 +113,7 @@ def score(
     from codec_bench.api.score import score as score_generated
 
     asked = {
-        "generated": generated, "data": data, "metrics": metrics, "preset": preset, "out": out, "seed": seed, "limit": limit,
+        "generated": generated, "data": data, "metrics": metrics, "preset": preset, "out": out, "seed": seed, "limit": limit, "shard": shard,
         "options": parse_settings(settings or []), "by": columns(by), "allow_same": allow_same,
     }  # fmt: skip
     how = {

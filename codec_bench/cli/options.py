@@ -29,6 +29,9 @@ Preset = Annotated[
     typer.Option("--preset", help="A named set of metrics (see: list presets).", callback=unless("metrics")),
 ]
 Limit = Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")]
+Shard = Annotated[
+    str | None, typer.Option("--shard", help="Take one part of the samples: K/N, such as 3/8. See merge.")
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes.")]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")]
 Workers = Annotated[

@@ -1,4 +1,4 @@
-"""The commands that look after a run record: `verify` and `rescue`."""
+"""The commands that look after run records: `verify`, `rescue` and `merge`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.cli.options import Json
+from codec_bench.cli.options import Json, Timings
 from codec_bench.cli.output import console, table, talk
 
 
@@ -42,3 +42,24 @@ def rescue(
     talk(f"items: {len(found.items)} saved, {found.lost_items} lost")
     talk(f"The command of the run, with --out {out}, continues it and runs what was lost again.")
     sys.stdout.write(f"{out}\n")
+
+
+def merge(
+    parts: Annotated[list[Path], typer.Argument(help="Run folders of shards, or folders that hold them.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the merged run; one that holds some of the parts gets the others.")],
+    partial: Annotated[bool, typer.Option("--partial", help="Merge what is there, although shards are missing or not finished.")] = False,
+    timings: Timings = False, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Make one run of the runs of all shards, row for row that of one machine."""
+    from codec_bench.api.merge import merge as merge_runs
+    from codec_bench.cli.show import print_run
+    from codec_bench.stats.summary import summarise
+
+    run = merge_runs(parts=parts, out=out, partial=partial, tell=talk)
+    summary = summarise(run)
+    if as_json:
+        sys.stdout.write(json.dumps(summary, ensure_ascii=False) + "\n")
+    else:
+        print_run(run, summary, timings=timings)
+    if summary["failures"]["items"] or summary["failures"]["scores"]:
+        raise typer.Exit(3)

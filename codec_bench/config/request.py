@@ -60,6 +60,7 @@ class _Scoring(_Request):
     data: _Text = None
     metrics: _Texts = None
     preset: _Text = None
+    shard: _Text = None
     workers: _Whole = None
     per_gpu: _Whole = None
     graphs: _Text = None

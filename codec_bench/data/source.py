@@ -23,6 +23,7 @@ from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.manifest import NAMES, read_manifest, unit_of
 from codec_bench.data.rows import PROBLEM, Row, to_samples
+from codec_bench.data.shard import Shard
 from codec_bench.errors import UserError
 from codec_bench.types import Sample
 
@@ -54,12 +55,20 @@ class Source:
         unmatched: as given.
         complete: as given.
         taken: what the generated audio was taken from, where a folder left a choice (see `match_estimates`); otherwise empty.
+        shard: which part of the data set these samples are; None if they are all of it.
+        numbers: the place of each sample in the whole data set, from 0.
+        whole: how many samples the whole data set has.
+        columns: the further columns that a record of these samples keeps; None for those that `kept_columns` gives.
     """
 
     taken: str = ""
+    shard: Shard | None = None
+    columns: Sequence[str] | None = None
 
     def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = (), complete: bool = True) -> None:
         self.name, self.samples, self.unmatched, self.complete = name, samples, tuple(unmatched), complete
+        self.numbers: Sequence[int] = range(len(samples))
+        self.whole = len(samples)
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -69,6 +78,11 @@ class Source:
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {len(self)} samples, {len(self.problems)} with a problem)"
+
+    @cached_property
+    def languages(self) -> set[str | None]:
+        """The languages of the samples; of a shard, those of the whole data set, because they decide what is measured with."""
+        return {sample.language for sample in self.samples}
 
     @cached_property
     def problems(self) -> dict[str, str]:

@@ -58,7 +58,7 @@ def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Runn
     source = asked.source
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
-    plan = build_plan(asked.systems, asked.metrics, asked.options, {sample.language for sample in source})
+    plan = build_plan(asked.systems, asked.metrics, asked.options, source.languages)
     if out is not None:
         with named_folder(out) as place:
             return _execute_in(place, asked, plan, running)
@@ -82,7 +82,7 @@ def _execute_in(place: RunFolder, asked: Evaluation, plan: Plan, running: Runnin
     source, folder = asked.source, place.path
     total = len(source) * len(plan.systems)
     tell = running.progress
-    with working_engine(plan, running, folder, kept_numbers(running.save_audio, len(source))) as (engine, workers):
+    with working_engine(plan, running, folder, kept_numbers(running.save_audio, source.whole)) as (engine, workers):
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
             tell(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
@@ -133,15 +133,16 @@ def _run(
     source = asked.source
     config = {
         **asked.request,
+        **_shard(source),
         "systems": [s.name for s in plan.systems],
         "codecs": {s.name: s.asked for s in plan.systems if s.stage is not None and s.asked != s.name},
         "metrics": list(plan.metrics),
         "options": {of: {k: _plain(v) for k, v in given.items()} for of, given in asked.options.items()},
     }
     systems = {s.name: facts.get(s.name, {}) for s in plan.systems}
-    finished = writer.begin(systems, metric_facts(plan), source)
+    finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
     if running.retry_failed and writer.forget_failures():
-        finished = writer.begin(systems, metric_facts(plan), source)
+        finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
     total = len(source) * len(plan.systems)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     writer.set_meta(
@@ -159,13 +160,18 @@ def _run(
     def report(phase: str, done: int, failed: int, audio_s: float) -> None:
         running.progress(phase, before + done, total, failed, audio_s)
 
-    timings = engine.run(list(source), writer, finished, report, checks)
+    timings = engine.run(list(source), writer, finished, report, checks, source.numbers)
     if engine.checks.found:
         writer.set_meta(checks={**checks, **engine.checks.found})
     timings["continued_after_items"] = before
     if timings["items"] or not before:  # if nothing was left to do, the earlier timings stay
         writer.set_meta(timings=timings)
     writer.set_meta(finished=datetime.now(UTC).isoformat(timespec="seconds"), state="finished")
+
+
+def _shard(source: Source) -> dict[str, str]:
+    """Which part of the data set the samples are, for the record; nothing if they are all of it."""
+    return {} if source.shard is None else {"shard": str(source.shard)}
 
 
 def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
@@ -203,7 +209,8 @@ def _fingerprint(plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> dic
             options[system.name] = system.stage.options
     return {
         "data": asked.source.fingerprint,
-        "samples": len(asked.source),
+        "samples": asked.source.whole,
+        **_shard(asked.source),
         "systems": codecs,
         "metrics": {
             n: m.protocol if not is_own_code(n) else f"{m.protocol} {code_hash(n)}" for n, m in plan.metrics.items()

@@ -15,7 +15,7 @@ Faults
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -157,11 +157,12 @@ class Engine:
         finished: set[tuple[int, int]],
         progress: Callable[[str, int, int, float], None],
         checked: Collection[str] = (),
+        numbers: Sequence[int] | None = None,
     ) -> dict[str, Any]:
         """Runs everything that is not finished; `load_codecs` must be called first.
 
         Args:
-            samples: the data. writer: takes the results. finished: (system, sample) numbers of items that are not run again.
+            samples: the data. numbers: of the samples, in rising order; None numbers them from 0. writer: takes the results. finished: (system, sample) numbers of items that are not run again.
             progress: called with (what is happening, items finished, failed, seconds of audio finished) when one changes.
             checked: the names of the systems whose codecs need no check.
 
@@ -176,7 +177,7 @@ class Engine:
         feed = Feed(
             self._dispatcher,
             self._arena,
-            self._todo(samples, finished),
+            self._todo(zip(numbers or range(len(samples)), samples), finished),
             self._settings.keep,
             writer.folder,
             self._admit,
@@ -212,9 +213,9 @@ class Engine:
         return timings(perf_counter() - start, main_cpu_s, workers, self._spent, self.plan, stages, self._cache)
 
     def _todo(
-        self, samples: Sequence[Sample], finished: set[tuple[int, int]]
+        self, samples: Iterable[tuple[int, Sample]], finished: set[tuple[int, int]]
     ) -> Iterator[tuple[int, Sample, list[System]]]:
-        for number, sample in enumerate(samples):
+        for number, sample in samples:
             systems = [s for k, s in enumerate(self.plan.systems) if (k, number) not in finished]
             if systems:
                 yield number, sample, systems

@@ -24,7 +24,7 @@ from typing import Any
 
 from codec_bench.errors import DamagedRecord, Note, UserError
 from codec_bench.store.files import write_json
-from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, layouts, layouts_of, row_checksum
+from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, address, layouts, layouts_of, row_checksum
 
 SCHEMA = 2
 READABLE = (1, 2)
@@ -89,9 +89,8 @@ def reading(path: Path) -> Iterator[None]:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Opens a record for reading."""
-    address = path.resolve().as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     # Threads may share the connection: it is read-only, and SQLite runs one query at a time.
-    return sqlite3.connect(f"file:{address}?mode=ro", uri=True, check_same_thread=False)
+    return sqlite3.connect(address(path, "ro"), uri=True, check_same_thread=False)
 
 
 def json_cell(text: Any, path: Path, where: str) -> Any:

@@ -16,10 +16,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
 
 CHECKSUM = "checksum"
+_CACHE_KIB = 131_072
+"""How much memory SQLite may take to sort rows that are gathered; the rest is sorted in files."""
 COUNTS = "CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;"
 TABLES = f"""
 {COUNTS}
@@ -89,6 +92,12 @@ class Layout:
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """The key of a row that is given in the order of `columns`."""
         return tuple(row[self.columns.index(name)] for name in self.key)
+
+
+def address(path: Path, mode: Literal["ro", "rwc"]) -> str:
+    """How SQLite opens a file: for reading, or for writing, which makes it if it is not there."""
+    place = path.resolve().as_posix().replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    return f"file:{place}?mode={mode}"
 
 
 def layouts(db: sqlite3.Connection) -> dict[str, Layout]:
@@ -238,6 +247,41 @@ class Rows:
         self._db.execute(f"UPDATE {layout.name} SET {CHECKSUM} = row_checksum({', '.join(layout.columns)})")
         ((rows,),) = self._db.execute(f"SELECT COUNT(*) FROM {layout.name}")
         self._grown[layout.name] += rows
+
+
+def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[Path]) -> None:
+    """Copies the rows of other records into one, with the checksums that they have, in the order of their keys.
+
+    Args:
+        db: the record, outside of a transaction. wanted: its tables that are copied. records: the databases, which share no key.
+    """
+    ((place,),) = db.execute("SELECT file FROM pragma_database_list WHERE name = 'main'")
+    db.execute("ATTACH ? AS heap", (address(Path(f"{place}.heap"), "rwc"),))
+    db.execute("PRAGMA heap.journal_mode = OFF")
+    db.execute("PRAGMA heap.synchronous = OFF")
+    db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+    for layout in wanted:
+        db.execute(f"CREATE TABLE heap.{layout.name} ({', '.join((*layout.columns, CHECKSUM))})")
+    for record in records:
+        db.execute("ATTACH ? AS part", (address(record, "ro"),))
+        for layout in wanted:
+            held = {name for (name,) in db.execute("SELECT name FROM pragma_table_info(?, 'part')", (layout.name,))}
+            cells = ", ".join(name for name in (*layout.columns, CHECKSUM) if name in held)
+            if cells:
+                db.execute(f"INSERT INTO heap.{layout.name} ({cells}) SELECT {cells} FROM part.{layout.name}")
+        db.execute("DETACH part")
+    for layout in wanted:
+        cells = ", ".join((*layout.columns, CHECKSUM))
+        order = ", ".join(layout.key)
+        done = db.execute(
+            f"INSERT INTO main.{layout.name} ({cells}) SELECT {cells} FROM heap.{layout.name} ORDER BY {order}"
+        )
+        db.execute(
+            "INSERT INTO counts VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET rows = rows + ?2",
+            (layout.name, max(done.rowcount, 0)),
+        )
+    db.execute("DETACH heap")
+    Path(f"{place}.heap").unlink()
 
 
 def _summed(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, SCHEMA
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.tables import TABLES, Rows
+from codec_bench.store.tables import TABLES, Rows, address, gather
 from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
@@ -70,7 +70,7 @@ class RunWriter:
         self._metrics: dict[str, int] = {}
 
     def _open(self, fingerprint: dict[str, Any], replacing: Sequence[str]) -> None:
-        self._db = sqlite3.connect(self.folder / DATABASE, isolation_level=None)
+        self._db = sqlite3.connect(address(self.folder / DATABASE, "rwc"), uri=True, isolation_level=None)
         with integrity.reading(self.folder / DATABASE):
             # A run that was killed may have left side files, which this first reading takes up.
             begun = self._db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0] > 0
@@ -93,7 +93,7 @@ class RunWriter:
         begun = None if before is None else before | {name: now[name] for name in replacing}
         if begun is not None and begun != now:
             raise RunMismatch(
-                f"'{self.folder}' was begun differently: {'; '.join(_differences(begun, now))}",
+                f"'{self.folder}' was begun differently: {'; '.join(differences(begun, now))}",
                 hint="give another --out, or the settings that it was begun with",
             )
 
@@ -112,21 +112,33 @@ class RunWriter:
             raise self._trouble(error) from error
 
     def begin(
-        self, systems: Mapping[str, Any], metrics: Mapping[str, Any], samples: Iterable[Sample]
+        self,
+        systems: Mapping[str, Any],
+        metrics: Mapping[str, Any],
+        samples: Iterable[Sample],
+        numbers: Sequence[int] | None = None,
+        columns: Sequence[str] | None = None,
     ) -> set[tuple[int, int]]:
         """Writes the systems, metrics and samples of the run, if they are not in the record yet.
 
         The further columns of the samples are added to those in the record: they change no score, and a manifest may have
         got more of them since.
 
+        Args:
+            systems, metrics: the facts by name. samples: the data.
+            numbers: of the samples, in rising order; None numbers them from 0.
+            columns: the further columns of the samples to keep; None for those that `kept_columns` gives.
+
         Returns:
-            (system number, sample number) of the items that are finished; numbers are positions in the arguments.
+            (system number, sample number) of the items that are finished; systems are numbered by their positions.
 
         Raises:
             RunMismatch: the record holds other samples, or the same in another order, so that their numbers differ.
             UserError: the record cannot be written.
         """
         samples = list(samples)
+        numbers = range(len(samples)) if numbers is None else numbers
+        numbered = dict(zip(numbers, samples, strict=True))
         with self._transaction() as rows:
             for table, entries in (("systems", systems), ("metrics", metrics)):
                 facts = [(n, name, json.dumps(f)) for n, (name, f) in enumerate(entries.items())]
@@ -134,12 +146,12 @@ class RunWriter:
             rows.insert(
                 "samples",
                 ("number", "id", "audio", "text", "speaker", "language"),
-                ((n, s.id, s.audio, s.text, s.speaker, s.language) for n, s in enumerate(samples)),
+                ((n, s.id, s.audio, s.text, s.speaker, s.language) for n, s in numbered.items()),
                 clash="ignore",
             )
             self._check_order(samples)
-            self._name_speakers(rows, {n: s.speaker for n, s in enumerate(samples) if s.speaker is not None})
-            rows.insert("extras", ("number", "columns"), self._extras(samples), clash="replace")
+            self._name_speakers(rows, {n: s.speaker for n, s in numbered.items() if s.speaker is not None})
+            rows.insert("extras", ("number", "columns"), self._extras(numbered, columns), clash="replace")
         self._systems = {name: n for n, name in enumerate(systems)}
         self._metrics = {name: n for n, name in enumerate(metrics)}
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
@@ -163,10 +175,11 @@ class RunWriter:
                     hint="give another --out, or the data in the order that it was begun with",
                 )
 
-    def _extras(self, samples: Sequence[Sample]) -> Iterator[tuple[int, str]]:
+    def _extras(self, samples: Mapping[int, Sample], columns: Sequence[str] | None) -> Iterator[tuple[int, str]]:
         """The further columns of the samples, with those in the record, where they are not in the record yet."""
-        kept, held = kept_columns(samples), dict(self._db.execute("SELECT number, columns FROM extras").fetchall())
-        for number, sample in enumerate(samples):
+        kept = kept_columns(samples.values()) if columns is None else columns
+        held = dict(self._db.execute("SELECT number, columns FROM extras").fetchall())
+        for number, sample in samples.items():
             before = held.get(number)
             now = json_text({**json.loads(before or "{}"), **kept_values(sample, kept)})
             if now not in (before, "{}"):
@@ -205,6 +218,34 @@ class RunWriter:
         """Writes rows of another record, given in the order of `columns`."""
         with self._transaction() as writing:
             writing.insert(table, columns, rows, clash="replace")
+
+    def gather(self, records: Sequence[Path], *, leave_out: Sequence[str]) -> None:
+        """Writes all rows of other records, which share no key, in the order of their keys.
+
+        The record must be new and in nobody else's use: it is written without a journal, so that what a kill leaves of it
+        is of no use.
+
+        Args:
+            records: the databases. leave_out: the names of tables that are not copied.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        try:
+            self._db.execute("PRAGMA journal_mode = OFF")
+            self._db.execute("PRAGMA synchronous = OFF")
+            gather(
+                self._db,
+                [layout for name, layout in self._layouts.items() if layout.summed and name not in leave_out],
+                records,
+            )
+        except sqlite3.Error as error:
+            raise self._trouble(error) from error
+
+    def count(self, table: str) -> int:
+        """How many rows a table has."""
+        ((rows,),) = self._db.execute(f"SELECT COUNT(*) FROM {table}")
+        return int(rows)
 
     def set_meta(self, **values: Any) -> None:
         """Sets entries of `Run.meta`; values are JSON."""
@@ -250,7 +291,8 @@ def set_entries(rows: Rows, **values: Any) -> None:
     rows.insert("meta", ("key", "value"), [(key, json.dumps(value)) for key, value in values.items()], clash="replace")
 
 
-def _differences(before: Any, now: Any, path: str = "") -> list[str]:
+def differences(before: Any, now: Any, path: str = "") -> list[str]:
+    """What differs between two fingerprints, in words."""
     if isinstance(before, dict) and isinstance(now, dict):
         out = []
         for key in [*before, *(k for k in now if k not in before)]:
@@ -258,7 +300,7 @@ def _differences(before: Any, now: Any, path: str = "") -> list[str]:
             if key not in before or key not in now:
                 out.append(f"{where} was {_brief(before.get(key, 'absent'))}, now {_brief(now.get(key, 'absent'))}")
             else:
-                out += _differences(before[key], now[key], where)
+                out += differences(before[key], now[key], where)
         return out
     return [] if before == now else [f"{path} was {_brief(before)}, now {_brief(now)}"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import math
+import sqlite3
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -518,6 +519,19 @@ def test_table(bench):
     passes(module.compare, "x", [[0.1, 0.2, 10, 10, False, 900]], 10, 1)
     for wrong in ([0.1, 0.2, 9, 9, True, 900], [0.1, 0.2, 10, 9, True, 900], [0.1, 0.2, 10, 10, False, 900]):
         fails(module.compare, "x", [whole, wrong], 10, None)
+
+
+def test_merge(bench, tmp_path):
+    module = bench("bench_merge")
+    source = module.Source("made", [module.Sample(f"u{number}", None) for number in range(3)])
+    fewer = module.Source("made", source.samples[:2])
+    for name, data in (("whole", source), ("same", source), ("fewer", fewer)):
+        module.write(tmp_path / name, data)
+    passes(module.compare, tmp_path / "same", tmp_path / "whole")
+    fails(module.compare, tmp_path / "fewer", tmp_path / "whole")
+    with sqlite3.connect(tmp_path / "same" / "run.sqlite") as db:
+        db.execute("UPDATE scores SET value = value + 1e-12 WHERE sample = 2 AND metric = 1 AND system = 0")
+    fails(module.compare, tmp_path / "same", tmp_path / "whole")
 
 
 # --- models

@@ -1,0 +1,154 @@
+"""Merging the records of shards (target: a million items of two systems in under 60 s, in memory that does not grow with the items).
+
+python bench/bench_merge.py [--samples 500000] [--parts 100]
+
+The records are written by the package's own writer, with made results: two systems, three metrics without details. The record
+of one machine is written too, and the merged one must hold the same rows. The floor is copying the parts' files. Merging runs in
+a process of its own, whose peak memory is read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+from common import append_rows, row
+
+from codec_bench.data import Shard, Source, part_of
+from codec_bench.store.parts import mark_part
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+SYSTEMS = ("first", "second")
+METRICS = ("stoi", "si_sdr", "pesq_wb")
+TABLES = ("samples", "items", "scores")
+_AT_ONCE = 4_096
+PROGRAM = """
+import json, resource, sys, time
+from pathlib import Path
+from codec_bench.store.merge import merge_records
+start = time.perf_counter()
+merge_records([Path(one) for one in json.loads(sys.argv[1])], Path(sys.argv[2]))
+print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+
+
+def write(folder: Path, source: Source) -> None:
+    """Writes the finished record of a data set or of one shard, with made results."""
+    fingerprint = {"data": "made", **({"shard": str(source.shard)} if source.shard else {})}
+    facts = {name: {"protocol": name, "kind": "pair", "unit": "", "higher_is_better": True} for name in METRICS}
+    with closing(RunWriter(folder, fingerprint)) as writer:
+        writer.begin({key: {} for key in SYSTEMS}, facts, source, source.numbers, ())
+        records: list[tuple[int, ItemRecord]] = []
+        for number, sample in zip(source.numbers, source):
+            for system in SYSTEMS:
+                made = np.random.default_rng([number, len(system)]).random(len(METRICS))
+                scores = {name: Score(float(value), "ok", None, name) for name, value in zip(METRICS, made)}
+                record = ItemRecord(
+                    system,
+                    sample.id,
+                    "ok",
+                    None,
+                    scores,
+                    bits=12_000.0,
+                    duration_s=0.3,
+                    sample_rate_hz=16_000,
+                    channels=1,
+                )
+                records.append((number, record))
+            if len(records) >= _AT_ONCE:
+                writer.write(records)
+                records = []
+        writer.write(records)
+        writer.set_meta(state="finished", config={}, data={"name": "made"})
+    with closing(Run(folder)) as run:
+        mark_part(run)
+
+
+def compare(merged: Path, whole: Path) -> int:
+    """Stops if the two records do not hold the same rows with the same checksums. Returns how many rows there are."""
+    rows = 0
+    with closing(sqlite3.connect(whole / "run.sqlite")) as db:
+        db.execute("ATTACH ? AS merged", (str(merged / "run.sqlite"),))
+        for table in TABLES:
+            ((count,),) = db.execute(f"SELECT COUNT(*) FROM main.{table}")
+            ((held,),) = db.execute(f"SELECT COUNT(*) FROM merged.{table}")
+            other = db.execute(f"SELECT * FROM main.{table} EXCEPT SELECT * FROM merged.{table} LIMIT 1").fetchall()
+            if count != held or other or not count:
+                raise SystemExit(
+                    f"{table}: {held} rows where one machine has {count}, of which these are missing: {other}"
+                )
+            rows += count
+    return rows
+
+
+def merge(parts: Sequence[Path], out: Path) -> tuple[float, float]:
+    """Merges in a process of its own: seconds and peak MiB."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM, json.dumps([str(part) for part in parts]), str(out)],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    seconds, peak = json.loads(done.stdout)
+    return seconds, peak / 1024
+
+
+def copied(parts: Sequence[Path], out: Path) -> float:
+    """Copies the parts' records, which is the least that merging must do: seconds."""
+    start = time.perf_counter()
+    out.mkdir()
+    for number, part in enumerate(parts):
+        shutil.copyfile(part / "run.sqlite", out / f"{number}.sqlite")
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Writes the records, merges them three times, and compares."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=500_000)
+    parser.add_argument("--parts", type=int, default=100)
+    asked = parser.parse_args()
+    items = asked.samples * len(SYSTEMS)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(asked.samples)])
+        source.fingerprint = "made"
+        write(folder / "whole", source)
+        parts = [folder / f"part{k}" for k in range(1, asked.parts + 1)]
+        for k, part in enumerate(parts, 1):
+            write(part, part_of(source, Shard(k, asked.parts)))
+        megabytes = sum((part / "run.sqlite").stat().st_size for part in parts) / 1e6
+        found: list[tuple[float, float]] = []
+        floors: list[float] = []
+        for turn in range(3):
+            found.append(merge(parts, folder / f"merged{turn}"))
+            floors.append(copied(parts, folder / f"copied{turn}"))
+            rows = compare(folder / f"merged{turn}", folder / "whole")
+            shutil.rmtree(folder / f"copied{turn}")
+        note = f"{rows} rows, {megabytes:.0f} MB; peak {max(peak for _, peak in found):.0f} MiB"
+    seconds = np.asarray([one for one, _ in found])
+    case = f"{items} items in {asked.parts} parts"
+    sys.stdout.write(f"{case}: {np.median(seconds):.1f} s, copying {np.median(floors):.1f} s; {note}\n")
+    lines = [
+        row(case, "merge", seconds, n=items, agreement="every row as of one machine", note=note),
+        row(case, "floor: copying the parts", np.asarray(floors), n=items, note=f"{megabytes:.0f} MB"),
+    ]
+    sys.stdout.write(f"rows appended to {append_rows('merge', lines)}\n")
+
+
+if __name__ == "__main__":
+    main()

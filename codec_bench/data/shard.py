@@ -1,0 +1,66 @@
+"""Shards: which samples of a data set one of several machines takes.
+
+Conventions
+    A sample belongs to a shard by a hash of its id. So the shard of a sample does not depend on the order of the manifest, on
+    the sound, or on the samples beside it.
+    A limit chooses the samples first. The shards then divide what was chosen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+from codec_bench.errors import UserError
+
+_WRITTEN = re.compile(r"([0-9]+)/([0-9]+)")
+MOST_SHARDS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """One of several parts of a data set.
+
+    Args:
+        number: which one, from 1. of: how many there are.
+
+    Raises:
+        UserError: there is no such part.
+    """
+
+    number: int
+    of: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.number <= self.of <= MOST_SHARDS):
+            raise UserError(
+                f"the shard is {self}; expected K/N with K from 1 to N, and N from 1 to {MOST_SHARDS}",
+                hint="such as 1/8 for the first of eight",
+            )
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def holds(self, id: str) -> bool:
+        """Whether the sample of this id is in this part."""
+        digest = hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        return int.from_bytes(digest, "big") % self.of == self.number - 1
+
+
+def read_shard(asked: str | tuple[int, int] | Shard | None) -> Shard | None:
+    """The shard that a caller asked for: `"3/8"`, `(3, 8)`, or None for all samples.
+
+    Raises:
+        UserError: it is none of these, or there is no such shard.
+    """
+    if asked is None or isinstance(asked, Shard):
+        return asked
+    if isinstance(asked, str):
+        written = _WRITTEN.fullmatch(asked.strip())
+        pair = tuple(map(int, written.groups())) if written else None
+    else:
+        pair = tuple(asked) if isinstance(asked, (tuple, list)) else None
+    if pair is None or len(pair) != 2 or not all(isinstance(one, int) and not isinstance(one, bool) for one in pair):
+        raise UserError(f"the shard is {asked!r}; expected K/N, such as 3/8 for the third of eight")
+    return Shard(*pair)

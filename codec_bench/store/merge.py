@@ -1,0 +1,271 @@
+"""Makes one record of the records of all shards: row for row the one that one machine would have written.
+
+How it is done
+    The samples of a shard have their numbers in the whole data set, and every row is known by such numbers. So the merged
+    record holds the rows of all parts, and no row changes, not even its checksum. SQLite sorts the rows by their keys, with
+    files for what does not fit into memory, so that memory stays bounded and a table is written from its begin to its end.
+    The record is made beside the one that is there, and takes its place when it is whole. A merge that is killed leaves
+    what was there before.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.store import integrity
+from codec_bench.store.answers import AnswerWriter, has_answers
+from codec_bench.store.folders import FolderLock
+from codec_bench.store.integrity import DATABASE
+from codec_bench.store.parts import MERGED, Part, Parts, read_parts
+from codec_bench.store.record import Run
+from codec_bench.store.writer import RunWriter, differences
+
+_UNDER_WAY = "merging"
+"""The folder in which a merged record is made."""
+_ONCE = ("meta", "systems", "metrics")
+"""The tables that are the same in all parts, or are made anew."""
+_NOT_KEPT = {"schema", "fingerprint", "timings", "state", "started", "finished", "checks", "how", MERGED}
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What was merged.
+
+    Args:
+        folder: of the merged run. parts: the numbers of the shards that it holds. of: how many shards there are.
+        added: the numbers of those that it did not hold before.
+        missing: the numbers of those that are not there. unfinished: of those whose runs are not finished.
+    """
+
+    folder: Path
+    parts: tuple[int, ...]
+    of: int
+    added: tuple[int, ...]
+    missing: tuple[int, ...]
+    unfinished: tuple[int, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every shard is there and finished."""
+        return not (self.missing or self.unfinished)
+
+
+def merge_records(
+    folders: Sequence[Path], out: Path, *, partial: bool = False, tell: Callable[[str], None] = lambda _: None
+) -> Merged:
+    """Merges the records of shards into one.
+
+    A record that was merged before keeps the parts that it has, and the further ones are added.
+
+    Args:
+        folders: the run folders of the shards. out: the folder of the merged run.
+        partial: whether shards may be missing or unfinished. The merged run is then marked as partial.
+        tell: is told what is happening.
+
+    Raises:
+        UserError: a part is missing, doubled, unfinished, damaged or of another run, or the record cannot be written.
+    """
+    tell(f"checking {len(folders)} parts")
+    found = read_parts(folders, differences)
+    lock = FolderLock(out)
+    try:
+        held = _held(out, found)
+        parts = {part.number: part for part in found.parts if part.number not in held}
+        every = sorted({*held, *parts})
+        missing = tuple(number for number in range(1, found.of + 1) if number not in every)
+        unfinished = tuple(sorted(part.number for part in found.unfinished if part.number in parts))
+        if not partial:
+            _check_complete(missing, found, parts)
+        if parts:
+            _write(out, found, held, parts, missing, unfinished, tell)
+    finally:
+        lock.release()
+    return Merged(out, tuple(every), found.of, tuple(sorted(parts)), missing, unfinished)
+
+
+def _check_complete(missing: Sequence[int], found: Parts, parts: Mapping[int, Part]) -> None:
+    said = []
+    if missing:
+        shown = ", ".join(f"{number}/{found.of}" for number in missing[:10])
+        said.append(
+            f"{len(missing)} of {found.of} shards are missing: {shown}{' and more' if len(missing) > 10 else ''}"
+        )
+    said += [
+        f"the run of shard {part.shard} in '{part.folder}' is not finished"
+        for part in found.unfinished
+        if part.number in parts
+    ][:10]
+    if said:
+        raise UserError("; ".join(said), hint="run these shards, or give --partial to merge what is there")
+
+
+def _held(out: Path, found: Parts) -> dict[int, dict[str, Any]]:
+    """The parts that the record in `out` was made of, by number; empty if there is none.
+
+    Raises:
+        UserError: it is no merged record, or of another run; or one of its parts has changed since.
+    """
+    if not (out / DATABASE).is_file():
+        return {}
+    with closing(Run(out)) as run:
+        run.check()
+        meta = run.meta
+    said = meta.get(MERGED)
+    if not isinstance(said, dict):
+        raise UserError(f"'{out}' holds a run that was not merged", hint="give another --out")
+    before, now = {**meta["fingerprint"], "shards": said["of"]}, {**found.parts[0].fingerprint, "shards": found.of}
+    if before != now:
+        raise RunMismatch(
+            f"'{out}' holds the shards of another run: {'; '.join(differences(before, now))}", hint="give another --out"
+        )
+    held = {int(number): facts for number, facts in said["parts"].items()}
+    changed = [part for part in found.parts if part.number in held and held[part.number]["blake2b"] != part.hash]
+    again = [part for part in changed if held[part.number]["finished"]]
+    if again:
+        raise UserError(
+            f"shard {again[0].shard} in '{again[0].folder}' has changed since it was merged into '{out}'",
+            hint="merge all parts into a new folder",
+        )
+    if changed:  # shards that were merged before they were finished: everything is merged anew
+        known = {part.number for part in found.parts}
+        lost = [number for number in held if number not in known]
+        if lost:
+            raise UserError(
+                f"shard {changed[0].shard} has changed since it was merged, and shard {lost[0]} is not named now",
+                hint="name all parts again",
+            )
+        return {}
+    return held
+
+
+def _write(
+    out: Path,
+    found: Parts,
+    held: Mapping[int, Mapping[str, Any]],
+    parts: Mapping[int, Part],
+    missing: Sequence[int],
+    unfinished: Sequence[int],
+    tell: Callable[[str], None],
+) -> None:
+    making = out / _UNDER_WAY
+    shutil.rmtree(making, ignore_errors=True)
+    first = found.parts[0]
+    sources = [*([out] if held else []), *(part.folder for part in parts.values())]
+    with closing(Run(first.folder)) as run:
+        kind: type[RunWriter] = AnswerWriter if has_answers(run) else RunWriter
+        meta, systems, metrics = run.meta, run.systems, run.metrics
+    metas = [_meta_of(folder) for folder in sources]
+    with closing(kind(making, first.fingerprint)) as writer:
+        writer.begin(systems, metrics, ())
+        tell(f"merging {len(sources)} records")
+        writer.gather([source / DATABASE for source in sources], leave_out=_ONCE)
+        state = "finished" if not (missing or unfinished) else "partial"
+        before = [known for one in metas for known in ([one[MERGED]] if MERGED in one else [])]
+        writer.set_meta(
+            **{key: value for key, value in meta.items() if key not in _NOT_KEPT},
+            **_common(metas),
+            state=state,
+            merged={
+                "of": found.of,
+                "parts": {
+                    **{number: facts for known in before for number, facts in known["parts"].items()},
+                    **{
+                        str(part.number): {"folder": str(part.folder), "blake2b": part.hash, "finished": part.finished, **_ran(part.folder)}
+                        for part in parts.values()
+                    },
+                },
+                "missing": list(missing),
+            },
+        )  # fmt: skip
+        config = {k: v for k, v in (meta.get("config") or {}).items() if k != "shard"}
+        data = {**(meta.get("data") or {}), "samples": writer.count("samples")}
+        writer.set_meta(config=config, data=data)
+    tell("copying the sound that was kept")
+    for part in parts.values():
+        _link_audio(part.folder / "audio", out / "audio")
+    integrity.remove_seal(out)
+    os.replace(making / DATABASE, out / DATABASE)
+    integrity.write_seal(out)
+    shutil.rmtree(making, ignore_errors=True)
+
+
+def _meta_of(folder: Path) -> dict[str, Any]:
+    with closing(Run(folder)) as run:
+        return run.meta
+
+
+def _ran(folder: Path) -> dict[str, Any]:
+    """Where and how a part ran, for the merged record."""
+    meta = _meta_of(folder)
+    return {key: meta.get(key) for key in ("machine", "how", "started", "finished")}
+
+
+def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the merged record says of all parts together: when they ran, how long codecs took, what checks found."""
+    times: dict[str, dict[str, float]] = {}
+    totals = {"items": 0, "audio_s": 0.0}
+    checks: dict[str, dict[str, Any]] = {}
+    for meta in metas:
+        timings = meta.get("timings") or {}
+        for name in totals:
+            totals[name] += timings.get(name) or 0
+        for system, spent in (timings.get("systems") or {}).items():
+            summed = times.setdefault(system, {"encode_s": 0.0, "decode_s": 0.0, "audio_s": 0.0})
+            for step in summed:
+                summed[step] += spent.get(step, 0.0)
+        for system, said in (meta.get("checks") or {}).items():
+            _add_checks(checks.setdefault(system, {"ok": [], "findings": [], "unchecked": []}), said)
+    for spent in times.values():
+        spent["times_real_time"] = spent["audio_s"] / (spent["encode_s"] + spent["decode_s"])
+    when = {
+        key: chosen(found)
+        for key, chosen in (("started", min), ("finished", max))
+        if (found := [meta[key] for meta in metas if meta.get(key)])
+    }
+    return {**when, "timings": {**totals, "systems": times}, **({"checks": checks} if checks else {})}
+
+
+def _add_checks(summed: dict[str, Any], said: Mapping[str, Any]) -> None:
+    """Adds what one part's checks found. A check that found something in one part is not ok."""
+    for finding in said.get("findings") or ():
+        if finding["check"] not in {one["check"] for one in summed["findings"]}:
+            summed["findings"].append(finding)
+    found = {one["check"] for one in summed["findings"]}
+    summed["ok"] = sorted({*summed["ok"], *(said.get("ok") or ())} - found)
+    settled = {*summed["ok"], *found}
+    left = {one["check"]: one for one in [*summed["unchecked"], *(said.get("unchecked") or ())]}
+    summed["unchecked"] = [one for name, one in left.items() if name not in settled]
+
+
+def _link_audio(source: Path, target: Path) -> None:
+    """Gives the merged run the sound that a part kept, without a copy where the file system can.
+
+    Raises:
+        UserError: it cannot be copied.
+    """
+    for path in sorted(source.rglob("*")) if source.is_dir() else ():
+        place = target / path.relative_to(source)
+        try:
+            if path.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileNotFoundError):
+                place.unlink()
+            _link(path, place)
+        except OSError as error:
+            raise UserError(f"the sound '{path}' cannot be copied to '{place}': {error.strerror or error}") from error
+
+
+def _link(path: Path, place: Path) -> None:
+    try:
+        os.link(path, place)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(path, place)

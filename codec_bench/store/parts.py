@@ -1,0 +1,188 @@
+"""The runs of the shards of one data set, and the mark that says that one of them is finished.
+
+Conventions
+    A shard is run into a folder of its own. When it is finished, `part.json` is written into it. It says which shard it is, how
+    many rows its record has, and the hash that the record had then.
+    Two parts belong together if their fingerprints are the same but for the shard.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.store import integrity
+from codec_bench.store.files import read_json, write_json
+from codec_bench.store.integrity import DATABASE
+from codec_bench.store.record import Run
+
+MARK = "part.json"
+MERGED = "merged"
+"""The entry of `Run.meta` that says which parts a merged record was made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One shard's run.
+
+    Args:
+        folder: of the run. number, of: which shard it is, from 1, and how many there are.
+        fingerprint: of the run, without the shard.
+        finished: whether the run is finished and its record is still the one that was marked.
+        hash: of the record.
+        rows: how many rows each table has.
+    """
+
+    folder: Path
+    number: int
+    of: int
+    fingerprint: Mapping[str, Any]
+    finished: bool
+    hash: str
+    rows: Mapping[str, int]
+
+    @property
+    def shard(self) -> str:
+        """Which shard it is, as it was asked for."""
+        return f"{self.number}/{self.of}"
+
+
+def mark_part(run: Run) -> None:
+    """Marks the run of a shard as finished. A run of all samples gets no mark.
+
+    Raises:
+        UserError: the mark cannot be written.
+    """
+    shard = (run.meta.get("fingerprint") or {}).get("shard")
+    if shard is None:
+        return
+    seal = integrity.read_seal(run.folder) or integrity.seal_of(run.folder / DATABASE)
+    mark = {
+        "shard": shard, "fingerprint": _digest(run.meta["fingerprint"]), "counts": run.counts(), "bytes": seal.bytes,
+        "blake2b": seal.hash,
+    }  # fmt: skip
+    write_json(run.folder / MARK, mark)
+
+
+def read_part(folder: Path) -> Part:
+    """Reads which shard a run folder holds, and checks that its record is whole.
+
+    Raises:
+        UserError: the folder holds no run, or that of a run which is no shard.
+        DamagedRecord: the record is not as it was written.
+    """
+    with closing(Run(folder)) as run:
+        run.check()
+        meta = run.meta
+        fingerprint = dict(meta.get("fingerprint") or {})
+        number, of = _shard_of(fingerprint.pop("shard", None), folder)
+        rows = dict(run.query("SELECT name, rows FROM counts"))
+    seal = integrity.read_seal(folder) or integrity.seal_of(folder / DATABASE)
+    mark: dict[str, Any] = {}
+    with suppress(UserError):
+        mark = read_json(folder / MARK)
+    finished = meta.get("state") == "finished" and mark.get("blake2b") == seal.hash
+    return Part(folder, number, of, fingerprint, finished, seal.hash, rows)
+
+
+def _shard_of(said: Any, folder: Path) -> tuple[int, int]:
+    if said is None:
+        raise UserError(
+            f"'{folder}' holds a run of all samples, not of a shard",
+            hint="name the folders of runs that had --shard K/N",
+        )
+    try:
+        number, of = map(int, said.split("/"))
+    except (AttributeError, ValueError) as error:
+        raise integrity.damaged(folder / DATABASE, f"its shard is {said!r}") from error
+    return number, of
+
+
+def _digest(fingerprint: Mapping[str, Any]) -> str:
+    return hashlib.blake2b(json.dumps(fingerprint, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The shards of one run, checked against each other.
+
+    Args:
+        parts: in the order of their numbers, each number once. missing: the numbers that are not there.
+        unfinished: those of `parts` whose runs are not finished.
+    """
+
+    parts: tuple[Part, ...]
+    missing: tuple[int, ...]
+    unfinished: tuple[Part, ...]
+
+    @property
+    def of(self) -> int:
+        """How many shards there are."""
+        return self.parts[0].of
+
+
+def read_parts(folders: Sequence[Path], differences: Any) -> Parts:
+    """Reads run folders of shards, and checks that they are parts of one run.
+
+    Args:
+        folders: of the runs. differences: says in words what differs between two fingerprints.
+
+    Raises:
+        UserError: one of them is none, is damaged, is there twice, or is a part of another run. The message names each.
+    """
+    found: list[Part] = []
+    wrong: list[str] = []
+    for folder in folders:
+        try:
+            found.append(read_part(folder))
+        except UserError as error:
+            wrong.append(error.message)
+    if found:
+        wrong += _foreign(found, differences)
+        wrong += _doubled(found)
+    if wrong or not found:
+        more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
+        raise UserError(
+            f"{len(wrong)} of {len(folders)} parts cannot be merged: {'; '.join(wrong[:10])}{more}"
+            if folders
+            else "no part was named",
+            hint="name the folders of one run's shards, each once",
+        )
+    by_number = {part.number: part for part in found}
+    return Parts(
+        tuple(by_number[number] for number in sorted(by_number)),
+        tuple(number for number in range(1, found[0].of + 1) if number not in by_number),
+        tuple(part for part in found if not part.finished),
+    )
+
+
+def _foreign(found: Sequence[Part], differences: Any) -> list[str]:
+    """The parts that do not belong to the run of most of them."""
+    kinds: dict[str, list[Part]] = {}
+    for part in found:
+        kinds.setdefault(_digest({**part.fingerprint, "of": part.of}), []).append(part)
+    most = max(kinds.values(), key=len)
+    return [
+        f"'{part.folder}' is of another run than '{most[0].folder}': "
+        + "; ".join(differences({**most[0].fingerprint, "shards": most[0].of}, {**part.fingerprint, "shards": part.of}))
+        for parts in kinds.values()
+        if parts is not most
+        for part in parts
+    ]
+
+
+def _doubled(found: Sequence[Part]) -> list[str]:
+    places: dict[tuple[str, str], list[str]] = {}
+    for part in found:
+        places.setdefault((_digest(part.fingerprint), part.shard), []).append(f"'{part.folder}'")
+    return [
+        f"shard {shard} is there {len(folders)} times: {', '.join(folders)}"
+        for (_, shard), folders in places.items()
+        if len(folders) > 1
+    ]

@@ -1,0 +1,184 @@
+"""Records of shards, merged: row for row the record of one machine."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from codec_bench.data import Shard, Source, part_of
+from codec_bench.errors import UserError
+from codec_bench.store.merge import merge_records
+from codec_bench.store.parts import MARK, mark_part
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.verify import verify_record
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+PROTOCOL = "p/1"
+METRICS = {"m": {"protocol": PROTOCOL, "kind": "pair", "unit": "", "higher_is_better": True}}
+SYSTEMS = {"one": {}, "two": {}}
+SAMPLES = [
+    Sample(f"u{n:03d}", f"{n}.wav", text="ä" * (n % 3), speaker=f"s{n % 5}", extra={"room": f"r{n % 4}"})
+    for n in range(60)
+]
+KEPT = {3, 40}
+"""The numbers of the samples whose audio is kept."""
+
+
+def record(system, number):
+    if number % 11 == 0:
+        return ItemRecord(
+            system, SAMPLES[number].id, "failed", f"broke at {number}", {"m": Score.failed("broke", PROTOCOL)}
+        )
+    audio = f"audio/{system}/{number:07d}.flac" if number in KEPT else None
+    score = Score(number / 7, "ok", None, PROTOCOL, numerator=number, denominator=7.0, detail={"counts": [number, 7]})
+    return ItemRecord(
+        system, SAMPLES[number].id, "ok", None, {"m": score}, bits=8.0 * number, audio=audio, notes=("silent",) if number == 5 else (),
+        duration_s=1.0 + number, sample_rate_hz=16000, channels=1,
+    )  # fmt: skip
+
+
+def write(folder, source, fingerprint, state="finished", leave_out=()):
+    fingerprint = {**fingerprint, **({"shard": str(source.shard)} if source.shard else {})}
+    with closing(RunWriter(folder, fingerprint)) as writer:
+        writer.begin(SYSTEMS, METRICS, source, source.numbers, source.columns)
+        for system in SYSTEMS:
+            done = [number for number in source.numbers if number not in leave_out]
+            writer.write([(number, record(system, number)) for number in done])
+            for number in KEPT & set(source.numbers):
+                place = folder / "audio" / system / f"{number:07d}.flac"
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_bytes(f"{system} {number}".encode())
+        timings = {
+            "items": len(source) * 2,
+            "audio_s": 10.0,
+            "systems": {"one": {"encode_s": 1.0, "decode_s": 1.0, "audio_s": 10.0}},
+        }
+        config = {"command": "evaluate", "seed": 0, **({"shard": str(source.shard)} if source.shard else {})}
+        writer.set_meta(
+            state=state, timings=timings, config=config, data={"name": "made", "samples": len(source)},
+            checks={"one": {"ok": ["length"], "findings": [{"check": "delay", "value": source.numbers[0]}] if source.shard == Shard(2, 4) else [], "unchecked": []}},
+        )  # fmt: skip
+    if state == "finished":
+        with closing(Run(folder)) as run:
+            mark_part(run)
+    return folder
+
+
+@pytest.fixture
+def parts(tmp_path):
+    source = Source("made", list(SAMPLES))
+    return [write(tmp_path / f"part{k}", part_of(source, Shard(k, 4)), {"data": "d"}) for k in range(1, 5)]
+
+
+def rows(folder):
+    """Every row of every table that is about samples, with its checksum."""
+    with closing(sqlite3.connect(folder / "run.sqlite")) as db:
+        return {
+            table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
+            for table in ("samples", "extras", "items", "scores")
+        }
+
+
+def test_the_merged_record_is_that_of_one_machine(tmp_path, parts):
+    whole = write(tmp_path / "whole", Source("made", list(SAMPLES)), {"data": "d"})
+    merged = merge_records(parts[::-1], tmp_path / "merged")
+    assert merged.complete and merged.parts == (1, 2, 3, 4) == merged.added
+    assert rows(merged.folder) == rows(whole)
+    assert all(check.whole for check in verify_record(merged.folder))
+    with closing(Run(merged.folder)) as run, closing(Run(whole)) as one:
+        assert list(run.rows()) == list(one.rows())
+        assert run.summary()["systems"]["two"]["metrics"] == one.summary()["systems"]["two"]["metrics"]
+        assert run.meta["fingerprint"] == one.meta["fingerprint"]
+        assert run.meta["config"] == one.meta["config"] and run.meta["data"] == one.meta["data"]
+        assert run.meta["state"] == "finished"
+        assert run.meta["timings"]["systems"]["one"]["times_real_time"] == pytest.approx(5.0)
+        assert run.meta["checks"]["one"]["ok"] == ["length"]
+        assert [found["check"] for found in run.meta["checks"]["one"]["findings"]] == ["delay"]
+        kept = {item.id: item.audio.read_bytes() for item in run.items("two") if item.audio}
+    assert kept == {SAMPLES[n].id: f"two {n}".encode() for n in KEPT}
+    assert sorted(path.name for path in merged.folder.iterdir()) == ["audio", "run.lock", "run.seal", "run.sqlite"]
+
+
+def test_parts_can_be_added_later(tmp_path, parts):
+    out = tmp_path / "merged"
+    first = merge_records(parts[:2], out, partial=True)
+    assert first.missing == (3, 4) and not first.complete
+    with closing(Run(out)) as run:
+        assert run.meta["state"] == "partial" and run.meta["merged"]["missing"] == [3, 4]
+    with pytest.raises(UserError, match="1 of 4 shards are missing: 4/4"):
+        merge_records(parts[2:3], out)
+    last = merge_records(parts[1:], out)
+    assert last.complete and last.added == (3, 4)
+    at_once = merge_records(parts, tmp_path / "at_once")
+    assert rows(out) == rows(at_once.folder)
+    before = (out / "run.sqlite").stat().st_mtime_ns
+    assert merge_records(parts, out).added == ()
+    assert (out / "run.sqlite").stat().st_mtime_ns == before  # nothing was left to do
+
+
+def test_missing_doubled_and_foreign_parts_are_named(tmp_path, parts):
+    with pytest.raises(UserError, match=r"2 of 4 shards are missing: 1/4, 3/4") as missing:
+        merge_records([parts[1], parts[3]], tmp_path / "out")
+    assert "--partial" in missing.value.hint
+    twice = shutil.copytree(parts[1], tmp_path / "twice")
+    with pytest.raises(UserError, match=f"shard 2/4 is there 2 times: .*{twice}"):
+        merge_records([*parts, twice], tmp_path / "out")
+    other = write(tmp_path / "other", part_of(Source("made", list(SAMPLES)), Shard(3, 4)), {"data": "changed"})
+    with pytest.raises(UserError, match=f"'{other}' is of another run than .*: data was d, now changed"):
+        merge_records([*parts[:2], other, parts[3]], tmp_path / "out")
+    eighth = write(tmp_path / "eighth", part_of(Source("made", list(SAMPLES)), Shard(3, 8)), {"data": "d"})
+    with pytest.raises(UserError, match="shards was 4, now 8"):
+        merge_records([*parts, eighth], tmp_path / "out")
+    whole = write(tmp_path / "whole", Source("made", list(SAMPLES)), {"data": "d"})
+    with pytest.raises(UserError, match="a run of all samples"):
+        merge_records([*parts, whole], tmp_path / "out")
+    with pytest.raises(UserError, match="was not merged"):
+        merge_records(parts, whole)
+    assert not (tmp_path / "out" / "run.sqlite").exists()
+
+
+def test_unfinished_and_changed_parts_are_refused_and_damaged_ones_always(tmp_path, parts):
+    source = part_of(Source("made", list(SAMPLES)), Shard(2, 4))
+    shutil.rmtree(parts[1])
+    write(parts[1], source, {"data": "d"}, state="running", leave_out=source.numbers[3:])
+    with pytest.raises(UserError, match=r"the run of shard 2/4 .* is not finished"):
+        merge_records(parts, tmp_path / "out")
+    merged = merge_records(parts, tmp_path / "out", partial=True)
+    assert merged.unfinished == (2,)
+    with closing(Run(tmp_path / "out")) as run:
+        assert run.counts()["finished"] == 2 * (len(SAMPLES) - len(source) + 3) and run.counts()["samples"] == 60
+    write(parts[1], source, {"data": "d"}, leave_out=source.numbers[:3])
+    again = merge_records(parts, tmp_path / "out")
+    assert again.complete and again.parts == (1, 2, 3, 4)
+    record = parts[2] / "run.sqlite"
+    record.write_bytes(record.read_bytes()[:-4096])
+    for partial in (False, True):
+        with pytest.raises(UserError, match=r"1 of 4 parts cannot be merged: .*part3.* is damaged"):
+            merge_records(parts, tmp_path / "fresh", partial=partial)
+
+
+def test_a_part_that_changed_after_it_was_marked_counts_as_unfinished(tmp_path, parts):
+    mark = json.loads((parts[0] / MARK).read_text())
+    assert mark["shard"] == "1/4" and mark["counts"]["failed_items"] > 0
+    with closing(RunWriter(parts[0], {"data": "d", "shard": "1/4"})) as writer:
+        writer.set_meta(note="somebody wrote here")
+    with pytest.raises(UserError, match=r"shard 1/4 .* is not finished"):
+        merge_records(parts, tmp_path / "out")
+
+
+def test_a_merge_that_was_killed_leaves_what_was_there(tmp_path, parts):
+    out = tmp_path / "merged"
+    merge_records(parts[:3], out, partial=True)
+    before = (out / "run.sqlite").read_bytes()
+    (out / "merging").mkdir()
+    (out / "merging" / "run.sqlite").write_bytes(b"half a record")
+    (out / "merging" / "run.sqlite.heap").write_bytes(b"half a heap")
+    assert (out / "run.sqlite").read_bytes() == before
+    assert merge_records(parts, out).complete
+    assert not (out / "merging").exists()
