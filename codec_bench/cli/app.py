@@ -182,14 +182,18 @@ def list_(
 def show(
     name: Annotated[str, typer.Argument(help="A codec, metric, benchmark, model, feature, data set, preset, suite or run folder.")],
     model: Annotated[str | None, typer.Option("--model", help="For a benchmark: show the prompt that this model would get.")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="With --model: a folder with the data sets, used in place of the hub.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="With --model or --data-statistics: a folder with the data sets, used in place of the hub.")] = None,
+    data_statistics: Annotated[bool, typer.Option("--data-statistics", help="For a benchmark: read its data, and show how many questions and hours of sound it has and what is wrong in it.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", help="With --data-statistics: read at most so many questions.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Show everything about one name."""
-    from codec_bench.cli.benchmarks import print_prompt
+    from codec_bench.cli.benchmarks import print_prompt, print_statistics
     from codec_bench.cli.show import print_name
 
-    if model is not None:
+    if data_statistics:
+        print_statistics(name, data=str(data) if data is not None else None, limit=limit, as_json=as_json)
+    elif model is not None:
         print_prompt(name, model, data=str(data) if data is not None else None)
     else:
         print_name(name, as_json)

@@ -166,3 +166,29 @@ def print_prompt(benchmark: str, model: str, *, data: str | None) -> None:
 
 def _template(prompt: Any) -> str:
     return json.dumps(prompt.identity, ensure_ascii=False, indent=2)
+
+
+def print_statistics(benchmark: str, *, data: str | None, limit: int | None, as_json: bool) -> None:
+    """Prints how many questions and hours of sound a benchmark's data hold, and what is wrong in them.
+
+    Raises:
+        UserError: a name is unknown, or the data cannot be found.
+    """
+    from dataclasses import asdict
+
+    from codec_bench.benchmark import load_benchmark
+    from codec_bench.benchmark.definition.statistics import data_statistics
+    from codec_bench.cli.output import console, table
+
+    one = load_benchmark(benchmark)
+    found = asdict(data_statistics(one, mirror=data, limit=limit))
+    if as_json:
+        sys.stdout.write(json.dumps({"benchmark": one.name, "declared": one.size, **found}, ensure_ascii=False) + "\n")
+        return
+    problems = found.pop("problems")
+    rows = [
+        ("questions that the definition declares", one.size),
+        *((name.replace("_", " "), value) for name, value in found.items()),
+    ]
+    shown = [(name, f"{value:.3g}" if isinstance(value, float) else value) for name, value in rows if value is not None]
+    console().print(table((one.name, ""), [*shown, *problems.items()], numeric=("",)))

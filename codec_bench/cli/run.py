@@ -14,8 +14,10 @@ from codec_bench.cli.request import Config, unless, with_settings
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
-    from codec_bench.api.leaderboard import Board, Column, Row
+    from decimal import Decimal
+
     from codec_bench.api.run_benchmark import Outcome, Phase
+    from codec_bench.report.board import Board, Column, Row
 
 
 def run(
@@ -142,6 +144,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.cli.output import console, table, talk
     from codec_bench.report.answers import answer_notes
+    from codec_bench.report.beside import beside_notes, chance_text
     from codec_bench.report.numbers import draw_notes, interval_notes
     from codec_bench.report.table import failures_table
 
@@ -153,11 +156,22 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
         for name, entry in row["metrics"].items()
         if entry["n"] or entry["failed"]
     ]
-    columns = ("benchmark", "model", "metric", "value", "95 %", "n", "failed", "counting failures")
+    guessed = any(chance_text(entry) for _, _, entry in scored)
+    columns = (
+        "benchmark",
+        "model",
+        "metric",
+        "value",
+        "95 %",
+        *(("chance",) if guessed else ()),
+        "n",
+        "failed",
+        "counting failures",
+    )
     if scored:
-        out.print(table(columns, [_line(*one) for one in scored], numeric=columns[3:]))
+        out.print(table(columns, [_line(*one, guessed=guessed) for one in scored], numeric=columns[3:]))
     named = [(row["model"], f"{row['benchmark']} {name}", entry) for row, name, entry in scored]
-    for note in (*draw_notes(named), *interval_notes(named)):
+    for note in (*beside_notes(named), *draw_notes(named), *interval_notes(named)):
         out.print(note, markup=False)
     for row in overview["benchmarks"]:
         if row["failures"]["reasons"]:
@@ -199,7 +213,8 @@ def _told(answers: dict[str, Any]) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, ...]:
+def _line(row: dict[str, Any], name: str, entry: dict[str, Any], *, guessed: bool) -> tuple[Any, ...]:
+    from codec_bench.report.beside import chance_text
     from codec_bench.report.numbers import decimals, number, shown_unit
 
     factor, unit = shown_unit(entry["unit"])
@@ -212,6 +227,7 @@ def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, .
         " ".join(filter(None, (name, unit, "(primary)" if name == row["primary"] else ""))),
         shown(entry["value"]),
         " to ".join(map(shown, interval)) + ("*" if entry.get("note") else "") if interval else "",
+        *((chance_text(entry).removeprefix("chance "),) if guessed else ()),
         entry["n"],
         entry["failed"],
         shown(counting) if counting is not None and entry["failed"] else "",
@@ -219,7 +235,12 @@ def _line(row: dict[str, Any], name: str, entry: dict[str, Any]) -> tuple[Any, .
 
 
 def leaderboard(
-    name: Annotated[str, typer.Argument(help="ultraeval-understanding, ultraeval-generation or ultraeval-codec.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation or ultraeval-codec."
+        ),
+    ],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
 ) -> None:
@@ -234,15 +255,18 @@ def leaderboard(
 
 
 def _plain(board: Board) -> dict[str, Any]:
+    numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
     rows = [
         {
             "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "folders": list(row.folders), "judged": dict(row.judged),
             "average": float(row.average) if row.average is not None else None,
-            "cells": {column: float(value) for column, value in row.cells.items()},
+            "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
+            "policies": {column: numbers(values) for column, values in row.policies.items()},
         }
         for row in board.rows
     ]  # fmt: skip
-    facts = {"name": board.name, "summary": board.summary, "source": board.source}
+    columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
+    facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
     return {**facts, "rows": rows, "ignored": list(board.ignored)}
 
 
@@ -250,31 +274,70 @@ def _print_board(board: Board) -> None:
     from codec_bench.cli.output import console, talk
     from codec_bench.report.table import wide_table
 
-    heads = ["", "average", *map(_head, board.columns)]
+    of_group = {column.group: column for column in board.columns}
+    heads = [
+        "",
+        *(["average"] if board.averages else []),
+        *(_mean_head(group, of_group[group]) for group in board.means),
+    ]
     rows = [
         (
             row.name if row.published else f"> {row.name}",
-            f"{row.average}{_doubts(row)}" if row.average is not None else "",
-            *(row.cells.get(column.name) or row.judged.get(column.name) for column in board.columns),
+            *([_average(row)] if board.averages else []),
+            *(_cell(row.shown_mean(group), row, group) for group in board.means),
+            *(_cell(row.cells.get(column.name), row, column.name) for column in board.columns),
         )
         for row in board.rows
     ]
     out = console()
-    out.print(wide_table(heads, rows, out.width))
+    out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
         f"published rows: {board.source}; rows that begin with > are from your runs; (part): the average is over fewer columns; "
         "(limit): only a part of the questions was taken; (other model): the service says that another model answered"
     )
+    for row in board.rows:
+        for note in (row.note, *_failures(row)):
+            if note:
+                talk(f"{row.name}: {note}")
     if board.ignored:
         talk(f"runs without a value for this board: {', '.join(board.ignored)}")
 
 
+def _cell(value: Decimal | None, row: Row, name: str) -> Any:
+    return row.judged.get(name) if value is None else value
+
+
+def _average(row: Row) -> str:
+    shown = row.shown_average
+    return row.judged.get("average", "") if shown is None else f"{shown}{_doubts(row)}"
+
+
+def _failures(row: Row) -> list[str]:
+    """One sentence for each cell that the rule for failures changes."""
+    words = {
+        "left_out": "with failures left out",
+        "as_wrong": "with failures as wrong",
+        "official": "by the rule of the toolkit",
+    }
+    return [
+        f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"
+        for column, values in row.policies.items()
+    ]
+
+
+def _mean_head(group: str, column: Column) -> str:
+    from codec_bench.report.numbers import ARROWS
+
+    return f"{group}\n" + " ".join(filter(None, ("mean", ARROWS[column.counts != "error"], column.unit)))
+
+
 def _head(column: Column) -> str:
-    """The heading of a column in two lines: the data, then what is measured with its direction and unit."""
+    """The heading of a column in two lines: the data, then what is measured with its direction and unit, and the chance level."""
     from codec_bench.report.numbers import ARROWS
 
     data, _, measured = column.name.partition("/")
-    return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit)))
+    chance = "" if column.chance is None else f"(chance {column.chance})"
+    return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))
 
 
 def _doubts(row: Row) -> str:

@@ -42,7 +42,7 @@ LONGEST = 200
 """The most characters of a text in such a column."""
 MOST_NUMBERS = 12
 """The most different numbers of a column that are groups of their own."""
-DURATIONS_S = (2.0, 5.0, 10.0, 20.0)
+DURATIONS_S = (2.0, 5.0, 10.0, 20.0, 60.0, 600.0)
 _FEW_SAMPLES = 20
 _MOST_NAMED = 30
 _MEASURED = ("duration", "sample_rate")

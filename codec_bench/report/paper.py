@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.report import numbers
+from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.stats.summary import summarise
 from codec_bench.store.export import check_format, opened, write_csv
 from codec_bench.store.record import Run
@@ -211,7 +212,13 @@ def _notes(
         notes.append(f"{', '.join(arrows)}.")
     if any(entry["ci95"] for _, _, entry in entries):
         notes.append("With each value stands its 95 % interval: half its width after ±, or its two ends in brackets.")
-    told = (*numbers.draw_notes(entries), *numbers.common_notes(entries), *numbers.interval_notes(entries))
+    told = (
+        *_chances(entries),
+        *beside_notes(entries),
+        *numbers.draw_notes(entries),
+        *numbers.common_notes(entries),
+        *numbers.interval_notes(entries),
+    )
     notes += [f"{sentence}." for sentence in told]
     notes.append(
         "n is the number of items that the values of a row rest on"
@@ -225,6 +232,12 @@ def _notes(
     if protocols:
         notes.append(f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}.")
     return notes
+
+
+def _chances(entries: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """The chance level of each metric of questions with options; one sentence each."""
+    found = {(metric, text) for _, metric, entry in entries if (text := chance_text(entry))}
+    return [f"{metric}: {text} (a guess among the options)" for metric, text in sorted(found)]
 
 
 def _finite(entry: Mapping[str, Any]) -> dict[str, Any]:

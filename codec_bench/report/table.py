@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
+from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, Comparison
 
 _GAP = 2
@@ -67,6 +68,7 @@ def summary_notes(summary: Mapping[str, Any]) -> list[str]:
     told = numbers.system_notes(summary["systems"])
     return [
         *told,
+        *beside_notes(entries),
         *numbers.draw_notes(entries),
         *numbers.common_notes(entries),
         *numbers.interval_notes(entries),
@@ -164,6 +166,8 @@ def _cell(entry: Mapping[str, Any], places: int, factor: float, best: bool, lost
         cell.append(f"\n{entry['n']:,} of {entry['n'] + entry['failed']:,}", style="yellow not bold")
     elif entry["failed"] > lost:
         cell.append("\n" + " ".join(entry["missing"]).replace("_", " "), style="dim not bold")
+    if chance := chance_text(entry):
+        cell.append(f"\n{chance}", style="dim not bold")
     return cell
 
 

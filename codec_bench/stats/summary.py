@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.stats.beside import beside, policies
 from codec_bench.stats.breakdown import Parts, answers_of, finished_numbers, finished_only, parts_of, subsets_of
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.store.answers import draws_of, has_answers
@@ -65,6 +66,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
         Where several answers were drawn to each question, `n` and `failed` count answers, and a metric also holds `draws` (see
         `stats.draws.by_draw`).
 
+        A metric of answers also holds what `stats.beside.beside` gives (`chance`, `read`, `compared`), and `policies` (see
+        `stats.beside.policies`) where the definition of the benchmark says how its toolkit counts failures.
+
         `missing` may hold, beside the statuses of scores, `no_estimate` (the system gave nothing to score) and
         `not_scored` (the record holds no score).
 
@@ -86,6 +90,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
     checks = meta.get("checks") or {}
     several = {s.id: (s.channels, s.duration_s) for s in run.samples() if (s.channels or 1) > 1}
     common = {metric: _common(run, metric) for metric in metrics}
+    failures = (meta.get("benchmark") or {}).get("failures")
     drawn = draws_of(run)
     each = 1 + max((draw for _, draw in drawn.values()), default=0)
     for system, declared in run.systems.items():
@@ -106,6 +111,10 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
             folded["common"] = parts.among(shared) if len(shared) < len(parts.numbers) else None
             if subsets or has_answers(run):
                 folded["subsets"] = parts.by_subset(finished)
+            if share:
+                folded |= beside(run, system, metric, parts, finished, folded.get("subsets", {}))
+            if failures is not None:
+                folded["policies"] = policies(folded["value"], folded["counting_failures"], failures)
             if scored:
                 folded["draws"] = by_draw(parts, scored, *_passing(meta, metric), facts.get("higher_is_better"))
             entry["metrics"][metric] = folded

@@ -244,6 +244,11 @@ class AnswerWriter(RunWriter):
             rows.insert("questions", _QUESTIONS, questions, clash="replace")
             rows.insert("answers", _ANSWERS, answers, clash="replace")
 
+    def write_lengths(self, sounds: Sequence[tuple[int, float, int, int]]) -> None:
+        """Notes the seconds, sample rate in Hz and channels of questions' sounds, by the question's number."""
+        with self._transaction() as rows:
+            rows.change("samples", ("duration_s", "sample_rate_hz", "channels"), sounds)
+
     def write_speakers(self, speakers: Mapping[int, str]) -> None:
         """Notes who speaks, by the question's number, for questions that were recorded without a speaker."""
         if speakers:

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import soundfile
 import yaml
 
 from codec_bench.api.run_benchmark import run_benchmark
@@ -472,6 +473,26 @@ def test_spoken_answers_are_heard_compared_and_read(tmp_path, define, ask):
     define(rows=[], **SPOKEN)
     _, asked = ask(benchmark, model="echo", out="moved", phase="scores", rescore=True)
     assert asked == [] and numbers(mine(tmp_path / "moved")) == found, "the run folder is enough"
+
+
+def test_results_are_broken_down_by_the_length_of_the_questions_sounds(tmp_path, define, ask):
+    """Sounds that were neither kept nor decoded are measured for it, once; one that is not there has no length."""
+    rows = [{"id": f"s{n}", "sound": f"{n}.wav", "q": "x | Paris", "right": "Paris"} for n in (1, 3, 30, 99)]
+    columns = {"audio": "sound", "question": "q", "reference": "right"}
+    asked_with = {"messages": [{"content": [{"audio": "audio"}, "{{ question }}"]}]}
+    benchmark = define(
+        rows=rows, data={"path": "rows.jsonl", "id": "id", "columns": columns}, subsets={}, prompt=asked_with
+    )
+    for seconds in (1, 3, 30):
+        soundfile.write(Path(benchmark, f"{seconds}.wav"), [0.0] * (8000 * seconds), 8000)
+    ask(benchmark, save_audio="none")
+    assert "duration" not in overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]
+    ask(benchmark, save_audio="none", by="duration")
+    found = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]["duration"]
+    assert {name: row["n"] for name, row in found.items()} == {"under 2 s": 1, "2 to 5 s": 1, "20 to 60 s": 1, "": 1}
+    with closing(open_run(mine(tmp_path / "out"))) as run:
+        assert [s.duration_s for s in run.samples()] == [1.0, 3.0, 30.0, None]
+        run.check()
 
 
 def test_a_model_without_a_voice_is_left_out_and_said_so(tmp_path, define, ask):

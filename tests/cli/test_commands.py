@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
+import soundfile
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
 
@@ -229,3 +230,21 @@ def test_programs_of_ones_own_are_validated_as_a_codec(command, tmp_path):
     )
     code, told, talk = command("validate", "./copy.yaml")
     assert code == 0, told + talk
+
+
+def test_the_data_of_a_benchmark_in_numbers(command, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    soundfile.write(mine / "a.wav", [0.0] * 12_000, 8000)
+    (mine / "rows.jsonl").write_text('{"audio": "a.wav", "what": "x"}\n{"audio": "b.wav", "what": "y"}\n')
+    (mine / "benchmark.yaml").write_text(
+        "version: 1\ntitle: Mine\nsummary: Of the test.\ncategory: QA\nkind: understanding\n"
+        "data: {path: rows.jsonl, columns: {audio: audio, reference: what}}\n"
+        "prompt: {messages: [{content: [{audio: audio}, 'What is it?']}]}\nmetrics: ['accuracy[exact]']\nprimary: accuracy[exact]\n"
+    )
+    code, out, _ = command("show", "./mine", "--data-statistics", "--json")
+    found = json.loads(out)
+    assert code == 0 and (found["questions"], found["sounds"], found["mean_s"], found["declared"]) == (2, 1, 1.5, None)
+    assert found["problems"] == {"there is no file '…'": 1}
+    code, out, _ = command("show", "./mine", "--data-statistics", "--limit", 1)
+    assert code == 0 and "mean s" in out and "there is no file" not in out

@@ -32,6 +32,14 @@ def test_headings_of_a_leaderboard_are_not_broken(board, width):
     assert len(re.findall("(?m)^ Spark ", out)) > 1, "it does not fit and is spread over blocks"
 
 
+def test_a_leaderboard_shows_groups_notes_and_chance_levels(command):
+    code, out, err = command("leaderboard", "air-bench-foundation")
+    assert code == 0 and "mean ↑ %" in out and out.count("(chance 50)") == 2 and out.count("(chance 25)") == 17
+    assert "Macaw-LLM: its four values are as printed" in " ".join(err.split())
+    code, out, _ = command("leaderboard", "audiobench")
+    assert code == 0 and "average" not in out and out.count("mean ↓ %") == 1
+
+
 def test_through_a_pipe_a_row_is_a_line(board):
     out = board()
     (row,) = [line for line in out.splitlines() if line.startswith(" Spark ")]

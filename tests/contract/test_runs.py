@@ -68,7 +68,7 @@ def one_of_each(names):
     for name in names:
         one = load_benchmark(name)
         told = (one.spec.prompt, one.data.columns, one.data.data_dir is None, one.own_steps, one.process, one.language)
-        kinds.setdefault(str(told) if name.startswith("audiobench-") else name, name)
+        kinds.setdefault(str(told) if name.startswith(("audiobench-", "air-bench-")) else name, name)
     return list(kinds.values())
 
 

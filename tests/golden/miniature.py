@@ -83,6 +83,9 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "minimax":
         _write_minimax(root, str(data.language), str(benchmark.language))
         return Path(folder)
+    if data.layout == "air-bench":
+        _write_air_bench(root, str(data.config))
+        return Path(folder)
     for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
         sharing = _sharing(data, split if data.split or data.splits else None)
         file = root / (data.data_dir or data.config or "data") / f"{split}-00000-of-00001.parquet"
@@ -98,8 +101,15 @@ def right_answer(question: Question, prompt: Any = None) -> str:
     Args:
         prompt: the one that was asked with; without, the answer comes in no special format.
     """
+    asks_letter = prompt is not None and prompt.name.startswith("choice-letter")
     if "instruction_id_list" in question.fields:
         text = "There is no such mark in this answer"
+    elif (
+        question.references
+        and question.references[0] in (choices := list(question.fields.get("choices") or ()))
+        and asks_letter
+    ):
+        text = "ABCD"[choices.index(question.references[0])]
     elif question.references:
         text = question.references[0]
     else:
@@ -226,6 +236,8 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
         return OPTIONS[index % 4]
     if _labelled(benchmark):
         return _with_labels()[index % 4]
+    if column == "answer_gt" and "choices" in benchmark.data.columns:
+        return OPTIONS[index % 4]
     if "option-letter" in benchmark.process:
         return "ABCD"[index % 4]
     if benchmark.category == "Speech QA":
@@ -272,6 +284,52 @@ def _write_minimax(root: Path, file: str, language: str) -> None:
     speakers = [f"{file}_{who}" for who in ("female", "male", "female", "male", "nobody")]
     sentences = [f"{speaker}|{_sentence(language, at)}" for at, speaker in enumerate(speakers)]
     (root / "text" / f"{file}.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
+
+
+AIR_BENCH_CHAT = (
+    ("speech_QA", "common_voice_en"), ("speech_dialogue_QA", "spokenwoz"), ("sound_QA", "clotho"), ("sound_generation_QA", "clotho"),
+    ("music_QA", "musiccaps"), ("music_generation_analysis_QA", "musiccaps"), ("speech_and_sound_QA", "audiocaps_cv"),
+    ("speech_and_music_QA", "musiccaps_cv"),
+)  # fmt: skip
+TWO_WAY = ("Speaker_Gender_Recognition", "Synthesized_Voice_Detection")
+"""The tasks of AIR-Bench with two options."""
+
+
+def air_bench_sources() -> list[tuple[str, str]]:
+    """The tasks and sources of AIR-Bench's foundation part; a task whose definition names no source gets one."""
+    wanted = [one.data.where for one in _all().values() if one.data.layout == "air-bench" and one.data.where]
+    named = {(where["task"], where["dataset"]) for where in wanted if "dataset" in where}
+    alone = {where["task"] for where in wanted} - {task for task, _ in named}
+    return sorted(named | {(task, "one") for task in alone})
+
+
+def _write_air_bench(root: Path, track: str) -> None:
+    """All questions of one of AIR-Bench's two parts. Sounds of Audio_Grounding are FLAC although their rows say WAV."""
+    listed = root / track / f"{track}_meta.json"
+    if listed.is_file():
+        return
+    questions = []
+    for task, dataset in air_bench_sources() if track == "Foundation" else AIR_BENCH_CHAT:
+        folder = root / track / f"{task}_{dataset}"
+        folder.mkdir(parents=True)
+        for index in range(ROWS):
+            stored = folder / f"{index}.{'flac' if task == 'Audio_Grounding' else 'wav'}"
+            if index != NO_SOUND:
+                soundfile.write(stored, tone(index), RATE_HZ)
+            right = None if index == NO_REFERENCE else OPTIONS[index % (2 if task in TWO_WAY else 4)]
+            row = {
+                "path": f"{index}.wav",
+                "question": f"What plays in recording {index}?",
+                "task_name": task,
+                "dataset_name": dataset,
+            }
+            if track == "Chat":
+                row |= {"answer_gt": right and f"It is {right}.", "meta_info": "{'caption': 'an instrument'}"}
+            else:
+                named = zip("abcd", OPTIONS[:2] if task in TWO_WAY else OPTIONS)
+                row |= {"answer_gt": right, **{f"choice_{letter}": option for letter, option in named}}
+            questions.append({**row, "uniq_id": len(questions)})
+    listed.write_text(json.dumps(questions), encoding="utf-8")
 
 
 def _known(file: Path) -> list[str]:

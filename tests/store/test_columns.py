@@ -88,8 +88,8 @@ def test_every_breakdown_is_what_pandas_finds_in_the_exported_table(mixed, tmp_p
     )  # fmt: skip
     table = table.merge(held, on="id")
     table["duration"] = pandas.cut(
-        table.duration_s, [0, 2, 5, 10, 20, np.inf], right=False,
-        labels=["under 2 s", "2 to 5 s", "5 to 10 s", "10 to 20 s", "20 s and more"],
+        table.duration_s, [0, 2, 5, 10, 20, 60, 600, np.inf], right=False,
+        labels=["under 2 s", "2 to 5 s", "5 to 10 s", "10 to 20 s", "20 to 60 s", "60 to 600 s", "600 s and more"],
     ).astype(object)  # fmt: skip
     table["sample_rate"] = table.sample_rate.map({16000: "16 kHz", 44100: "44.1 kHz"})
     table["level"] = table.level.astype(str)
@@ -149,7 +149,8 @@ def test_durations_lie_in_bins_that_include_their_lower_edge(tmp_path):
     seconds = [0.5, 1.999, 2.0, 4.999, 5.0, 10.0, 19.999, 20.0, 300.0, None]
     run = write_run(tmp_path / "run", [Sample(f"s{n}", "x") for n in range(10)], durations=seconds)
     assert grouped(run, "duration")["duration"] == {
-        "under 2 s": [0, 1], "2 to 5 s": [2, 3], "5 to 10 s": [4], "10 to 20 s": [5, 6], "20 s and more": [7, 8], "": [9],
+        "under 2 s": [0, 1], "2 to 5 s": [2, 3], "5 to 10 s": [4], "10 to 20 s": [5, 6], "20 to 60 s": [7], "60 to 600 s": [8],
+        "": [9],
     }  # fmt: skip
     assert grouped(run, "duration_s") == grouped(run, "duration"), "the name that the exported table has"
     assert names_of(run, "sample_rate") == ["16 kHz", "44.1 kHz", ""]

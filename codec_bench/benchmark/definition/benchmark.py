@@ -149,7 +149,8 @@ class Benchmark:
         ]
         facts = ("name", "title", "summary", "category", "kind", "language", "licence", "size", "paper", "primary")
         further = {"subsets": list(self.subsets), "passing": self.spec.passing.model_dump(), "published": published}
-        return {**{fact: getattr(self, fact) for fact in facts}, **further}
+        failures = {} if self.spec.failures is None else {"failures": self.spec.failures.model_dump()}
+        return {**{fact: getattr(self, fact) for fact in facts}, **further, **failures}
 
     @property
     def published(self) -> tuple[Published, ...]:

@@ -1,5 +1,9 @@
 """Data sets that are not tables, read as rows.
 
+`air-bench` (qyang1021/AIR-Bench-Dataset) has these files, for TRACK Foundation and Chat:
+    `TRACK/TRACK_meta.json`: a list of objects, one a question, with `task_name`, `dataset_name` and `path` beside others.
+    `TRACK/TASK_DATASET/PATH`: the sounds. Some have another suffix than `path` says (FLAC for WAV).
+
 `minimax` (MiniMaxAI/TTS-Multilingual-Test-Set) has these files:
     `text/LANGUAGE.txt`: one `SPEAKER|SENTENCE` a line.
     `speaker/LANGUAGE/SPEAKER/*.mp3`: recordings of the speaker's voice; the first by name is used.
@@ -10,17 +14,23 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import json
 import os
-from collections.abc import Iterator
+import posixpath
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place
+from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
 
 _SPOKEN = "speaker/prompt_text.txt"
 COLUMNS = ("text", "audio", "prompt_text", "speaker", "language")
+_SUFFIXES = (".flac", ".wav", ".mp3")
+"""In which suffixes a sound of AIR-Bench is looked for, if it has not the one that its row names."""
+_FOLDER = ("task_name", "dataset_name")
 
 
 class FileRows:
@@ -30,6 +40,7 @@ class FileRows:
         name, revision: name and revision of the data set.
         columns: the columns that every row has.
         rows: `(key, row)` for each row.
+        finish: completes a row when it is read, such as by fetching its sound; None if the rows are complete.
 
     Attributes:
         name, revision, columns: as given.
@@ -37,13 +48,19 @@ class FileRows:
     """
 
     def __init__(
-        self, name: str, revision: str | None, columns: tuple[str, ...], rows: list[tuple[str, dict[str, Any]]]
+        self,
+        name: str,
+        revision: str | None,
+        columns: tuple[str, ...],
+        rows: list[tuple[str, dict[str, Any]]],
+        finish: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     ) -> None:
-        self.name, self.revision, self.columns, self._rows = name, revision, columns, rows
+        self.name, self.revision, self.columns, self._rows, self._finish = name, revision, columns, rows, finish
         self.total = len(rows)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        return iter(self._rows)
+        finish = self._finish
+        return iter(self._rows) if finish is None else ((key, finish(row)) for key, row in self._rows)
 
 
 def open_minimax(
@@ -67,13 +84,7 @@ def open_minimax(
     Raises:
         UserError: the files cannot be found.
     """
-    if where.startswith(PREFIX):
-        place = find_place(where.removeprefix(PREFIX), revision, mirror)
-    else:
-        path = os.path.abspath(os.path.expanduser(where))
-        if not os.path.isdir(path):
-            raise UserError(f"there is no folder '{path}'")
-        place = folder_place(path, os.path.basename(path), revision)
+    place = _place(where, revision, mirror)
     files = _files(place)
     sentences = f"text/{language}.txt"
     if sentences not in files:
@@ -133,3 +144,77 @@ def _part(rows: list[Any], limit: int | None, seed: int | None) -> list[Any]:
         return hashlib.blake2b(f"{seed}:{rows[index][0]}".encode(), digest_size=16).digest()
 
     return [rows[index] for index in sorted(heapq.nsmallest(limit, range(len(rows)), key=rank))]
+
+
+def _place(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
+    """The repository or folder that holds the files."""
+    if where.startswith(PREFIX):
+        return find_place(where.removeprefix(PREFIX), revision, mirror)
+    path = os.path.abspath(os.path.expanduser(where))
+    if not os.path.isdir(path):
+        raise UserError(f"there is no folder '{path}'")
+    return folder_place(path, os.path.basename(path), revision)
+
+
+def open_air_bench(
+    where: str,
+    *,
+    track: str,
+    keep: Callable[[Mapping[str, Any]], bool],
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> FileRows:
+    """The questions of AIR-Bench, each with its sound in the column `audio`.
+
+    The column `renamed` says whether the sound has another suffix than its row names. In place of a sound that is not there stands
+    the path that it should have.
+
+    Args:
+        where: `hf:REPOSITORY` or a folder.
+        track: `Foundation` or `Chat`.
+        keep: whether a row is one of those that are wanted; the sounds of others are not fetched.
+        revision, mirror, limit, seed: as for `open_minimax`.
+
+    Raises:
+        UserError: the files cannot be found, or the list of questions cannot be read.
+    """
+    place = _place(where, revision, mirror)
+    listed = f"{track}/{track}_meta.json"
+    try:
+        records = json.loads(Path(place.local(listed)).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    if not isinstance(records, list):
+        raise UserError(f"'{listed}' of '{place.name}' holds no list of questions")
+    found = list(enumerate(map(_record, records, [listed] * len(records))))
+    rows = [(f"{track}/{at}", row) for at, row in found if isinstance(row, ProblemRow) or keep(row)]
+    columns = dict.fromkeys(name for row in records if isinstance(row, dict) for name in row)
+    kept = _part(rows, limit, seed)
+    names = (*(name for name in columns if name not in ("audio", "renamed")), "audio", "renamed")
+    return FileRows(place.name, place.revision, names, kept, lambda row: _with_sound(row, track, place))
+
+
+def _record(record: Any, listed: str) -> dict[str, Any]:
+    """One question as a row; a row with a problem if it does not say what it belongs to."""
+    if not isinstance(record, dict):
+        return ProblemRow(f"a question of {listed} is no object")
+    absent = [name for name in _FOLDER if not isinstance(record.get(name), str) or not record[name].strip()]
+    return ProblemRow(f"a question of {listed} has no {' and no '.join(absent)}") if absent else record
+
+
+def _with_sound(row: dict[str, Any], track: str, place: Place) -> dict[str, Any]:
+    if isinstance(row, ProblemRow):
+        return row
+    path = row.get("path")
+    if not isinstance(path, str) or not path.strip():
+        return {**row, "audio": None, "renamed": False}
+    named = posixpath.normpath(f"{track}/{'_'.join(row[name] for name in _FOLDER)}/{path}")
+    if not named.startswith(f"{track}/"):
+        return ProblemRow(f"the sound '{path}' lies outside of the folder of its track")
+    stem = posixpath.splitext(named)[0]
+    file = next((one for one in (named, *(stem + suffix for suffix in _SUFFIXES)) if place.has(one)), None)
+    if file is None:
+        return {**row, "audio": named, "renamed": False}
+    return {**row, "audio": Clip(place.local(file)), "renamed": file != named}

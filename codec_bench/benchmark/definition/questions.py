@@ -89,12 +89,14 @@ class QuestionStream:
         self.name, self._data, self._constants, self._demanded = name, data, dict(constants), demanded
         self._subsets, self._language, self._limit, self._seed = dict(subsets), language, limit, seed
         self._each = len(data.expand.columns) if data.expand else 1
+        # A layout chooses its own rows; those of a table are chosen as they are read.
+        self._chooses = data.where is not None and data.layout == "table"
         self._opened = list(self._open(limit, seed, mirror, folder))
         for opened in self._opened:
             self._check_columns(opened)
         totals = [opened.rows.total for opened in self._opened]
         # A row may lack some of the questions that it could hold, so that they cannot be counted before reading.
-        known = None if self._each > 1 or any(total is None for total in totals) else sum(totals)
+        known = None if self._each > 1 or self._chooses or None in totals else sum(totals)
         self.total = known if known is None or limit is None else min(known, limit)
         self.revision = next((opened.rows.revision for opened in self._opened if opened.rows.revision), None)
         if self.revision is None and data.path is not None:
@@ -111,7 +113,7 @@ class QuestionStream:
         data = self._data
         where = f"hf:{data.repository}" if data.repository else os.path.join(folder, data.path or "")
         splits: Sequence[str | None] = data.splits or [data.split]
-        rows = None if limit is None else -(-limit // self._each)
+        rows = None if limit is None or self._chooses else -(-limit // self._each)
         if rows is not None and seed is None:
             rows = -(-rows // len(splits))  # an equal share of every split
         if data.layout == "minimax":
@@ -121,6 +123,20 @@ class QuestionStream:
                 where, language=data.language or "", revision=data.revision, mirror=mirror, limit=rows, seed=seed
             )
             yield Opened(read, None, read.columns)
+            return
+        if data.layout == "air-bench":
+            from codec_bench.benchmark.definition.layouts import open_air_bench
+
+            listed = open_air_bench(
+                where,
+                track=data.config or "",
+                keep=self._is_wanted,
+                revision=data.revision,
+                mirror=mirror,
+                limit=rows,
+                seed=seed,
+            )
+            yield Opened(listed, None, listed.columns)
             return
         for split in splits:
             table = open_table(
@@ -134,6 +150,19 @@ class QuestionStream:
                 seed=seed,
             )
             yield Opened(table, split, table.columns)
+
+    def _is_wanted(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has them."""
+        from codec_bench.data.table import row_problem
+
+        if row_problem(row) is not None:
+            return True
+        for name, texts in (self._data.where or {}).items():
+            column = self._data.columns.get(name, name)
+            value = _cell(row, column) if isinstance(column, str) else None
+            if value is None or _text(value) not in _listed(texts):
+                return False
+        return True
 
     def _check_columns(self, opened: Opened) -> None:
         if opened.columns is None:
@@ -163,7 +192,7 @@ class QuestionStream:
         drawn = self._drawn()
         for opened in self._opened:
             for key, row in opened.rows:
-                if drawn is not None and key not in drawn:
+                if (drawn is not None and key not in drawn) or (self._chooses and not self._is_wanted(row)):
                     continue
                 for question in self._of_row(key, row, opened.split):
                     if self._data.id is not None:  # a key is unique, but a column's value may occur twice
@@ -173,17 +202,18 @@ class QuestionStream:
                     yield question
 
     def _drawn(self) -> set[str] | None:
-        """The keys of a random part over several splits, or None if every row is used.
+        """The keys of a random part over several splits or over chosen rows, or None if every row is used.
 
         Each split gives as many rows as are wanted in all; of these the ones with the lowest hashes are used.
         """
-        if self._limit is None or self._seed is None or len(self._opened) == 1:
+        if self._limit is None or self._seed is None or (len(self._opened) == 1 and not self._chooses):
             return None
 
         def rank(key: str) -> bytes:
             return hashlib.blake2b(f"{self._seed}:{key}".encode(), digest_size=16).digest()
 
-        keys = (key for opened in self._opened for key, _ in opened.rows)
+        rows = (found for opened in self._opened for found in opened.rows)
+        keys = (key for key, row in rows if not self._chooses or self._is_wanted(row))
         return set(heapq.nsmallest(-(-self._limit // self._each), keys, key=rank))
 
     def _of_row(self, key: str, row: Mapping[str, Any], split: str | None) -> Iterator[Question]:
@@ -241,7 +271,8 @@ class QuestionStream:
         for name in sorted(self._demanded - {"reference", "language"}):
             value = fields.get(name)
             if name in SOUNDS and not isinstance(value, Clip):
-                return f"the row has no sound in '{name}'"
+                named = f": there is no sound file '{value}'" if isinstance(value, str) and value.strip() else ""
+                return f"the row has no sound in '{name}'{named}"
             if _blank(value):
                 return f"the row has nothing in '{name}'"
         return None

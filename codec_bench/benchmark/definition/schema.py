@@ -187,7 +187,8 @@ class Data(Strict):
         config, split: configuration and split of the data set; a split of null means all.
         data_dir: a folder of the repository whose files alone are read; null for all that belong to the configuration.
         splits: several splits that form one benchmark; their names form the subset `split`.
-        layout: `table` for rows with columns; `minimax` for texts and speakers in files.
+        layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
+            of rows with their folders of sound, of which `config` names one.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
             about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is called so.
@@ -197,6 +198,7 @@ class Data(Strict):
         id: the column that holds the id of a row; with null, rows are numbered.
         size: the number of rows; null if unknown.
         expand: how a row that holds several questions is taken apart.
+        where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
         kinds: how rows of several kinds are told apart.
     """
 
@@ -207,7 +209,7 @@ class Data(Strict):
     data_dir: str | None = None
     split: str | None = None
     splits: Names | None = None
-    layout: Literal["table", "minimax"] = "table"
+    layout: Literal["table", "minimax", "air-bench"] = "table"
     language: str | None = None
     columns: dict[str, str | list[str]] = Field(min_length=1)
     optional: Names = []
@@ -216,6 +218,7 @@ class Data(Strict):
     size: int | None = Field(None, ge=1)
     expand: Expand | None = None
     kinds: Kinds | None = None
+    where: dict[str, str | list[str]] | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Data:
@@ -225,6 +228,8 @@ class Data(Strict):
             raise ValueError("expected either 'split' or 'splits'")
         if self.layout == "minimax" and self.language is None:
             raise ValueError("the layout 'minimax' needs 'language'")
+        if self.layout == "air-bench" and self.config is None:
+            raise ValueError("the layout 'air-bench' needs 'config', Foundation or Chat")
         return self
 
 
@@ -294,6 +299,17 @@ class Passing(Strict):
     at: float | None = None
 
 
+class Failures(Strict):
+    """How the toolkit of a benchmark counts an answer or a verdict that failed or cannot be read.
+
+    Args:
+        toolkit: its name. counts: whether such an item is `left-out` of the mean or counts `as-wrong`.
+    """
+
+    toolkit: str
+    counts: Literal["left-out", "as-wrong"]
+
+
 class BenchmarkSpec(Strict):
     """One benchmark.
 
@@ -319,6 +335,7 @@ class BenchmarkSpec(Strict):
         too_long: what happens to a sound that is longer than the model takes: `cut` asks about its beginning, `refuse` does not
             ask and counts the question as refused. Models that read long sounds in windows are given them whole.
         passing: how several answers to one question count as one result.
+        failures: how its toolkit counts failures; null if that is not known.
         published: numbers that others published.
     """
 
@@ -345,6 +362,7 @@ class BenchmarkSpec(Strict):
     parameters: Annotated[Parameters, BeforeValidator(_decoded)] = Parameters()
     too_long: Literal["cut", "refuse"] = "cut"
     passing: Passing = Passing()
+    failures: Failures | None = None
     published: list[PublishedTable] = []
 
     @model_validator(mode="after")

@@ -143,6 +143,10 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
                 f"the subset '{subset}' is of '{name}', which no column gives",
                 suggest(name, names),
             )
+    for name in spec.data.where or {}:
+        if not isinstance(spec.data.columns.get(name), str):
+            what = f"'{name}' is no column with one value"
+            yield at(("data", "where", name), what, suggest(name, spec.data.columns))
     if spec.data.kinds is not None and spec.data.kinds.column not in spec.data.columns:
         column = spec.data.kinds.column
         yield at(("data", "kinds", "column"), f"'{column}' is none of the columns", suggest(column, spec.data.columns))

@@ -84,7 +84,7 @@ class _Verdicts:
                     responses[request.id] = response
                     if len(responses) == expected:
                         del self._waiting[exchange.question.id]
-                        answer = answer_of(exchange, _reading(exchange))
+                        answer = answer_of(exchange, self._reading(exchange))
                         self._take(exchange, self._metric.score(answer, expected, responses))
         finally:
             self._write(force=True)
@@ -93,7 +93,7 @@ class _Verdicts:
         for exchange in exchanges(self._run):
             if exchange.question.number not in todo:
                 continue
-            reading = _reading(exchange)
+            reading = self._reading(exchange)
             if exchange.answer.status != "ok" or reading.parsed is None:
                 self._take(exchange, unread_score(exchange, reading, self._metric.protocol))
                 continue
@@ -108,12 +108,20 @@ class _Verdicts:
             self._waiting[exchange.question.id] = (exchange, len(asked), {})
             yield from asked
 
+    def _reading(self, exchange: Exchange) -> Reading:
+        """What the judge is given of an answer: what was read of it when it was scored, or all of it."""
+        reading = exchange.reading or Reading(None, None, "the answer was not read")
+        if not self._metric.reads_raw:
+            return reading
+        whole = reading.transcript or exchange.answer.text
+        return Reading(reading.transcript, whole, None if whole is not None else "the model gave no text")
+
     def _take(self, exchange: Exchange, score: Score) -> None:
         if score.status != "ok":
             self._failed += 1
-            # A question that the rubric does not fit was answered neither well nor badly.
-            if score.status != "refused" or exchange.answer.status != "ok":
-                score = score.counting_wrong(self._metric.worst(answer_of(exchange, _reading(exchange))))
+            # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor badly.
+            if score.status not in ("refused", "undefined") or exchange.answer.status != "ok":
+                score = score.counting_wrong(self._metric.worst(answer_of(exchange, self._reading(exchange))))
         self._ready[exchange.question.number] = score
         self._done += 1
         self._write(force=False)
@@ -125,8 +133,3 @@ class _Verdicts:
             self._ready = {}
             self._last_write = perf_counter()
             self._progress(self._done, self._total, self._failed)
-
-
-def _reading(exchange: Exchange) -> Reading:
-    """What was read of an answer when the answers were scored."""
-    return exchange.reading or Reading(None, None, "the answer was not read")

@@ -8,14 +8,16 @@ Conventions
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge import replies
+from codec_bench.benchmark.judge.aligning import by_judge, by_rule
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.judge.rubric import load_rubric
+from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import UserError
 from codec_bench.registry import Spec
@@ -70,6 +72,11 @@ class JudgeMetric:
         self.higher_is_better = self.rubric.higher_is_better
         self.paper, self.source, self.summary = self.rubric.paper, self.rubric.source, self.rubric.summary
 
+    @property
+    def reads_raw(self) -> bool:
+        """Whether the judge reads the answer as the model gave it, and not what post-processing made of it."""
+        return self.rubric.aligns is not None
+
     def requests(self, answer: Answer, sound: Clip | None, seed: int) -> list[Request] | Score:
         """The requests to the judge about one answer, or its score if the judge cannot be asked.
 
@@ -87,6 +94,8 @@ class JudgeMetric:
             absent.append("reference")
         if absent:
             return Score.refused(f"the question has no {' and no '.join(absent)}", self.protocol)
+        if rubric.aligns is not None and (read := by_rule(rubric.aligns, answer, self.protocol)) is not None:
+            return read
         if rubric.hears and sound is None:
             return Score.failed("there is no sound for the judge to hear", self.protocol)
         orders = (False, True) if rubric.swap else (False,)
@@ -120,8 +129,12 @@ class JudgeMetric:
 
     def _combined(self, answer: Answer, texts: Mapping[str, str]) -> Score:
         """One score from all replies to one question, by the request's id."""
+        if self.rubric.aligns is not None:
+            return by_judge(next(iter(texts.values())), answer, self.protocol)
         detail: dict[str, Any] = {"replies": list(texts.values())}
-        if self.rubric.reply.startswith("official/"):
+        if self.rubric.reply.startswith("official/") and self.rubric.compares:
+            verdicts = [replies.read_official(self.rubric.reply, [text]) for text in texts.values()]
+        elif self.rubric.reply.startswith("official/"):
             verdicts = [replies.read_official(self.rubric.reply, list(texts.values()))]
         else:
             verdicts = [self._read(text, answer) for text in texts.values()]
@@ -130,11 +143,13 @@ class JudgeMetric:
             return Score(None, "unparsed", f"the judge's reply: {unread}", self.protocol, detail=detail)
         if self.rubric.compares:
             pairs = [_ordered(verdict, key) for key, verdict in zip(texts, verdicts)]
-            detail["of_reference"] = fmean(reference for reference, _ in pairs)
             own = [answered for _, answered in pairs]
+            detail |= _compared(pairs, verdicts if self.rubric.swap else ())
         else:
             own = [next(iter(verdict.values.values())) for verdict in verdicts]
         detail["verdicts"] = own
+        if self.range == (0, 1) and (chance := chance_of(answer.fields, answer.references)) is not None:
+            detail["chance"] = chance
         if self.rubric.combine == "mean":
             return Score.ok(fmean(own), self.protocol, detail=detail)
         agreed = replies.majority(verdicts)
@@ -165,6 +180,8 @@ class JudgeMetric:
             if not isinstance(value, (Clip, bytes))
         }
         values |= {"answer": _fenced("answer", answer.text, mark), "reference": _fenced("reference", reference, mark)}
+        options = "\n".join(f"{letter}. {text}" for letter, text in choices_of(answer.fields).items())
+        values["options"] = _fenced("options", options, mark)
         first, second = ("answer", "reference") if swapped else ("reference", "answer")
         texts = {"answer": answer.text, "reference": reference}
         values |= {"first": _fenced("first", texts[first], mark), "second": _fenced("second", texts[second], mark)}
@@ -190,6 +207,20 @@ def _ordered(verdict: Verdict, key: str) -> tuple[float, float]:
     """(rating of the reference, rating of the answer), whichever of the two stood first in the request."""
     first, second = verdict.values["first"], verdict.values["second"]
     return (second, first) if key.endswith(_SWAPPED) else (first, second)
+
+
+def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict]) -> dict[str, float]:
+    """How the answer does beside the reference, over all replies, and what the judge gives to the first place.
+
+    Args:
+        pairs: (rating of the reference, rating of the answer) of each reply.
+        verdicts: the same replies in the order of their places, if both orders were asked for; else none.
+    """
+    reference, answered = fmean(of for of, _ in pairs), fmean(of for _, of in pairs)
+    found = {"of_reference": reference, "won": float(answered > reference), "tied": float(answered == reference)}
+    if verdicts:
+        found["first_minus_second"] = fmean(one.values["first"] - one.values["second"] for one in verdicts)
+    return found
 
 
 def _drawn(seed: int, id: str, time: int) -> int:

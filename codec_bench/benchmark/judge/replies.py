@@ -24,9 +24,15 @@ from dataclasses import dataclass, field
 
 from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUMBER, WHOLE, OwnWords
+from codec_bench.benchmark.reading.words import plain
 
 SHOWN = 80
 _YES_NO = re.compile(r"(?:answer|verdict|result|结论|答案)?\s?[:]?[\s*]{0,4}(yes|no|是的?|否)\b")
+_LETTER = re.compile(
+    r"[\s*_`(\[{<\"']{0,6}(?:(?:the\s+)?(?:best\s+|chosen\s+|closest\s+)?(?:answer|option|choice|letter|答案|选项)(?:\s+is|是)?\s?[:：]?)?"
+    r"[\s*_`(\[{<\"']{0,6}(?P<letter>[A-Za-z])(?:[\s*_`)\]}>\"'.。:：]{0,6}|[).:：]\s?(?P<text>\S.{0,300}))", re.IGNORECASE
+)  # fmt: skip
+_NO_LETTER = re.compile(r"[\s*_`\"']{0,6}(?:none|no\s+option|neither)\b", re.IGNORECASE)
 MOST_PAIRS = 8
 """How many different lines may be pairs. Each is searched for in the answer; if there are more, none counts."""
 _PAIR = re.compile(rf"[\s*(\[]{{0,6}}{NUMBER}(?:[ \t]*[,;/|\s][ \t]*){NUMBER}[\s*)\].]{{0,6}}")
@@ -39,10 +45,12 @@ class Verdict:
     Args:
         values: numbers by name, such as `score`, or `first` and `second`; empty if there is no verdict.
         reason: why there is no verdict, with the shortened reply; None if there is one.
+        text: the verdict where it is no number, such as the letter of an option; else "".
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
+    text: str = ""
 
 
 def read_rating(reply: str, *, low: float, high: float, key: str = "score", answer: str = "") -> Verdict:
@@ -125,6 +133,47 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
     if len(found) != 1:
         return Verdict(reason=f"there is {'both yes and no' if found else 'neither yes nor no'} in {_quote(reply)}")
     return Verdict({"score": float(found.pop())})
+
+
+def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> Verdict:
+    """The letter of one of the choices, as `text`, from the first and the last line of the reply.
+
+    Either line may be a letter alone, `Answer: B`, or `B. the text of choice B`. A letter that is no choice, two letters, and the
+    word `none` are no verdict.
+
+    Args:
+        choices: the texts of the choices by letter.
+        answer: the judged answer; what the reply repeats of it is left out.
+    """
+    said = OwnWords(reply, answer)
+    found: set[str] = set()
+    for own in said.own_lines():
+        lines = [line.strip() for line in own.replace(ECHO, " ").splitlines() if line.strip()]
+        ends = lines[:1] + lines[1:][-1:]
+        if any(_NO_LETTER.match(line) for line in ends):
+            return Verdict(reason=f"the judge finds no option: {_quote(reply)}")
+        found = {letter for line in ends if (letter := _letter(line, choices)) is not None}
+        if found:
+            break
+    if len(found) != 1:
+        return Verdict(reason=f"there {'are several options' if found else 'is no option'} in {_quote(reply)}")
+    letter = found.pop()
+    if letter not in choices:
+        return Verdict(reason=f"{letter} is none of the options {', '.join(choices)} in {_quote(reply)}")
+    return Verdict(text=letter)
+
+
+def _letter(line: str, choices: Mapping[str, str]) -> str | None:
+    """The letter that a line of a reply names, also by the text of a choice; None if it names none, or one beside another text."""
+    same = [letter for letter, choice in choices.items() if plain(choice) == plain(line)]
+    if len(same) == 1:
+        return same[0]
+    match = _LETTER.fullmatch(line)
+    if match is None:
+        return None
+    letter = match["letter"].upper()
+    text = match["text"]
+    return letter if text is None or plain(text) == plain(choices.get(letter, "")) else None
 
 
 def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:

@@ -25,7 +25,9 @@ class Rubric(BaseModel):
         compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
         swap: whether the judge is asked a second time with the two answers in the other order; the mean counts.
         hears: whether the judge is given the sound of the answer.
-        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `yes-no`, or the name of a
+        aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers in which
+            it finds none. Null for rubrics that rate.
+        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `yes-no`, `letter`, or the name of a
             published reader (see `codec_bench.benchmark.judge.replies`).
         times: how often each question is asked.
         combine: `mean` or `majority` of the verdicts.
@@ -44,7 +46,8 @@ class Rubric(BaseModel):
     compares: bool = False
     swap: bool = False
     hears: bool = False
-    reply: Literal["rating", "pair", "yes-no"] | Annotated[str, Field(pattern=r"^official/")]
+    aligns: str | None = None
+    reply: Literal["rating", "pair", "yes-no", "letter"] | Annotated[str, Field(pattern=r"^official/")]
     times: int = Field(1, ge=1, le=9)
     combine: Literal["mean", "majority"] = "mean"
     needs: list[str] = []
@@ -59,20 +62,26 @@ class Rubric(BaseModel):
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
         held = self.model_dump(exclude={"summary", "paper", "source"})
+        if self.aligns is None:
+            del held["aligns"]  # the rubrics that were there before this field keep their hashes
         return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
 
 
 @cache
 def load_rubric(name: str) -> Rubric:
-    """Reads a rubric by its name.
+    """Reads a rubric by its name. A file with `extends` holds only what differs from another rubric.
 
     Raises:
         UnknownName: there is no rubric of this name.
         UserError: the file has a field that is unknown, missing or wrong.
     """
-    from codec_bench.config import read_config
+    from codec_bench.config import fit, read_config
 
-    return read_config(KIND, name, Rubric)
+    document = read_config(KIND, name)
+    base = document.pop("extends", None)
+    return fit(
+        {**(read_config(KIND, base) if base is not None else {}), **document}, Rubric, source=f"the rubric {name}"
+    )
 
 
 def rubric_names() -> list[str]:

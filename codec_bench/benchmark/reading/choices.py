@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from codec_bench.benchmark.reading.words import plain
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LABEL = re.compile(r"\s*(?:\(([A-Z])\)|([A-Z])[.):、：])\s*(?=\S)")
@@ -46,6 +48,39 @@ def label_of(text: str) -> str | None:
     """The letter before a choice, such as `A` of `(A) Man`; None if there is no letter."""
     match = _LABEL.match(text)
     return (match[1] or match[2]) if match else None
+
+
+def named(text: str, choices: Mapping[str, str], letters: str | None = None) -> set[str]:
+    """The choices that a text names by a letter, a label before the choice, or the text of the choice alone.
+
+    Args:
+        text: an answer or a reference. choices: the texts by letter; several may be equal.
+        letters: the letters that may be named; None for those of the choices.
+    """
+    letters = "".join(choices) if letters is None else letters
+    wanted = plain(without_label(text))
+    same = {letter for letter, choice in choices.items() if plain(choice) == wanted}
+    label = label_of(text)
+    if label:
+        return {label} & set(letters)
+    bare = plain(text).strip("()[] ").upper()
+    return same or ({bare} if len(bare) == 1 and bare in letters else set())
+
+
+def right_letters(fields: Mapping[str, Any], references: Sequence[str]) -> set[str]:
+    """The letters of the choices that expected answers name; several if a row holds its answer twice."""
+    choices = choices_of(fields)
+    texts = {plain(choices[letter]) for text in references for letter in named(text, choices)}
+    return {letter for letter, text in choices.items() if plain(text) in texts}
+
+
+def chance_of(fields: Mapping[str, Any], references: Sequence[str]) -> float | None:
+    """How probable it is that a guess among the choices is right; None if the row has no choices.
+
+    It is 1 over the number of choices, and more if several choices are the right one.
+    """
+    choices = choices_of(fields)
+    return max(1, len(right_letters(fields, references))) / len(choices) if choices else None
 
 
 def _from_text(text: str) -> Any:

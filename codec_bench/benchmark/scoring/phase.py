@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+from codec_bench.audio.read import read_audio
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.judge.judging import judge_all
@@ -16,13 +18,17 @@ from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored,
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.running import working_engine
-from codec_bench.errors import UserError
+from codec_bench.errors import AudioError, UserError
 from codec_bench.models import check_served, load_model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import DATABASE, Run
+
+MEASURED = frozenset(("duration", "sample_rate"))
+"""The columns by which results can be broken down and that only the sounds tell."""
+MEASURED_AT_ONCE = 64
 
 
 def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None:
@@ -62,6 +68,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
         # The definition may have changed since the questions were asked, as long as no answer depends on the change.
         config = {**(meta.get("config") or {}), "metrics": list(scheme.facts())}
         writer.set_meta(benchmark=one.described, config=config, **({"judging": None} if request.rescore else {}), **by)
+        if MEASURED & set(by.get("by", ())):
+            _measure(run, writer, partial(request.running.progress, f"{one.name}: measuring the questions' sounds"))
         if request.running.retry_failed:
             for name in scheme.judged:
                 writer.forget_failed_scores(name)
@@ -79,6 +87,29 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
             timings = {"wall_s": perf_counter() - started, "items": len(todo), **timed}
             writer.set_meta(timings={**timings, "answering": meta.get("answering")})
         writer.set_meta(state="finished", finished=datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, float], None]) -> None:
+    """Notes how long the questions' sounds are, where the record does not say it; a sound that cannot be read is left out.
+
+    It takes a decoding of every sound, so it is done only where results by length are asked for.
+    """
+    unknown = run.query(
+        "SELECT number, audio FROM samples WHERE duration_s IS NULL AND audio IS NOT NULL ORDER BY number"
+    )
+    failed, seconds = 0, 0.0
+    for start in range(0, len(unknown), MEASURED_AT_ONCE):
+        found = []
+        for number, path in unknown[start : start + MEASURED_AT_ONCE]:
+            try:
+                sound = read_audio(path)
+            except AudioError:  # the question's own failure says what is wrong with it
+                failed += 1
+                continue
+            seconds += sound.duration_s
+            found.append((number, sound.duration_s, sound.sample_rate_hz, sound.channels))
+        writer.write_lengths(found)
+        tell(min(start + MEASURED_AT_ONCE, len(unknown)), len(unknown), failed, seconds)
 
 
 async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, name: str) -> None:

@@ -141,7 +141,7 @@ def _cell(entry: Mapping[str, Any] | None, head: Mapping[str, Any]) -> dict[str,
     if entry is None or entry["value"] is None:
         return None
     value = numbers.number(head["factor"] * entry["value"], head["places"])
-    return {"value": value, "n": entry["n"], "spread": "", "best": False}
+    return {"value": value, "n": entry["n"], "spread": "", "best": False, "chance": ""}
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:

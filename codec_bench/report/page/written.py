@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes
+from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.report.page.breakdown import breakdown_tables
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
@@ -56,6 +57,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         "notes": [
             *numbers.system_notes(found),
             *_of_answers(tables),
+            *beside_notes(shown),
             *numbers.draw_notes(shown),
             *numbers.common_notes(shown),
             *numbers.interval_notes(shown),
@@ -137,6 +139,7 @@ def _shown(entry: Mapping[str, Any] | None, head: Mapping[str, Any], system: int
         "value": numbers.number(None if value is None else factor * value, places),
         "spread": numbers.spread(entry, places, factor),
         "note": entry.get("note") or "",
+        "chance": chance_text(entry),
         "interval": [numbers.number(factor * bound, places) for bound in entry["ci95"]] if entry["ci95"] else None,
         "n": entry["n"],
         "failed": entry["failed"],

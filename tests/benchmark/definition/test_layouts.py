@@ -1,9 +1,12 @@
-"""MiniMax's files as rows."""
+"""MiniMax's and AIR-Bench's files as rows."""
+
+import json
 
 import miniature
 import pytest
 
-from codec_bench.benchmark.definition.layouts import COLUMNS, open_minimax
+from codec_bench.benchmark import benchmark_names, load_benchmark
+from codec_bench.benchmark.definition.layouts import COLUMNS, open_air_bench, open_minimax
 from codec_bench.errors import UserError
 
 
@@ -42,3 +45,96 @@ def test_a_language_that_is_not_there_names_those_that_are(mirror):
         open_minimax("hf:MiniMaxAI/TTS-Multilingual-Test-Set", language="welsh", mirror=mirror)
     with pytest.raises(UserError, match="there is no folder"):
         open_minimax(str(mirror / "nowhere"), language="welsh")
+
+
+AIR_BENCH = "hf:qyang1021/AIR-Bench-Dataset"
+
+
+@pytest.fixture
+def air_bench(tmp_path):
+    """AIR-Bench's two parts in small, with the list of questions for changing."""
+    for name in ("air-bench-audio-grounding", "air-bench-chat"):
+        miniature.build(name, tmp_path)
+    listed = tmp_path / "qyang1021" / "AIR-Bench-Dataset" / "Foundation" / "Foundation_meta.json"
+    return tmp_path, listed, json.loads(listed.read_text())
+
+
+def test_every_task_and_source_of_air_bench_is_read(air_bench):
+    mirror, _, records = air_bench
+    tasks = {(row["task_name"], row["dataset_name"]) for row in records}
+    assert len({task for task, _ in tasks}) == 19 and len(tasks) == 25
+    table = open_air_bench(AIR_BENCH, track="Foundation", keep=lambda row: True, mirror=mirror)
+    rows = list(table)
+    assert table.total == len(rows) == len(records) == 25 * miniature.ROWS
+    assert [key for key, _ in rows[:2]] == ["Foundation/0", "Foundation/1"]
+    missing = [row["audio"] for _, row in rows if isinstance(row["audio"], str)]
+    assert len(missing) == 25 and missing[0] == f"Foundation/{'_'.join(sorted(tasks)[0])}/4.wav"
+    renamed = [row["task_name"] for _, row in rows if row["renamed"]]
+    assert set(renamed) == {"Audio_Grounding"} and len(renamed) == miniature.ROWS - 1
+    chat = open_air_bench(AIR_BENCH, track="Chat", keep=lambda row: True, mirror=mirror)
+    assert chat.total == 8 * miniature.ROWS and "meta_info" in chat.columns
+
+
+def test_entries_take_their_task_and_source_and_two_options_where_there_are_two(air_bench):
+    mirror, *_ = air_bench
+
+    def questions(name, **more):
+        return list(load_benchmark(name).questions(mirror=mirror, **more))
+
+    assert len(questions("air-bench-speaker-gender-recognition")) == 2 * miniature.ROWS
+    meld = questions("air-bench-speaker-gender-recognition-meld")
+    assert [q.fields["choices"] for q in meld] == [list(miniature.OPTIONS[:2])] * miniature.ROWS
+    assert {q.fields["dataset"] for q in meld} == {"meld"} and {q.subsets["dataset"] for q in meld} == {"meld"}
+    # A limit takes a part of the task and not of the whole list, and a larger part holds a smaller one.
+    few, more = (
+        {q.id for q in questions("air-bench-audio-grounding", limit=limit, seed=1)} for limit in (2, miniature.ROWS - 1)
+    )
+    assert len(few) == 2 and few < more < {q.id for q in questions("air-bench-audio-grounding")}
+    groups = {(q.fields["task"], q.subsets["group"]) for q in questions("air-bench-chat")}
+    assert groups == {
+        ("speech_QA", "speech"), ("speech_dialogue_QA", "speech"), ("sound_QA", "sound"), ("sound_generation_QA", "sound"),
+        ("music_QA", "music"), ("music_generation_analysis_QA", "music"), ("speech_and_sound_QA", "speech_and_sound"),
+        ("speech_and_music_QA", "speech_and_music"),
+    }  # fmt: skip
+
+
+def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_told(air_bench):
+    mirror, listed, records = air_bench
+    records[:6] = [
+        "no object",
+        {**records[1], "task_name": None},
+        {**records[2], "path": "../../../../etc/passwd"},
+        {**records[3], "path": None},
+        *records[4:6],
+    ]
+    listed.write_text(json.dumps(records))
+    task = records[4]["task_name"]
+    name = next(
+        name
+        for name in benchmark_names()
+        if (one := load_benchmark(name)).data.layout == "air-bench" and one.data.where == {"task": task}
+    )
+    others = [
+        of for at, of in sorted({(row["task_name"], row["dataset_name"]) for row in records[6:]}) if at == task
+    ]  # the other source of the task lacks a sound too
+    questions = list(load_benchmark(name).questions(mirror=mirror))
+    problems = [q.problem for q in questions if q.problem]
+    # Rows that do not say what they belong to are counted wherever they might belong.
+    assert problems == [
+        "a question of Foundation/Foundation_meta.json is no object",
+        "a question of Foundation/Foundation_meta.json has no task_name",
+        "the sound '../../../../etc/passwd' lies outside of the folder of its track",
+        "the row has no sound in 'audio'",
+        f"the row has no sound in 'audio': there is no sound file 'Foundation/{task}_{records[4]['dataset_name']}/4.wav'",
+    ] + [f"the row has no sound in 'audio': there is no sound file 'Foundation/{task}_{of}/4.wav'" for of in others]
+    for row in records[1:]:
+        row["frage"] = row.pop("question", None)
+    listed.write_text(json.dumps(records[6:]))
+    with pytest.raises(
+        UserError, match=r"reads 'question' from the column 'question'.*--set .*\.data\.columns\.question=COLUMN"
+    ):
+        load_benchmark("air-bench-sound-aqa").questions(mirror=mirror)
+    for text in ("{}", "[", ""):
+        listed.write_text(text)
+        with pytest.raises(UserError, match=r"Foundation_meta\.json"):
+            load_benchmark("air-bench-sound-aqa").questions(mirror=mirror)

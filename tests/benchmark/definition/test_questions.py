@@ -217,3 +217,15 @@ def test_a_column_inside_a_column(stream):
     assert question.references == ("whole",)
     with pytest.raises(UserError, match=r"'reference' from the column 'reply.text'"):
         stream([{"answer": {"text": "four"}}], {"audio": "audio", "reference": "reply.text"})
+
+
+def test_only_the_rows_that_have_a_text_are_asked(stream):
+    rows = [{"q": f"{n}?", "kind": "cat" if n % 3 else "dog", "of": n % 2} for n in range(30)]
+    columns = {"audio": "audio", "question": "q", "kind": "kind", "of": "of"}
+    cats = [q.fields["question"] for q in stream(rows, columns, where={"kind": "cat"})]
+    assert cats == [f"{n}?" for n in range(30) if n % 3]
+    assert len(list(stream(rows, columns, where={"kind": ["cat", "dog"]}))) == 30
+    # Numbers are compared as they are written, and several columns must all fit.
+    assert {q.fields["of"] for q in stream(rows, columns, where={"kind": "cat", "of": "1"})} == {1}
+    assert [q.fields["question"] for q in stream(rows, columns, where={"kind": "cat"}, limit=3)] == cats[:3]
+    assert stream(rows, columns, where={"kind": "cat"}).total is None

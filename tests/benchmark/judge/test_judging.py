@@ -20,6 +20,7 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all
 from codec_bench.errors import UserError
 from codec_bench.models.cache import ResponseCache
+from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.record import open_run
 from codec_bench.types import Response
@@ -198,12 +199,15 @@ def test_both_orders_are_asked_and_each_reply_is_read_in_its_own(tmp_path, rubri
     found = judge_answers(tmp_path, judge, ["Rome"])["q#0"]
     assert judge.asked == ["q#0#0", "q#0#0s"]
     assert (found.value, found.detail["of_reference"], found.detail["verdicts"]) == (4.0, 9.0, [4.0, 4.0])
+    # The better one stood first once and second once.
+    assert (found.detail["won"], found.detail["tied"], found.detail["first_minus_second"]) == (0.0, 0.0, 0.0)
 
 
 def test_a_judge_that_prefers_a_place_is_averaged_out(tmp_path, rubric):
     rubric(**PAIR)
     found = judge_answers(tmp_path, Told(lambda r: "8 2"), ["Rome"])["q#0"]
     assert (found.value, found.detail["of_reference"]) == (5.0, 5.0)
+    assert (found.detail["won"], found.detail["tied"], found.detail["first_minus_second"]) == (0.0, 1.0, 6.0)
 
 
 def test_one_lost_order_loses_the_verdict(tmp_path, rubric):
@@ -359,3 +363,34 @@ def test_a_judge_that_hears_is_given_the_sound(tmp_path, rubric):
         "failed",
         "there is no sound for the judge to hear",
     )
+
+
+def test_the_second_stage_reads_what_the_benchmark_s_own_steps_could_not(tmp_path, monkeypatch):
+    """Of five answers a rule reads two, and the judge is asked for the three others alone."""
+    from codec_bench.benchmark.judge.rubric import load_rubric
+
+    monkeypatch.setattr(metric_module, "load_rubric", lambda name: load_rubric("air-bench-align-official"))
+    fields = {"question": "What plays?", "choice_a": "guitar", "choice_b": "piano"}
+    texts = ["B.", "A", "keys of ivory", "six strings", "something", None]
+
+    def say(request):
+        return "B" if "ivory" in text_of(request) else "A" if "strings" in text_of(request) else "none"
+
+    judge = Told(say)
+    found = judge_answers(tmp_path, judge, texts, process=["option-letter"], expected=("piano",), fields=fields)
+    assert sorted(judge.asked) == ["q#2#0", "q#3#0", "q#4#0"]
+    assert [found[f"q#{n}"].value for n in range(6)] == [1.0, 0.0, 1.0, 0.0, None, None]
+    assert [found[f"q#{n}"].status for n in (4, 5)] == ["unparsed", "failed"]
+    with closing(open_run(tmp_path)) as run:
+        entry = summarise(run)["systems"]["model"]["metrics"][NAME]
+    assert entry["read"] == {"exact": 2, "aligned": 2, "neither": 1, "exact_share": 0.4, "share": 0.8}
+    assert (entry["value"], entry["chance"], entry["counting_failures"]["value"]) == (0.5, 0.5, pytest.approx(2 / 6))
+
+
+def test_a_question_that_no_answer_is_right_to_never_counts_as_wrong(tmp_path, monkeypatch):
+    from codec_bench.benchmark.judge.rubric import load_rubric
+
+    monkeypatch.setattr(metric_module, "load_rubric", lambda name: load_rubric("air-bench-align-official"))
+    fields = {"question": "What plays?", "choice_a": "guitar", "choice_b": "piano"}
+    found = judge_answers(tmp_path, Told(lambda r: "B"), ["B", "ivory"], expected=("organ",), fields=fields)
+    assert {(s.status, s.detail.get("wrong")) for s in found.values()} == {("undefined", None)}

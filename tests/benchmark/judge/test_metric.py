@@ -32,7 +32,11 @@ def words(request):
     return "\n".join(part for m in request.messages for part in m.content if isinstance(part, str))
 
 
-@pytest.fixture(params=rubric_names())
+RATING = [name for name in rubric_names() if load_rubric(name).aligns is None]
+"""The rubrics whose judge rates; tests/benchmark/judge/test_aligning.py has the others."""
+
+
+@pytest.fixture(params=RATING)
 def made(request):
     return load_judge_metric(f"rating[{request.param}]", "judge")
 
@@ -57,6 +61,7 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             "rating": f"Well said. [[{value:g}]]",
             "pair": f"{value:g} {value:g}",
             "yes-no": "Yes" if value else "No",
+            "official/air-bench/chat": f"{value:g} {value:g}",
         }
         score = made.score(answer(), len(asked), {r.id: Response(text=right[made.rubric.reply]) for r in asked})
         assert (score.value, score.status) == (value, "ok"), score.reason

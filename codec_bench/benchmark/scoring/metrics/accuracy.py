@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from codec_bench.benchmark.reading.choices import choices_of, label_of, without_label
+from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
 from codec_bench.benchmark.reading.number import read_number
 from codec_bench.benchmark.reading.words import contains, plain, words
 from codec_bench.benchmark.scoring.metrics import air_bench_foundation, audiobench, ultraeval, voicebench_mcq
@@ -34,6 +34,8 @@ from codec_bench.errors import UnknownName
 from codec_bench.types import Score, Status
 
 _ARTICLES = frozenset(("a", "an", "the"))
+DOUBLED = "the right choice stands more than once among the choices of the question"
+"""The flag of a score whose question holds its answer twice. An answer that names either is right by the project's own rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,16 @@ class Accuracy(AnswerMetric):
         ruling = self._rule.decide(answer)
         if ruling.value is None:
             return Score(None, ruling.status, ruling.reason, self.protocol, detail=ruling.detail)
-        return Score.ok(ruling.value, self.protocol, detail=ruling.detail)
+        return Score.ok(ruling.value, self.protocol, detail={**ruling.detail, **_of_choices(answer)})
+
+
+def _of_choices(answer: Answer) -> dict[str, Any]:
+    """What the choices of a question say of its score: how probable a right guess is, and whether the right choice stands twice."""
+    chance = chance_of(answer.fields, answer.references)
+    if chance is None:
+        return {}
+    doubled = len(right_letters(answer.fields, answer.references)) > len(answer.references)
+    return {"chance": chance, **({"flag": DOUBLED} if doubled else {})}
 
 
 def _any(matches: Callable[[str, str], bool]) -> Rule:
@@ -143,27 +154,13 @@ def _label(text: str, reference: str) -> bool:
 def _choice(answer: Answer) -> Ruling:
     choices = choices_of(answer.fields)
     letters = "".join(choices) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    wanted = {letter for ref in answer.references for letter in _letters(ref, choices, letters)}
+    wanted = {letter for ref in answer.references for letter in named(ref, choices, letters)}
     if not wanted:
         return Ruling(
             None, "undefined", f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
         )
-    said = _letters(answer.text, choices, letters)
+    said = named(answer.text, choices, letters)
     return Ruling(float(bool(said) and said <= wanted), detail={"letter": "".join(sorted(said))})
-
-
-def _letters(text: str, choices: dict[str, str], letters: str) -> set[str]:
-    """The options that a text names by a letter, a labelled choice or the text of a choice.
-
-    Several choices may be equal.
-    """
-    wanted = plain(without_label(text))
-    same = {letter for letter, choice in choices.items() if plain(choice) == wanted}
-    label = label_of(text)
-    if label:
-        return {label} & set(letters)
-    bare = plain(text).strip("()[] ").upper()
-    return same or ({bare} if len(bare) == 1 and bare in letters else set())
 
 
 def _mmau(answer: Answer) -> Ruling:

@@ -28,6 +28,12 @@ class Foundation:
     reason: str | None = None
 
 
+def letter_of(response: str) -> str | None:
+    """The letter that the rule reads in an answer, even if there are only two choices; None if it reads none."""
+    text = response.strip().replace("\n", "")
+    return None if text == "None" else first_or_last_but_one(text, "ABCD")
+
+
 def foundation(response: str, answer: str, choices: Mapping[str, str | None]) -> Foundation:
     """Reads a letter from A to D, even if there are only two choices, and compares it with the letter of the expected
     answer.
@@ -37,8 +43,7 @@ def foundation(response: str, answer: str, choices: Mapping[str, str | None]) ->
         answer: the expected answer, the text of a choice.
         choices: texts of the choices by letter; the first one that equals the expected answer is the right one.
     """
-    text = response.strip().replace("\n", "")
-    letter = None if text == "None" else first_or_last_but_one(text, "ABCD")
+    letter = letter_of(response)
     if letter is None:
         return Foundation(None, False, None)
     gold = next((of for of, choice in choices.items() if choice == answer), None)

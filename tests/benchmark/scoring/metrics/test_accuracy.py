@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
-from codec_bench.benchmark.scoring.metrics.accuracy import RULES
+from codec_bench.benchmark.scoring.metrics.accuracy import DOUBLED, RULES
 from codec_bench.errors import UnknownName
 
 CHOICES = {"choices": ["(A) Acoustic guitar", "(B) Bass-drum", "(C) C major", "(D) None"]}
@@ -90,3 +90,30 @@ def test_every_rule_has_a_worst_and_needs_a_reference(rule):
 def test_an_unknown_rule_suggests():
     with pytest.raises(UnknownName, match="exakt"):
         load_answer_metric("accuracy[exakt]")
+
+
+@pytest.mark.parametrize("rule", ["choice", "official/air-bench/foundation", "official/ultraeval-audio/prefix-match"])
+def test_the_chance_level_stands_with_every_score_of_a_question_with_options(rule):
+    four, two = {"choices": ["piano", "drums", "flute", "violin"]}, {"choice_a": "male", "choice_b": "female"}
+    assert (
+        score(rule, "A", "piano", **four).detail["chance"] == score(rule, "D", "piano", **four).detail["chance"] == 0.25
+    )
+    assert score(rule, "A", "male", **two).detail["chance"] == 0.5
+    assert "chance" not in score("exact", "A", "A").detail
+
+
+@pytest.mark.parametrize(
+    "choices", [["piano", "drums", "Piano.", "flute"], ["(A) piano", "(B) drums", "(C) Piano.", "(D) flute"]]
+)
+def test_choices_that_hold_the_answer_twice_are_flagged_and_scored(choices):
+    found = score("choice", "A", "piano", choices=choices)
+    assert (found.value, found.detail["flag"], found.detail["chance"]) == (1.0, DOUBLED, 0.5)
+    assert score("choice", "B", "piano", choices=choices).value == 0
+    other = score("choice", "B", "drums", choices=choices)
+    assert other.value == 1 and "flag" not in other.detail and other.detail["chance"] == 0.25
+
+
+def test_the_published_rule_of_air_bench_takes_the_first_of_two_equal_choices_and_is_flagged_too():
+    fields = {"choice_a": "drums", "choice_b": "piano", "choice_c": "piano"}
+    first, second = (score("official/air-bench/foundation", letter, "piano", **fields) for letter in "BC")
+    assert (first.value, second.value) == (1.0, 0.0) and first.detail["flag"] == second.detail["flag"] == DOUBLED

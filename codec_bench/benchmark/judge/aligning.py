@@ -1,0 +1,75 @@
+"""Alignment: an answer in words of its own is given the letter of the option that it means.
+
+A rule reads the letter first; only for answers in which it reads none is the judge asked. The judge sees question, options and
+answer, and not which option is right. A letter that is no option, several letters, or none is no verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from codec_bench.benchmark.judge.replies import Verdict, read_letter
+from codec_bench.benchmark.reading.base import Parsed
+from codec_bench.benchmark.reading.choices import chance_of, choices_of, right_letters
+from codec_bench.benchmark.reading.option import option_letter
+from codec_bench.benchmark.scoring.metrics.air_bench_foundation import letter_of
+from codec_bench.benchmark.scoring.metrics.base import Answer
+from codec_bench.errors import UnknownName
+from codec_bench.stats.beside import STAGES
+from codec_bench.types import Score
+
+EXACT, ALIGNED, NEITHER = STAGES
+"""What `detail["stage"]` says."""
+
+
+def _sound(answer: Answer) -> str | None:
+    read = option_letter(None)(answer.text, answer.fields)
+    return read.text if isinstance(read, Parsed) else None
+
+
+FIRST: Mapping[str, Callable[[Answer], str | None]] = {
+    "official/air-bench/foundation": lambda answer: letter_of(answer.text),
+    "option-letter": _sound,
+}
+"""The rules that may read a letter before the judge is asked, by name."""
+
+
+def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
+    """The score of an answer in which a rule reads an option; None if the judge is to be asked.
+
+    A question whose right answer is none of its choices has no score, whatever is answered.
+
+    Args:
+        rule: one of `FIRST`.
+        answer: as the model gave it.
+        protocol: of the metric.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+    if rule not in FIRST:
+        raise UnknownName("rule that reads an option", rule, FIRST)
+    choices = choices_of(answer.fields)
+    if not choices:
+        return Score.undefined(f"the sample '{answer.id}' has no choices", protocol)
+    if not right_letters(answer.fields, answer.references):
+        reference = answer.references[0] if answer.references else ""
+        listed = list(choices.values())
+        return Score.undefined(f"the reference '{reference}' is none of the choices {listed}", protocol)
+    letter = FIRST[rule](answer)
+    return None if letter is None else _scored(answer, letter, EXACT, protocol, {})
+
+
+def by_judge(reply: str, answer: Answer, protocol: str) -> Score:
+    """The score of an answer whose option the judge read, from its reply."""
+    verdict: Verdict = read_letter(reply, choices=choices_of(answer.fields), answer=answer.text)
+    if verdict.reason is not None:
+        detail = {"replies": [reply], "stage": NEITHER}
+        return Score(None, "unparsed", f"the judge's reply: {verdict.reason}", protocol, detail=detail)
+    return _scored(answer, verdict.text, ALIGNED, protocol, {"replies": [reply]})
+
+
+def _scored(answer: Answer, letter: str, stage: str, protocol: str, more: Mapping[str, Any]) -> Score:
+    detail = {**more, "letter": letter, "stage": stage, "chance": chance_of(answer.fields, answer.references)}
+    return Score.ok(float(letter in right_letters(answer.fields, answer.references)), protocol, detail=detail)

@@ -1,0 +1,80 @@
+"""What stands beside the values of metrics of answers, in words and short texts: the chance level, rules for failures, rates of
+reading, win rate and position bias (see `codec_bench.stats.beside`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from codec_bench.report.numbers import decimals, number, plain, shown_unit, spread
+
+_COUNTED = {"as-wrong": "counts them as wrong", "left-out": "leaves them out"}
+
+
+def chance_text(entry: Mapping[str, Any] | None) -> str:
+    """The chance level as it stands with a value, such as `chance 0.25`; empty if the questions have no options."""
+    chance = (entry or {}).get("chance")
+    return "" if chance is None else f"chance {number(chance, 2)}"
+
+
+def beside_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """What to know of metrics of answers beside their values; one sentence each.
+
+    Args:
+        entries: (system, metric, entry of the summary), of all systems.
+    """
+    notes = []
+    for system, metric, entry in entries:
+        notes += [
+            plain(f"{metric} of {system}: {said}") for said in (*_policies(entry), *_read(entry), *_compared(entry))
+        ]
+    return notes
+
+
+def _policies(entry: Mapping[str, Any]) -> list[str]:
+    """The values by the rules for failures, where they differ."""
+    found = entry.get("policies")
+    if found is None or found["left_out"] == found["as_wrong"]:
+        return []
+    factor, unit = shown_unit(entry["unit"])
+    places = decimals([entry], factor)
+    left_out, as_wrong = (
+        number(None if value is None else factor * value, places) for value in (found["left_out"], found["as_wrong"])
+    )
+    official = found["official"]
+    said = f"{left_out} with failures left out and {as_wrong} with failures as wrong {unit}".rstrip()
+    return [f"{said}; {official['toolkit']} {_COUNTED[official['counts']]}"]
+
+
+def _read(entry: Mapping[str, Any]) -> list[str]:
+    """How many answers a rule and the judge could read."""
+    found = entry.get("read")
+    if found is None:
+        return []
+    total = found["exact"] + found["aligned"] + found["neither"]
+    return [
+        f"of {total:,} answers the rule read an option in {100 * found['exact_share']:.1f} %, and rule and judge together in "
+        f"{100 * found['share']:.1f} %"
+    ]
+
+
+def _compared(entry: Mapping[str, Any]) -> list[str]:
+    """How often the answers win against the references, and what the judge gives to the first place."""
+    found = entry.get("compared")
+    if found is None:
+        return []
+    wins, bias = found["win_rate"], found["position_bias"]
+    said = [
+        f"rated above the reference in {_written(wins, 3)} of the answers and level with it in "
+        f"{number(found['ties'], 3)}; the references have {number(found['reference'], 2)} on average"
+    ]
+    if bias["value"] is not None:
+        said.append(
+            f"position bias: the answer that stands first gets {_written(bias, 2, sign=True)} more than the one that stands second"
+        )
+    return said
+
+
+def _written(entry: Mapping[str, Any], places: int, *, sign: bool = False) -> str:
+    """A value with its interval."""
+    return " ".join(filter(None, (number(entry["value"], places, sign=sign), spread(entry, places))))

@@ -1,0 +1,216 @@
+"""What a leaderboard is made of, and its arithmetic: columns, rows, means of groups, the average.
+
+Conventions
+    The average of a row is computed as the authors of the board did, in decimal arithmetic: an error rate counts as 100
+    minus the rate, a mean opinion score as 20 times the score, and a rating by its column's factor. Columns of one group count
+    together as one, or every sample counts as one if the board says so. A missing cell does not count, and the average is
+    then marked as incomplete. A board whose authors print no average has none.
+    A published row keeps what its authors printed for a group or for the average beside what follows from its cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Literal
+
+Counting = Literal["score", "error", "mos", "rating"]
+AVERAGE = "average"
+"""The column of a published table that holds what its authors printed as the average."""
+_CENT = Decimal("0.01")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a board.
+
+    Args:
+        name: as published. benchmark, metric: where the value of a run comes from.
+        counts: how it enters the average: `score` and `rating` as they are shown, `error` as 100 minus it, `mos` 20 times.
+        group: columns of one group enter the average as one value, their mean.
+        subset: the part of the benchmark that it is about, as `COLUMN=VALUE`; None for all of it.
+        factor: from the metric's unit to the column's; None takes 100 for per cent and 10 for ratings.
+        scale: what the column's numbers are, such as `of 10`; None for the usual words.
+        chance: what a guess among the options reaches, in per cent; None if there are no options.
+    """
+
+    name: str
+    benchmark: str
+    metric: str
+    counts: Counting
+    group: str
+    subset: str | None = None
+    factor: int | None = None
+    scale: str | None = None
+    chance: int | None = None
+
+    def shown(self, value: float) -> Decimal:
+        """A value of a run in the unit of the column (percent, or points of BLEU or of a scale), rounded half up to 0.01."""
+        usual = 100 if self.unit == "%" else 10 if self.counts == "rating" else 1
+        exact = Decimal(repr(value)) * (usual if self.factor is None else self.factor)
+        return exact.quantize(_CENT, ROUND_HALF_UP)
+
+    @property
+    def unit(self) -> str:
+        """The unit of its cells."""
+        usual = {"mos": "MOS", "rating": "of 100"}.get(self.counts, "BLEU" if self.metric.startswith("bleu") else "%")
+        return self.scale or usual
+
+    def points(self, shown: Decimal) -> Decimal:
+        """What a cell contributes to the average."""
+        return {"score": shown, "rating": shown, "error": 100 - shown, "mos": 20 * shown}[self.counts]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """Another way to run what a board shows. It gives rows of its own.
+
+    Args:
+        name: stands behind the name of the model.
+        metric: in place of the columns' metrics, or None.
+        suffix: behind the names of the columns' benchmarks.
+        benchmark: one benchmark that holds all columns, in place of theirs; `by` is the kind of its subsets that the columns
+            are named by.
+    """
+
+    name: str
+    metric: str | None = None
+    suffix: str = ""
+    benchmark: str | None = None
+    by: str | None = None
+
+    def of(self, column: Column) -> tuple[str, str, str | None]:
+        """The benchmark, the metric and the subset that give the value of a column."""
+        subset = f"{self.by}={column.name}" if self.by is not None else column.subset
+        return self.benchmark or column.benchmark + self.suffix, self.metric or column.metric, subset
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row: a published one, or one from own runs.
+
+    Args:
+        name: of the model or codec. cells: value by column, as shown. average: None if there is no cell, or the board has none.
+        complete: whether every group of the board has a value. published: whether it is from the authors of the board.
+        folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark.
+        rerouted: whether a service said that another model answered than the one that was asked for.
+        judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each with the
+            judge and the rubric.
+        means: the mean of each group whose mean the board shows, in the unit of its columns.
+        printed: what the authors printed for groups and as `average`; it stands in the place of what follows from the cells.
+        note: what to know of the row, or "".
+        policies: where failures change a cell, the value with failures `left_out`, `as_wrong`, and by the rule of the
+            benchmark's toolkit (`official`).
+    """
+
+    name: str
+    cells: Mapping[str, Decimal]
+    average: Decimal | None
+    complete: bool
+    published: bool
+    folders: tuple[str, ...] = ()
+    limited: bool = False
+    rerouted: bool = False
+    judged: Mapping[str, str] = field(default_factory=dict)
+    means: Mapping[str, Decimal] = field(default_factory=dict)
+    printed: Mapping[str, Decimal] = field(default_factory=dict)
+    note: str = ""
+    policies: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+
+    @property
+    def shown_average(self) -> Decimal | None:
+        """The average as the table shows it: as printed, else as it follows from the cells."""
+        return self.printed.get(AVERAGE, self.average)
+
+    def shown_mean(self, group: str) -> Decimal | None:
+        """The mean of a group as the table shows it: as printed, else as it follows from the cells."""
+        return self.printed.get(group, self.means.get(group))
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A leaderboard: its columns, and its rows from the best average down, incomplete and limited rows last.
+
+    Args:
+        ignored: run folders without a value for this board.
+        means: the groups whose means are shown.
+        averages: whether there is an average over the groups.
+    """
+
+    name: str
+    summary: str
+    source: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    ignored: tuple[str, ...] = ()
+    means: tuple[str, ...] = ()
+    averages: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How the rows of a board are computed: its columns, the groups with a mean, and whether samples or groups count as one."""
+
+    columns: tuple[Column, ...]
+    means: tuple[str, ...]
+    averages: bool
+    by_sample: bool
+
+    def row(
+        self,
+        name: str,
+        cells: Mapping[str, Decimal],
+        printed: Mapping[str, Decimal],
+        counts: Mapping[str, int],
+        **more: Any,
+    ) -> Row:
+        """A row from its cells, from what was printed of it, and from how many samples each cell rests on."""
+        weights = counts if self.by_sample else None
+        mean, complete = average(cells, self.columns, printed, weights)
+        means = {
+            group: value
+            for group in self.means
+            if (value := group_mean(cells, self.columns, group, weights)) is not None
+        }
+        return Row(name, cells, mean if self.averages else None, complete, means=means, printed=printed, **more)
+
+
+def average(
+    cells: Mapping[str, Decimal],
+    columns: Sequence[Column],
+    printed: Mapping[str, Decimal] | None = None,
+    weights: Mapping[str, int] | None = None,
+) -> tuple[Decimal | None, bool]:
+    """The average of a row to two decimals, and whether every group has a value.
+
+    It is the mean over groups of the mean of their cells. A group without a cell counts with what was `printed` of it. With
+    `weights`, how many samples each cell rests on, it is the mean over all samples.
+    """
+    groups: dict[str, list[tuple[Decimal, int]]] = {column.group: [] for column in columns}
+    for column in columns:
+        if column.name in cells:
+            groups[column.group].append((column.points(cells[column.name]), (weights or {}).get(column.name, 1)))
+    whole = {column.group: column for column in columns}
+    for group, values in groups.items():
+        if not values and group in (printed or {}):
+            values.append((whole[group].points((printed or {})[group]), 1))
+    complete = all(groups.values())
+    means = [[pair for values in groups.values() for pair in values]] if weights is not None else list(groups.values())
+    found = [_mean(values) for values in means if values]
+    if not found:
+        return None, False
+    return (sum(found, Decimal(0)) / len(found)).quantize(_CENT, ROUND_HALF_UP), complete
+
+
+def group_mean(
+    cells: Mapping[str, Decimal], columns: Sequence[Column], group: str, weights: Mapping[str, int] | None = None
+) -> Decimal | None:
+    """The mean of the cells of one group as they are shown, to two decimals; None if there is no cell."""
+    values = [(cells[c.name], (weights or {}).get(c.name, 1)) for c in columns if c.group == group and c.name in cells]
+    return _mean(values).quantize(_CENT, ROUND_HALF_UP) if values else None
+
+
+def _mean(values: Sequence[tuple[Decimal, int]]) -> Decimal:
+    """The mean of numbers with weights."""
+    return sum((value * weight for value, weight in values), Decimal(0)) / sum(weight for _, weight in values)

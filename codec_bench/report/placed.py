@@ -1,0 +1,152 @@
+"""The rows of a leaderboard that come from own runs.
+
+Conventions
+    A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of an own
+    run is shown with its judge and its wording, and enters neither the column of published ratings nor the average. Where all
+    columns of a group are ratings by one judge, so is their mean, and likewise the average.
+    Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
+    A later run replaces the values of an earlier one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from codec_bench.report.board import AVERAGE, Column, Row, Rules, Variant, average, group_mean
+from codec_bench.stats.breakdown import answers_of
+from codec_bench.stats.summary import summarise
+from codec_bench.store.folders import run_folders
+from codec_bench.store.record import Run, open_run
+
+
+@dataclass(slots=True)
+class _Values:
+    """What the runs of one row give: see `Row`. `ratings` holds the judged values by column, each with its judge."""
+
+    cells: dict[str, Decimal] = field(default_factory=dict)
+    ratings: dict[str, tuple[Decimal, str]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    policies: dict[str, dict[str, Decimal]] = field(default_factory=dict)
+    folders: dict[str, None] = field(default_factory=dict)
+    limited: bool = False
+    rerouted: bool = False
+
+    def take(self, column: Column, entry: Mapping[str, Any], judge: str | None) -> None:
+        """Takes the value of one column; `judge` says who gave a rating."""
+        value, told = _by_rule(entry)
+        if judge is not None:
+            self.ratings[column.name] = (column.shown(value), judge)
+        else:
+            self.cells[column.name] = column.shown(value)
+        self.counts[column.name] = entry["n"]
+        self.policies.pop(column.name, None)
+        if told:
+            self.policies[column.name] = {rule: column.shown(number) for rule, number in told.items()}
+
+
+def own_rows(
+    runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant]
+) -> tuple[list[Row], list[str]]:
+    """Rows from runs, and the folders of runs without a value for this board.
+
+    There is a row for every system and variant with a value for at least one column.
+
+    Args:
+        runs: run folders, or folders that hold run folders at any depth.
+        rules: the columns of the board, and how its rows are computed.
+        variants: the ways to run what the board shows; the first one has no name.
+
+    Raises:
+        UserError: a folder holds no run, or a record is damaged.
+    """
+    found: dict[str, _Values] = {}
+    ignored: list[str] = []
+    for place in (found_in for folder in runs for found_in in run_folders(folder)):
+        run = open_run(place)
+        run.check()  # a damaged run of another benchmark is told too
+        values = list(_values(run, rules.columns, variants))
+        ignored += [] if values else [str(place)]
+        for name, column, entry, judge in values:
+            row = found.setdefault(name, _Values())
+            row.take(column, entry, judge)
+            row.folders[str(place)] = None
+            row.limited |= (run.meta.get("config") or {}).get("limit") is not None
+            row.rerouted |= any(one["other"] for one in (answers_of(run) or {}).get("served", ()))
+    return [_row(name, values, rules) for name, values in found.items()], ignored
+
+
+def _row(name: str, values: _Values, rules: Rules) -> Row:
+    return rules.row(
+        name,
+        values.cells,
+        {},
+        values.counts,
+        published=False,
+        folders=tuple(values.folders),
+        limited=values.limited,
+        rerouted=values.rerouted,
+        judged=_judged(values, rules),
+        policies=values.policies,
+    )
+
+
+def _judged(values: _Values, rules: Rules) -> dict[str, str]:
+    """The ratings of a row by column, group and as the average, each with its judge."""
+    told = {name: f"{value} by {judge}" for name, (value, judge) in values.ratings.items()}
+    if len({judge for _, judge in values.ratings.values()}) != 1:
+        return told
+    judge = next(iter(values.ratings.values()))[1]
+    cells = {name: value for name, (value, _) in values.ratings.items()}
+    for group in rules.means:
+        mean = group_mean(cells, rules.columns, group)
+        if mean is not None and group not in told:
+            told[group] = f"{mean} by {judge}"
+    if rules.averages and all(column.counts == "rating" for column in rules.columns):
+        mean, complete = average(cells, rules.columns)
+        told[AVERAGE] = f"{mean} by {judge}" + ("" if complete else " (part)")
+    return told
+
+
+def _by_rule(entry: Mapping[str, Any]) -> tuple[float, dict[str, float]]:
+    """The value by the rule of the benchmark's toolkit, and by every rule where they differ."""
+    policies = entry.get("policies")
+    if policies is None:
+        return entry["value"], {}
+    official = policies["official"]["value"]
+    left_out, as_wrong = policies["left_out"], policies["as_wrong"]
+    every = {"left_out": left_out, "as_wrong": as_wrong, "official": official}
+    known = {rule: value for rule, value in every.items() if value is not None}
+    return (entry["value"] if official is None else official), known if left_out != as_wrong else {}
+
+
+def _values(
+    run: Run, columns: Sequence[Column], variants: Sequence[Variant]
+) -> Iterator[tuple[str, Column, Mapping[str, Any], str | None]]:
+    """The values that a run gives: the name of the row, the column, the entry of the summary, and for a rating its judge."""
+    benchmark = (run.meta.get("benchmark") or {}).get("name")
+    every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
+    wanted = [one for one in every if one[2][0] == benchmark]
+    if not wanted:
+        return
+    for system, held in summarise(run)["systems"].items():
+        for variant, column, (_, metric, subset) in wanted:
+            entry = held["metrics"].get(metric, {})
+            if subset is not None:
+                kind, _, value = subset.partition("=")
+                entry = entry.get("subsets", {}).get(kind, {}).get(value, {})
+            if entry.get("value") is not None:
+                judge = _judge_of(run, metric) if column.counts == "rating" else None
+                yield f"{system} ({variant.name})" if variant.name else system, column, entry, judge
+
+
+def _judge_of(run: Run, metric: str) -> str:
+    """Who gave a rating, and by which wording: the judge and the rubric with its hash, as far as the record says."""
+    kind, _, rest = str(run.metrics[metric].get("protocol", "")).partition("/")
+    rubric, _, judge = rest.partition("/")
+    if kind == "rating" and judge:
+        return f"{judge} ({rubric})"
+    return (run.meta.get("config") or {}).get("judge") or "an unknown judge"

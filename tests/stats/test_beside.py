@@ -1,0 +1,90 @@
+"""Chance levels, win rate and position bias of a run against counts by hand and scipy."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from codec_bench.report.beside import beside_notes, chance_text
+from codec_bench.stats.beside import policies
+from codec_bench.stats.summary import summarise
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.types import Score
+
+
+def recorded(folder, metric, scores, *, kind, subsets=None, failures=None):
+    """A run over questions with these scores of one metric."""
+    writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
+    facts = {"protocol": "p", "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean", "range": [0, 1]}
+    writer.begin({"m": {}}, {metric: facts}, ())
+    asked = [QuestionRecord(n, f"q{n}", subsets=(subsets or {}).get(n, {})) for n in range(len(scores))]
+    writer.write_answers([(question, AnswerRecord("ok", None, "x")) for question in asked])
+    writer.write_marked([(n, ItemRecord("m", f"q{n}", "ok", None, {metric: s})) for n, s in enumerate(scores)], {})
+    writer.set_meta(benchmark={"name": "mine", **({"failures": failures} if failures else {})}, state="finished")
+    writer.close()
+    return summarise(Run(folder))["systems"]["m"]["metrics"][metric]
+
+
+def test_the_chance_level_is_that_of_the_questions_that_were_scored(tmp_path):
+    chances = [0.5, 0.5, 0.25, 0.25, 0.25]
+    scores = [Score.ok(1.0, "p", detail={"chance": chance}) for chance in chances]
+    scores += [Score(None, "unparsed", "nothing", "p"), Score.ok(0.0, "p")]
+    subsets = {n: {"of": "two" if n < 2 else "four"} for n in range(5)} | {5: {"of": "none"}, 6: {"of": "none"}}
+    entry = recorded(tmp_path, "accuracy[choice]", scores, kind="answer", subsets=subsets)
+    assert entry["chance"] == pytest.approx(fmean(chances)) and chance_text(entry) == "chance 0.35"
+    assert {name: row["chance"] for name, row in entry["subsets"]["of"].items()} == {
+        "four": 0.25,
+        "none": None,
+        "two": 0.5,
+    }
+    assert "read" not in entry and "compared" not in entry and "policies" not in entry
+    assert chance_text({"value": 1}) == chance_text(None) == ""
+
+
+def test_win_rate_and_position_bias_have_intervals(tmp_path, rng):
+    bias = rng.normal(0.4, 1.0, 60)
+    own, reference = rng.integers(1, 11, 60), rng.integers(1, 11, 60)
+    scores = [
+        Score.ok(
+            float(a),
+            "p",
+            detail={"of_reference": float(r), "won": float(a > r), "tied": float(a == r), "first_minus_second": b},
+        )
+        for a, r, b in zip(own, reference, bias.tolist())
+    ]
+    found = recorded(tmp_path, "rating[air-bench-chat]", scores, kind="rating")["compared"]
+    assert found["win_rate"]["value"] == pytest.approx((own > reference).mean()) and found["win_rate"]["n"] == 60
+    assert found["ties"] == pytest.approx((own == reference).mean()) and found["reference"] == pytest.approx(
+        reference.mean()
+    )
+    within = stats.ttest_1samp(bias, 0).confidence_interval()
+    assert found["position_bias"]["value"] == pytest.approx(bias.mean())
+    assert found["position_bias"]["ci95"] == pytest.approx([within.low, within.high])
+    low, high = found["win_rate"]["ci95"]
+    assert 0 < low < found["win_rate"]["value"] < high < 1
+    wins, level = beside_notes([("m", "rating[air-bench-chat]", {"compared": found, "unit": ""})])
+    assert "rated above the reference in" in wins and "position bias: the answer that stands first gets +" in level
+
+
+def test_the_rule_of_the_toolkit_stands_beside_both_others(tmp_path):
+    worst = Score.ok(0.0, "p")
+    scores = [Score.ok(1.0, "p"), Score.ok(0.0, "p"), Score(None, "unparsed", "?", "p").counting_wrong(worst)]
+    for counts, expected in (("left-out", 1 / 2), ("as-wrong", 1 / 3)):
+        failures = {"toolkit": "AudioBench", "counts": counts}
+        entry = recorded(tmp_path / counts, "accuracy[choice]", scores, kind="answer", failures=failures)
+        found = entry["policies"]
+        assert (found["left_out"], found["as_wrong"]) == (1 / 2, pytest.approx(1 / 3))
+        assert found["official"] == {"toolkit": "AudioBench", "counts": counts, "value": pytest.approx(expected)}
+        (said,) = beside_notes([("m", "accuracy[choice]", entry)])
+        assert "0.500 with failures left out and 0.333 with failures as wrong" in said
+        assert said.endswith(
+            "AudioBench counts them as wrong" if counts == "as-wrong" else "AudioBench leaves them out"
+        )
+    same = policies(0.5, {"value": 0.5}, failures)
+    assert beside_notes([("m", "x", {"policies": same, "unit": "", "value": 0.5, "ci95": None})]) == []
+    assert np.isfinite(same["official"]["value"])
