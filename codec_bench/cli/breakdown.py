@@ -42,4 +42,9 @@ def _print(title: str, systems: list[str], found: Breakdown) -> None:
 def _written(cell: Cell | None) -> str:
     if cell is None or not cell.n:
         return "–"
-    return " ".join(filter(None, (cell.value, cell.spread, f"(n = {cell.n:,})" if cell.failed else "")))
+    return " ".join(
+        filter(
+            None,
+            (cell.value, cell.spread, cell.chance and f"({cell.chance})", f"(n = {cell.n:,})" if cell.failed else ""),
+        )
+    )

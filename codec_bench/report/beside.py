@@ -3,7 +3,7 @@ reading, win rate and position bias (see `codec_bench.stats.beside`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from codec_bench.report.numbers import decimals, number, plain, shown_unit, spread
@@ -23,27 +23,32 @@ def beside_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[
     Args:
         entries: (system, metric, entry of the summary), of all systems.
     """
-    notes = []
+    entries = list(entries)
+    notes = _failures(entries)
     for system, metric, entry in entries:
-        notes += [
-            plain(f"{metric} of {system}: {said}") for said in (*_policies(entry), *_read(entry), *_compared(entry))
-        ]
-    return notes
+        notes += [f"{metric} of {system}: {said}" for said in (*_read(entry), *_compared(entry))]
+    return list(map(plain, notes))
 
 
-def _policies(entry: Mapping[str, Any]) -> list[str]:
-    """The values by the rules for failures, where they differ."""
-    found = entry.get("policies")
-    if found is None or found["left_out"] == found["as_wrong"]:
-        return []
-    factor, unit = shown_unit(entry["unit"])
-    places = decimals([entry], factor)
-    left_out, as_wrong = (
-        number(None if value is None else factor * value, places) for value in (found["left_out"], found["as_wrong"])
-    )
-    official = found["official"]
-    said = f"{left_out} with failures left out and {as_wrong} with failures as wrong {unit}".rstrip()
-    return [f"{said}; {official['toolkit']} {_COUNTED[official['counts']]}"]
+def _failures(entries: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """The values by the rules for failures, where they differ: one sentence for each system and toolkit."""
+    told: dict[tuple[str, str, str], list[str]] = {}
+    for system, metric, entry in entries:
+        found = entry.get("policies")
+        if found is None or found["left_out"] == found["as_wrong"]:
+            continue
+        factor, unit = shown_unit(entry["unit"])
+        places = decimals([entry], factor)
+        values = (found["left_out"], found["as_wrong"])
+        written = " and ".join(number(None if value is None else factor * value, places) for value in values)
+        official = found["official"]
+        told.setdefault((system, official["toolkit"], official["counts"]), []).append(
+            f"{metric} {written} {unit}".rstrip()
+        )
+    return [
+        f"{system} with failures left out and as wrong: {', '.join(values)}; {toolkit} {_COUNTED[counts]}"
+        for (system, toolkit, counts), values in told.items()
+    ]
 
 
 def _read(entry: Mapping[str, Any]) -> list[str]:

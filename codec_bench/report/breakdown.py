@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.report import numbers
+from codec_bench.report.beside import chance_text
 
 MOST_ROWS = 60
 """The most values of a column that tables show; `summary.json` holds all."""
@@ -21,6 +22,7 @@ class Cell:
 
     Args:
         value, spread: as they are written. n, failed: samples with and without a score. note: of the interval, or "".
+        chance: the chance level as it is written, or "".
     """
 
     value: str
@@ -28,6 +30,7 @@ class Cell:
     n: int
     failed: int
     note: str
+    chance: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,9 @@ def shown_name(name: str) -> str:
 def _cell(entry: Mapping[str, Any], places: int, factor: float) -> Cell:
     value = None if entry["value"] is None else factor * entry["value"]
     spread = numbers.spread(entry, places, factor) if value is not None else ""
-    return Cell(numbers.number(value, places), spread, entry["n"], entry["failed"], entry["note"] or "")
+    return Cell(
+        numbers.number(value, places), spread, entry["n"], entry["failed"], entry["note"] or "", chance_text(entry)
+    )
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:

@@ -17,6 +17,7 @@ import yaml
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.run import run_folder
+from codec_bench.benchmark.scoring.metrics.accuracy import DOUBLED
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.stats.breakdown import answers_of
 from codec_bench.stats.intervals import too_few
@@ -59,6 +60,14 @@ class Echo(Model):
     def answer(self, request):
         said = request.messages[-1].content[-1]
         return Response(text=said.rpartition("|")[2].strip(), usage={"input_tokens": 3})
+
+
+class Hears(Echo):
+    """Reads the sound before it answers."""
+
+    def answer(self, request):
+        request.messages[-1].content[0].read()
+        return super().answer(request)
 
 
 class Speaker(Echo):
@@ -476,23 +485,63 @@ def test_spoken_answers_are_heard_compared_and_read(tmp_path, define, ask):
 
 
 def test_results_are_broken_down_by_the_length_of_the_questions_sounds(tmp_path, define, ask):
-    """Sounds that were neither kept nor decoded are measured for it, once; one that is not there has no length."""
-    rows = [{"id": f"s{n}", "sound": f"{n}.wav", "q": "x | Paris", "right": "Paris"} for n in (1, 3, 30, 99)]
+    """Sounds that were neither kept nor decoded are measured for it, once; one that is not there, or empty, has no length."""
+    rows = [{"id": f"s{n}", "sound": f"{n}.wav", "q": "x | Paris", "right": "Paris"} for n in (1, 3, 30, 99, 0)]
     columns = {"audio": "sound", "question": "q", "reference": "right"}
     asked_with = {"messages": [{"content": [{"audio": "audio"}, "{{ question }}"]}]}
     benchmark = define(
         rows=rows, data={"path": "rows.jsonl", "id": "id", "columns": columns}, subsets={}, prompt=asked_with
     )
-    for seconds in (1, 3, 30):
+    for seconds in (0, 1, 3, 30):
         soundfile.write(Path(benchmark, f"{seconds}.wav"), [0.0] * (8000 * seconds), 8000)
-    ask(benchmark, save_audio="none")
+    ask(benchmark, "Hears", save_audio="none")
     assert "duration" not in overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]
-    ask(benchmark, save_audio="none", by="duration")
+    ask(benchmark, "Hears", save_audio="none", by="duration")
     found = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["accuracy[exact]"]["subsets"]["duration"]
-    assert {name: row["n"] for name, row in found.items()} == {"under 2 s": 1, "2 to 5 s": 1, "20 to 60 s": 1, "": 1}
+    lost = overview(tmp_path / "out")["benchmarks"][0]["failures"]
+    assert lost["items"] == 2 and {"holds no samples", "there is no file"} <= {
+        words for row in lost["reasons"] for words in ("holds no samples", "there is no file") if words in row["reason"]
+    }
+    assert {name: row["n"] + row["failed"] for name, row in found.items()} == {
+        "under 2 s": 1,
+        "2 to 5 s": 1,
+        "20 to 60 s": 1,
+        "": 2,
+    }
     with closing(open_run(mine(tmp_path / "out"))) as run:
-        assert [s.duration_s for s in run.samples()] == [1.0, 3.0, 30.0, None]
+        assert [s.duration_s for s in run.samples()] == [1.0, 3.0, 30.0, None, None]
         run.check()
+
+
+def test_chance_levels_and_rules_for_failures_are_shown_wherever_the_score_is(tmp_path, define, ask, command):
+    """Two questions with two options and one with four; the last answer cannot be read."""
+    rows = [
+        {"id": "c1", "q": "? | A", "right": "cat", "choices": ["cat", "dog"]},
+        {"id": "c2", "q": "? | A", "right": "dog", "choices": ["cat", "dog"]},
+        {"id": "c3", "q": "? | A", "right": "dog", "choices": ["cat", "dog", "cow", "dog"]},
+        {"id": "c4", "q": "? | perhaps", "right": "cat", "choices": ["cat", "dog"]},
+    ]
+    columns = {"question": "q", "reference": "right", "choices": "choices"}
+    benchmark = define(
+        rows=rows, data={"path": "rows.jsonl", "id": "id", "columns": columns}, subsets={}, postprocess=["option-letter"],
+        metrics=["accuracy[choice]"], primary="accuracy[choice]", failures={"toolkit": "Theirs", "counts": "as-wrong"}, published=[],
+    )  # fmt: skip
+    ask(benchmark, page=True)
+    (row,) = overview(tmp_path / "out")["benchmarks"]
+    entry = row["metrics"]["accuracy[choice]"]
+    # The third question holds its answer twice, so that a guess is right in two of four.
+    assert (entry["n"], entry["failed"], entry["chance"]) == (3, 1, 0.5)
+    assert entry["policies"]["official"] == {"toolkit": "Theirs", "counts": "as-wrong", "value": 0.25}
+    assert [reason["reason"] for reason in row["failures"]["reasons"] if reason["status"] == "flagged"] == [DOUBLED]
+    said = "with failures left out and as wrong: accuracy[choice] 0.333 and 0.250; Theirs counts them as wrong"
+    page = (mine(tmp_path / "out") / "report.html").read_text("utf-8")
+    assert '<span class="count quiet">chance 0.50</span>' in page and said in page
+    code, out, _ = command("run", benchmark, "--model", "echo", "--phase", "scores", "--out", tmp_path / "out")
+    heads = next(line for line in out.splitlines() if "chance" in line)
+    assert code == 3 and heads.split()[-5:] == ["chance", "n", "failed", "counting", "failures"]
+    assert "accuracy[choice] 0.333 and 0.250; Theirs counts them as wrong" in " ".join(out.split())
+    code, out, _ = command("export", mine(tmp_path / "out"), "--summary", "--format", "markdown")
+    assert code == 0 and "chance 0.50 (a guess among the options)" in out and "Theirs counts them as wrong" in out
 
 
 def test_a_model_without_a_voice_is_left_out_and_said_so(tmp_path, define, ask):

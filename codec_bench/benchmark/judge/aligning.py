@@ -54,9 +54,12 @@ def by_rule(rule: str, answer: Answer, protocol: str) -> Score | None:
     if not choices:
         return Score.undefined(f"the sample '{answer.id}' has no choices", protocol)
     if not right_letters(answer.fields, answer.references):
-        reference = answer.references[0] if answer.references else ""
-        listed = list(choices.values())
-        return Score.undefined(f"the reference '{reference}' is none of the choices {listed}", protocol)
+        said = (
+            f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
+            if answer.references
+            else ""
+        )
+        return Score.undefined(said or f"the sample '{answer.id}' has no reference", protocol)
     letter = FIRST[rule](answer)
     return None if letter is None else _scored(answer, letter, EXACT, protocol, {})
 
