@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from codec_bench.api.compare import compare
     from codec_bench.api.evaluate import evaluate
     from codec_bench.api.leaderboard import leaderboard
+    from codec_bench.api.listen import export_listening, import_listening
     from codec_bench.api.load_metric import load_metric
     from codec_bench.api.merge import merge
     from codec_bench.api.profile import profile
@@ -43,6 +44,8 @@ __all__ = [
     "compare",
     "error_rate",
     "evaluate",
+    "export_listening",
+    "import_listening",
     "interval",
     "leaderboard",
     "load_codec",
@@ -69,6 +72,7 @@ _HOMES = {
     "codec_bench.api.compare": ("compare",),
     "codec_bench.api.verify_batching": ("verify_batching",),
     "codec_bench.api.leaderboard": ("leaderboard",),
+    "codec_bench.api.listen": ("export_listening", "import_listening"),
     "codec_bench.metrics.base": ("Inputs", "Metric"),
     "codec_bench.api.profile": ("profile",),
     "codec_bench.api.read_arguments": ("read_arguments",),

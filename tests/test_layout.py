@@ -24,7 +24,7 @@ LAYERS = (
     ("audio", "text", "data", "weights", "kernels"),
     ("networks", "codecs", "features", "metrics", "store", "stats"),
     ("engine", "models"),
-    ("benchmark", "cluster", "profiling", "report"),
+    ("benchmark", "cluster", "profiling", "report", "listening"),
     ("api",),
     ("cli",),
 )
@@ -36,6 +36,7 @@ ONLY = {
     "stats": {"kernels", "store", "types", "errors"},
     "report": {"store", "stats", "types", "errors"},
     "cluster": {"store", "types", "errors"},
+    "listening": {"benchmark", "report", "store", "stats", "audio", "data", "types", "errors"},
 }
 HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")
 

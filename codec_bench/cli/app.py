@@ -12,6 +12,7 @@ import typer
 from codec_bench.cli.answers import answers_app
 from codec_bench.cli.cluster import progress, slurm
 from codec_bench.cli.evaluate import demo, evaluate, score
+from codec_bench.cli.listen import listen_app
 from codec_bench.cli.options import (
     By,
     CallLimit,
@@ -35,6 +36,7 @@ app = command_group("codec-bench", "Neural audio codecs and speech quality, meas
 
 app.add_typer(weights_app, name="weights")
 app.add_typer(answers_app, name="answers")
+app.add_typer(listen_app, name="listen")
 app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pytest
+from page_in_browser import browser  # noqa: F401
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
-
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--window-size=1400,900", "--autoplay-policy=no-user-gesture-required",
-)  # fmt: skip
-
 
 RATE = 16000
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\"><b>&amp;</b>'\u202e{{ 7*7 }}"
@@ -226,25 +219,3 @@ def demo_run(tmp_path_factory) -> Run:
 def make_run(tmp_path_factory):
     """Builds further runs; arguments as of `build_run`."""
     return lambda name="run", **kwargs: build_run(tmp_path_factory.mktemp("runs") / name, **kwargs)
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    """A real browser that keeps its logs; skipped where there is none."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    from selenium.webdriver.chrome.service import Service
-
-    chromium, driver_path = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (chromium and driver_path):
-        pytest.skip("chromium and chromedriver are not installed (Debian: chromium chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(service=Service(driver_path), options=options)
-    driver.set_script_timeout(30)
-    driver.get("about:blank")  # so that the browser's own first page loads nothing later
-    driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
-    yield driver
-    driver.quit()

@@ -19,6 +19,7 @@ from codec_bench.store.record import Run
 MAX_ROWS = 20_000
 _STYLES = ("style.css", "tables.css", "breakdown.css", "sample.css")
 _SCRIPTS = (
+    "elements.js",
     "core.js",
     "frames.js",
     "summary.js",

@@ -1,22 +1,4 @@
-// The page's data, and how elements and numbers are made. Text from data is only ever set as text, never as markup.
-const data = JSON.parse(document.getElementById("data").textContent);
-const SVG = document.getElementById("svg-namespace").namespaceURI;
-const byId = (id) => document.getElementById(id);
-
-function build(element, attributes, children) {
-  for (const [key, value] of Object.entries(attributes || {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value === true ? "" : value);
-  }
-  for (const child of children.flat(3)) {
-    if (child !== null && child !== undefined && child !== false) element.append(child);
-  }
-  return element;
-}
-const el = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
-const shape = (tag, attributes, ...children) => build(document.createElementNS(SVG, tag), attributes, children);
-
+// What all parts of the page share: numbers, names, why a value is missing, markers and the tooltip.
 function number(value, places) {
   if (value === null || value === undefined) return "–";
   const text = value.toFixed(places);
@@ -25,7 +7,6 @@ function number(value, places) {
 const shown = (value, column, extra = 0) =>
   value === null || value === undefined ? "–" : number(value * column.factor, Math.min(4, column.places + extra));
 const single = (value, column) => (value === null || value === undefined ? "–" : number(value * column.factor, column.single));
-const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
 const LONGEST_WHOLE = 18;
 /** A name in which a line breaks between words only, which end with a space or with `/`, `_` or `-`; a short one is one word. */
 const words = (name, whole = LONGEST_WHOLE) =>
@@ -45,7 +26,6 @@ function alikeEnd(names) {
   return count > 3 ? count : 0;
 }
 const collator = new Intl.Collator("en", { numeric: true });
-const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
 const title = (column) => (column.data ? `${column.name}, ${column.data}` : column.name);
 const heading = (column) => [title(column), column.unit && `(${column.unit})`, column.arrow].filter(Boolean).join(" ");
 

@@ -18,8 +18,9 @@ function ownRate(bytes, otherwise) {
   return otherwise;
 }
 
-async function decode(clip, rate) {
-  const bytes = clipBytes(clip);
+const decode = (clip, rate) => decodeBytes(clipBytes(clip), rate);
+
+async function decodeBytes(bytes, rate) {
   let context;
   try {
     context = new OfflineAudioContext(1, 1, ownRate(bytes, rate || 48000));

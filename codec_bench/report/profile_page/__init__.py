@@ -20,6 +20,7 @@ _LAYOUT = Layout(
     (__package__, "profile.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (SHARED, "sample.css"), (__package__, "profile.css")),
     (
+        (SHARED, "elements.js"),
         (SHARED, "core.js"),
         (SHARED, "frames.js"),
         (SHARED, "labels.js"),

@@ -1,0 +1,169 @@
+"""The key of a listening test: which stimulus of which trial is which system. Raters must not see it.
+
+Conventions
+    A key is a JSON file with the SHA-256 of its own content and of the page that it belongs to. A key that was changed is
+    refused, because answers would be counted for the wrong systems.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.store.files import write_json
+
+SUFFIX = ".key.json"
+FORMAT, VERSION = "codec-bench listening key", 1
+REFERENCE = "(reference)"
+SYSTEM_ROLE, REFERENCE_ROLE, ANCHOR_ROLE = "system", "reference", "anchor"
+
+
+@dataclass(frozen=True, slots=True)
+class Stimulus:
+    """One thing to judge.
+
+    Args:
+        id: as the page and the answers name it. role: `system`, `reference` or `anchor`.
+        system: the name of the system; `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor.
+    """
+
+    id: str
+    role: str
+    system: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial.
+
+    Args:
+        id: as the page and the answers name it. item: the id of the sample. speaker: of the sample, or None.
+        stimuli: in the order of their ids. training: whether it does not count. repeat_of: the trial that it repeats.
+        choices: the options. right: the numbers of the right ones.
+    """
+
+    id: str
+    item: str
+    speaker: str | None
+    stimuli: tuple[Stimulus, ...]
+    training: bool = False
+    repeat_of: str | None = None
+    choices: tuple[str, ...] = ()
+    right: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The key of a listening test.
+
+    Args:
+        sheet: the id of the test, which its page and all answers to it carry.
+        kind: of the test. scale: lowest and highest value of an answer. beside_reference: whether a reference is played openly.
+        answers: whether it is about the answers or questions of a benchmark.
+        systems: in their order. runs: the folders that they come from. seed: of the draw.
+        trials: all of them. page_sha256: of the page; empty for webMUSHRA, which has several files.
+    """
+
+    sheet: str
+    kind: str
+    scale: tuple[int, int]
+    beside_reference: bool
+    answers: bool
+    systems: tuple[str, ...]
+    runs: tuple[str, ...]
+    seed: int
+    trials: tuple[Trial, ...]
+    page_sha256: str = ""
+
+    @property
+    def counted(self) -> tuple[Trial, ...]:
+        """The trials that count: neither practice nor repeats."""
+        return tuple(trial for trial in self.trials if not trial.training and trial.repeat_of is None)
+
+
+def anchor_name(name: str) -> str:
+    """What an anchor is called among the systems."""
+    return f"({name} anchor)"
+
+
+def sheet_id(content: Mapping[str, Any]) -> str:
+    """The id of a test: 48 bits of the SHA-256 of what it asks, in hexadecimal."""
+    return hashlib.sha256(_text(content)).hexdigest()[:12]
+
+
+def write_key(key: Key, path: Path) -> None:
+    """Writes a key whole or not at all.
+
+    Raises:
+        UserError: it cannot be written.
+    """
+    content = {"format": FORMAT, "version": VERSION, **asdict(key)}
+    write_json(path, {**content, "sha256": hashlib.sha256(_text(content)).hexdigest()})
+
+
+def read_key(path: Path) -> Key:
+    """Reads a key.
+
+    Raises:
+        UserError: it cannot be read, is no key, or was changed.
+    """
+    what = f"the key '{path}'"
+    try:
+        held = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UserError(f"{what} cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{what} is not JSON ({str(error).splitlines()[0]})") from error
+    if not isinstance(held, dict) or held.get("format") != FORMAT:
+        raise UserError(f"'{path}' is no key of a listening test", hint="listen export writes it beside the page")
+    if held.get("version") != VERSION:
+        raise UserError(f"{what} is of version {held.get('version')}; expected {VERSION}")
+    if held.pop("sha256", None) != hashlib.sha256(_text(held)).hexdigest():
+        raise UserError(f"{what} was changed: its checksum does not fit", hint="the same listen export writes it again")
+    try:
+        return _key(held)
+    except (KeyError, TypeError) as error:
+        raise UserError(f"{what} is not whole: {type(error).__name__}: {error}") from error
+
+
+def find_key(run: Path, sheets: Sequence[str]) -> Path:
+    """The key of a test whose page was written into a run folder.
+
+    Args:
+        run: the run folder. sheets: the ids of the tests that the answers are to.
+
+    Raises:
+        UserError: there is none.
+    """
+    kept = sorted(run.rglob(f"*{SUFFIX}"))
+    for path in kept:
+        try:
+            if read_key(path).sheet in sheets:
+                return path
+        except UserError:
+            continue
+    raise UserError(
+        f"'{run}' holds no key of the test {' or '.join(sheets) or 'that these files answer'}",
+        hint="name the key with --key; listen export wrote it beside the page",
+    )
+
+
+def _key(held: Mapping[str, Any]) -> Key:
+    given = {field.name: held[field.name] for field in fields(Key)}
+    given.update({name: tuple(value) for name, value in given.items() if isinstance(value, list)})
+    return Key(**{**given, "trials": tuple(_trial(one) for one in held["trials"])})
+
+
+def _trial(held: Mapping[str, Any]) -> Trial:
+    stimuli = tuple(Stimulus(**one) for one in held["stimuli"])
+    lists = {name: tuple(held[name]) for name in ("choices", "right")}
+    return Trial(**{**held, **lists, "stimuli": stimuli})
+
+
+def _text(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()

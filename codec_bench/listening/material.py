@@ -1,0 +1,266 @@
+"""What runs have to hear and to read: their items, each with what every system made of it.
+
+Conventions
+    An item is taken only if every chosen system has something for it, so that all systems are judged on the same items. Why
+    the others were left out is counted.
+    The systems of several runs are judged together over the items that all of these runs have. Items of one id whose text or
+    duration differ are not the same item.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from codec_bench.benchmark.reading.choices import choices_of, without_label
+from codec_bench.data import Source, match_estimates
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.store.answers import Exchange, exchanges, has_answers
+from codec_bench.store.columns import grouped
+from codec_bench.store.record import Run
+from codec_bench.store.rows import SampleRow
+from codec_bench.types import Sample
+
+UNPROCESSED = "unprocessed"
+_APART_S = 0.002
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What one system made of an item: a sound, a text, or both."""
+
+    audio: Path | None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of the runs.
+
+    Args:
+        id: of the sample. speaker: of the sample, or its question if several answers were drawn to it; None if unknown.
+        stratum: the group that it belongs to in each column by which items are drawn.
+        duration_s: of its reference or of its question's sound, or None if unknown.
+        made: what each system made of it.
+        sound: where the sound of the question lies; None for codecs, whose references are found when they are needed.
+        texts: what a rater reads, each with its heading.
+        choices: the options of a question. right: the numbers of the right ones. expected: the expected answers.
+    """
+
+    id: str
+    speaker: str | None
+    stratum: tuple[str, ...]
+    duration_s: float | None
+    made: Mapping[str, Made]
+    sound: Path | None = None
+    texts: tuple[tuple[str, str], ...] = ()
+    choices: tuple[str, ...] = ()
+    right: tuple[int, ...] = ()
+    expected: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The items of one or several runs.
+
+    Args:
+        items: those that can be taken. systems: the chosen ones, in the order of the runs.
+        answers: whether they are questions of a benchmark. left_out: how many items cannot be taken, by reason.
+        runs: the runs.
+    """
+
+    items: Sequence[Item]
+    systems: tuple[str, ...]
+    answers: bool
+    left_out: Counter[str]
+    runs: Sequence[Run] = field(repr=False)
+
+    def reference(self, item: Item) -> Path | None:
+        """The reference audio of an item, or the sound of its question; None if there is no such file."""
+        if self.answers:
+            return item.sound
+        return next((path for run in self.runs if (path := run.reference_audio(item.id)) is not None), None)
+
+
+def collect(
+    runs: Sequence[Run],
+    systems: Sequence[str],
+    *,
+    needs_answers: bool = False,
+    without_systems: bool = False,
+    by: Sequence[str] = (),
+    folders: Mapping[str, str | os.PathLike[str]] | None = None,
+) -> Material:
+    """The items of runs, with what the chosen systems made of them.
+
+    Args:
+        runs: of codecs (`eval`, `score`), or of one benchmark.
+        systems: names; none for all. Where two runs have a system of one name, its name is FOLDER/NAME.
+        needs_answers: whether runs of codecs are refused. without_systems: whether the items alone are wanted.
+        by: columns by which items are drawn evenly; none for the speaker.
+        folders: the audio of systems that lies outside of the run, by system; files belong to items by id, as for `score`.
+
+    Raises:
+        UserError: a system or column does not exist, the runs are not of one kind, or a folder cannot be read.
+    """
+    asked = {has_answers(run) for run in runs}
+    if len(asked) != 1:
+        raise UserError("some of the runs are of codecs and some of benchmarks; expected one kind of run")
+    answers = asked.pop()
+    if needs_answers and not answers:
+        raise UserError(
+            f"'{runs[0].folder}' is no run of a benchmark, so it holds no questions and answers",
+            hint="for codecs there are the kinds mushra, rating and preference",
+        )
+    named = {(r.meta.get("benchmark") or {}).get("name") for r in runs}
+    if len(named) != 1:
+        raise UserError(f"the runs are of different benchmarks: {', '.join(sorted(map(str, named)))}")
+    chosen = {} if without_systems else _chosen(runs, systems)
+    used = [run for run in runs if without_systems or any(run is of for of, _ in chosen.values())]
+    left_out: Counter[str] = Counter()
+    strata = _strata(used[0], by)
+    read = _questions if answers else partial(_samples, folders=dict(folders or {}))
+    items = list(read(used, chosen, strata, left_out))
+    return Material(items, tuple(chosen), answers, left_out, used)
+
+
+def _chosen(runs: Sequence[Run], wanted: Sequence[str]) -> dict[str, tuple[Run, str]]:
+    """The run and the name of each chosen system, by what it is called here."""
+    every = Counter(name for run in runs for name in run.systems)
+    known = {
+        (f"{run.folder.resolve().name}/{name}" if every[name] > 1 else name): (run, name)
+        for run in runs
+        for name in run.systems
+    }
+    if len(known) < sum(every.values()):
+        raise UserError(
+            "two of the runs have folders of one name and systems of one name", hint="give the folders different names"
+        )
+    for name in wanted:
+        if name not in known:
+            raise UnknownName(f"system in '{runs[0].folder}'", name, known)
+    return {name: known[name] for name in known if not wanted or name in wanted}
+
+
+def _strata(run: Run, by: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """The group of each sample in each column, by id."""
+    if not by:
+        return {id: (speaker or "",) for id, speaker in run.units().items()}
+    ids = dict(run.query("SELECT number, id FROM samples"))
+    found: dict[str, list[str]] = {id: [] for id in ids.values()}
+    for groups in grouped(run, by).values():
+        for name, numbers in groups.items():
+            for number in numbers:
+                found[ids[number]].append(name)
+    return {id: tuple(names) for id, names in found.items()}
+
+
+_Chosen = Mapping[str, tuple[Run, str]]
+_Strata = Mapping[str, tuple[str, ...]]
+
+
+def _samples(
+    runs: Sequence[Run],
+    chosen: _Chosen,
+    strata: _Strata,
+    left_out: Counter[str],
+    *,
+    folders: dict[str, str | os.PathLike[str]],
+) -> Iterator[Item]:
+    """The items of runs of codecs."""
+    for name in folders:
+        if name not in chosen:
+            raise UnknownName("chosen system with a folder of audio", name, chosen)
+    rows = [{sample.id: sample for sample in run.samples()} for run in runs]
+    made = {
+        label: _in_folder(folders[label], rows[0]) if label in folders else _kept(run, name)
+        for label, (run, name) in chosen.items()
+    }
+    units = runs[0].units()
+    for id, sample in rows[0].items():
+        others = [held.get(id) for held in rows[1:]]
+        lacking = [label for label, files in made.items() if id not in files]
+        if not all(other is not None and _is_same(sample, other) for other in others):
+            left_out["another of the runs does not have the same sample"] += 1
+        elif lacking:
+            left_out[f"there is no audio of {', '.join(lacking)}"] += 1
+        else:
+            found = {label: Made(files[id]) for label, files in made.items()}
+            yield Item(id, units[id], strata[id], sample.duration_s, found)
+
+
+def _is_same(a: SampleRow, b: SampleRow) -> bool:
+    known = a.duration_s is not None and b.duration_s is not None
+    return a.text == b.text and (not known or abs((a.duration_s or 0) - (b.duration_s or 0)) < _APART_S)
+
+
+def _kept(run: Run, system: str) -> dict[str, Path]:
+    """The audio that a run kept of a system, by the sample's id."""
+    return {item.id: item.audio for item in run.items(system) if item.audio is not None and item.audio.is_file()}
+
+
+def _in_folder(folder: str | os.PathLike[str], rows: Mapping[str, SampleRow]) -> dict[str, Path]:
+    """The sound files of a folder that belong to the samples, by the sample's id."""
+    samples = [Sample(row.id, row.audio, row.text) for row in rows.values()]
+    matched = match_estimates(Source(str(folder), samples), str(folder))
+    return {sample.id: Path(sample.estimate) for sample in matched if sample.estimate is not None}
+
+
+def _questions(runs: Sequence[Run], chosen: _Chosen, strata: _Strata, left_out: Counter[str]) -> Iterator[Item]:
+    """The items of runs of a benchmark."""
+    read = {id(run): {found.question.id: found for found in exchanges(run)} for run in runs}
+    units = runs[0].units()
+    for name, first in read[id(runs[0])].items():
+        made: dict[str, Made] = {}
+        why = None
+        for label, (run, _) in chosen.items():
+            found = read[id(run)].get(name)
+            if found is None or found.question.fields != first.question.fields:
+                why = "another of the runs does not have the same question"
+            elif (answer := _answer(found)) is None:
+                why = why or f"{label} gave no answer"
+            else:
+                made[label] = answer
+        if why is not None:
+            left_out[why] += 1
+            continue
+        yield _question(first, made, units[name], strata[name])
+
+
+def _answer(found: Exchange) -> Made | None:
+    audio = found.answer_path if found.answer_path is not None and found.answer_path.is_file() else None
+    text = found.answer.text or (found.reading.transcript if found.reading is not None else None)
+    return Made(audio, text) if found.answer.status == "ok" and (audio is not None or text) else None
+
+
+def _question(found: Exchange, made: Mapping[str, Made], unit: str | None, stratum: tuple[str, ...]) -> Item:
+    asked = found.question
+    choices = choices_of(asked.fields)
+    sound = found.audio_path if found.audio_path is not None and found.audio_path.is_file() else None
+    return Item(
+        asked.id, unit, stratum, asked.duration_s, made, sound, _texts(asked.fields, asked.prompt), tuple(choices.values()),
+        _right(choices, asked.expected), tuple(asked.expected),
+    )  # fmt: skip
+
+
+def _texts(fields: Mapping[str, Any], prompt: str | None) -> tuple[tuple[str, str], ...]:
+    """What is read of a question: its own words where it has some, else the prompt."""
+    question = fields.get("question")
+    if isinstance(question, str) and question.strip():
+        return (("Question", question),)
+    return (("Prompt", prompt),) if prompt else ()
+
+
+def _right(choices: Mapping[str, str], expected: Sequence[str]) -> tuple[int, ...]:
+    """The numbers of the choices that are expected, by their texts or their letters."""
+    said = {form.strip().casefold() for text in expected for form in (text, without_label(text))}
+    return tuple(
+        number
+        for number, (letter, text) in enumerate(choices.items())
+        if text.strip().casefold() in said or letter.casefold() in said
+    )

@@ -1,0 +1,107 @@
+// The answers so far: kept in the browser's storage, and written to the file that the rater saves.
+const FORMAT = "codec-bench listening answers";
+const STORE = `codec-bench listening ${data.sheet}`;
+const trialOf = new Map(data.trials.map((trial) => [trial.id, trial]));
+/** Kinds with one answer to a trial, which belongs to no single stimulus. */
+const isWhole = data.kind === "preference" || data.kind === "review";
+
+let state = { rater: "", at: 0, answers: {} };
+
+const wanted = (trial) => (isWhole ? [""] : trial.stimuli.map((stimulus) => stimulus.id));
+const answerOf = (trial) => (state.answers[trial.id] ??= { values: {}, texts: {}, ms: 0 });
+const isDone = (trial) => {
+  const answer = state.answers[trial.id];
+  return answer !== undefined && wanted(trial).every((id) => Object.hasOwn(answer.values, id));
+};
+
+function remember() {
+  try {
+    localStorage.setItem(STORE, JSON.stringify(state));
+  } catch {
+    // A browser may keep nothing for files. The answers can still be saved to a file.
+  }
+}
+
+function remembered() {
+  try {
+    const held = JSON.parse(localStorage.getItem(STORE));
+    return held && typeof held.rater === "string" && held.rater && typeof held.answers === "object" ? held : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A checksum of a text of ASCII characters (CRC-32), as eight hexadecimal digits. */
+function checksum(text) {
+  let sum = ~0;
+  for (let n = 0; n < text.length; n += 1) {
+    sum ^= text.charCodeAt(n);
+    for (let bit = 0; bit < 8; bit += 1) sum = (sum >>> 1) ^ (0xedb88320 & -(sum & 1));
+  }
+  return (~sum >>> 0).toString(16).padStart(8, "0");
+}
+
+const escaped = (text) => text.replace(/[\u007f-\uffff]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** What the checksum of a file is of: everything in it that says something. */
+function summed(file) {
+  const rows = file.answers.map((row) => [row.trial, row.stimulus, row.value, row.ms, row.first ?? "", Object.entries(row.texts ?? {})]);
+  return escaped(JSON.stringify([file.sheet, file.kind, file.rater, file.saved, file.complete, rows]));
+}
+
+function fileContent() {
+  const answers = [];
+  for (const trial of data.trials) {
+    const answer = state.answers[trial.id];
+    for (const [stimulus, value] of Object.entries(answer ? answer.values : {})) {
+      const row = { trial: trial.id, stimulus, value, ms: Math.round(answer.ms) };
+      if (data.kind === "preference") row.first = stimuliOf(trial, state.rater)[0].id;
+      if (Object.keys(answer.texts).length) row.texts = answer.texts;
+      answers.push(row);
+    }
+  }
+  const file = {
+    format: FORMAT,
+    version: 1,
+    sheet: data.sheet,
+    kind: data.kind,
+    rater: state.rater,
+    saved: new Date().toISOString(),
+    complete: data.trials.every(isDone),
+    answers,
+  };
+  return `${JSON.stringify({ ...file, crc32: checksum(summed(file)) }, null, 1)}\n`;
+}
+
+/** Takes up the answers of a saved file; throws an Error that says what is wrong with it. */
+function takeUp(text) {
+  let file;
+  try {
+    file = JSON.parse(text);
+  } catch {
+    throw new Error("This file is no saved test: it is not JSON.");
+  }
+  if (!file || file.format !== FORMAT || !Array.isArray(file.answers)) throw new Error("This file is no saved test.");
+  if (file.sheet !== data.sheet) throw new Error("This file holds the answers to another test.");
+  const answers = {};
+  for (const row of file.answers) {
+    const trial = trialOf.get(row.trial);
+    if (!trial || !wanted(trial).includes(row.stimulus)) continue;
+    const answer = (answers[trial.id] ??= { values: {}, texts: {}, ms: 0 });
+    answer.values[row.stimulus] = row.value;
+    answer.ms = Number(row.ms) || 0;
+    for (const [name, words] of Object.entries(row.texts ?? {})) answer.texts[name] = String(words);
+  }
+  state = { rater: String(file.rater ?? ""), at: 0, answers };
+}
+
+function save() {
+  const who = state.rater.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").slice(0, 40);
+  const address = URL.createObjectURL(new Blob([fileContent()], { type: "application/json" }));
+  const link = el("a", { href: address, download: `answers-${data.sheet}-${who}.json`, hidden: true });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 60_000);
+  return link.download;
+}

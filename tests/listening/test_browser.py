@@ -1,0 +1,155 @@
+"""The page in a real browser, used with the keyboard alone: what is saved is what was rated."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from page_in_browser import complaints, open_page, resize, texts, until
+
+import codec_bench
+from codec_bench.listening.key import REFERENCE, read_key
+
+
+class Keyboard:
+    """A person at the keyboard, who sees what is on the page."""
+
+    def __init__(self, browser, folder):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        self.browser, self.folder, self.actions = browser, folder, ActionChains
+        browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+
+    def press(self, *keys):
+        for key in keys:
+            self.actions(self.browser).send_keys(key).perform()
+
+    def run(self, script):
+        return self.browser.execute_script(f"return {script}")
+
+    def trial(self, before=""):
+        """The id of the trial, once its sounds can be played and it is another one than before."""
+        return until(
+            lambda: self.run(
+                f"(document.getElementById('sheet').dataset.trial || '').replace('{before or 'none'}', '')"
+            )
+        )
+
+    def next_slider(self, number):
+        """The stimulus of a version, once its slider has the focus."""
+        until(lambda: self.run("document.activeElement.getAttribute('aria-label')") == f"Version {number}")
+        return self.focused()
+
+    def focused(self):
+        return self.run(
+            "document.activeElement.dataset.stimulus || document.activeElement.id || document.activeElement.value"
+        )
+
+    def begin(self, name):
+        from selenium.webdriver.common.keys import Keys
+
+        assert self.focused() == "rater"
+        self.press(name, Keys.ENTER)
+        return self.trial()
+
+    def saved(self):
+        """The file that the focused button saves."""
+        from selenium.webdriver.common.keys import Keys
+
+        assert self.focused() == "save"
+        self.press(Keys.ENTER)
+        return until(lambda: next(self.folder.glob("answers-*.json"), None))
+
+
+@pytest.fixture
+def keyboard(browser, tmp_path):
+    (tmp_path / "saved").mkdir()
+    return Keyboard(browser, tmp_path / "saved")
+
+
+def opened(keyboard, run, folder, kind, **more):
+    made = codec_bench.export_listening(runs=run, kind=kind, out=folder / f"{kind}.html", title="A test", **more)
+    open_page(keyboard.browser, made.page)
+    return made, {trial.id: trial for trial in read_key(made.key).trials}
+
+
+LEVELS = {REFERENCE: 100, "zebra-codec": 70, "quagga-codec": 50, "(3.5k anchor)": 0, "(7k anchor)": 31}
+
+
+def test_a_mushra_test_is_rated_with_the_keyboard_kept_and_saved(keyboard, codec_run, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    made, trials = opened(keyboard, codec_run, tmp_path, "mushra", items=2)
+    at = keyboard.begin("Zoë Õ")
+    for place in range(2):
+        assert texts(keyboard.browser, "h1") == [f"Trial {place + 1} of 2"]
+        systems = {one.id: one.system for one in trials[at].stimuli}
+        keyboard.press("r", " ")
+        for n in range(5):
+            keyboard.press(str(n + 1))
+            level = LEVELS[systems[keyboard.next_slider(n + 1)]]
+            moves = (
+                [Keys.END]
+                if level == 100
+                else [Keys.HOME, *[Keys.PAGE_UP] * (level // 10), *[Keys.ARROW_RIGHT] * (level % 10)]
+            )
+            keyboard.press(*moves)
+            assert keyboard.run("document.activeElement.value") == str(level)
+        if place == 0:  # the browser keeps what there is
+            keyboard.browser.refresh()
+            until(lambda: keyboard.run("document.documentElement.dataset.ready"))
+            assert "has answered 1 of 2 trials" in texts(keyboard.browser, ".resume")[0]
+            keyboard.run("document.getElementById('continue').focus()")
+            keyboard.press(Keys.ENTER)
+            at = keyboard.trial(at)
+    keyboard.press(Keys.ENTER)
+    assert texts(keyboard.browser, "h1") == ["All trials are answered"]
+    file = keyboard.saved()
+    found = codec_bench.import_listening(file, key=made.key)
+    assert not found.problems and found.raters[0].rater == "Zoë Õ" and found.raters[0].answered == 10
+    assert {one.system: one.value for one in found.systems} == LEVELS
+    assert complaints(keyboard.browser) == []
+    held = json.loads(file.read_text("utf-8"))
+    assert held["complete"] is True and all(row["ms"] > 0 for row in held["answers"])
+
+
+@pytest.mark.parametrize("kind,keys", [("rating", "q4"), ("preference", "ab2"), ("options", "2"), ("review", "d")])
+def test_the_other_kinds_are_rated_with_the_keyboard(keyboard, codec_run, answer_run, tmp_path, kind, keys):
+    from selenium.webdriver.common.keys import Keys
+
+    run = codec_run if kind in ("rating", "preference") else answer_run
+    more = {"systems": "zebra-codec,quagga-codec"} if kind == "preference" else {}
+    made, trials = opened(keyboard, run, tmp_path, kind, items=1, **more)
+    count, at = len(trials), ""
+    for place in range(count):
+        at = keyboard.begin("Ann") if place == 0 else keyboard.trial(at)
+        for key in keys[:-1]:
+            keyboard.press(key)
+            until(lambda: keyboard.run("document.getElementById('play').textContent") == "Pause")
+        until(lambda: not keyboard.run("document.querySelector('.choices').disabled"))
+        keyboard.press(keys[-1])
+        assert keyboard.run("document.querySelectorAll('.choices input:checked').length") == 1
+        if kind == "review":
+            keyboard.press("wörds", Keys.ESCAPE)
+        keyboard.press("n")
+    found = codec_bench.import_listening(keyboard.saved(), key=made.key)
+    assert not found.problems and found.raters[0].answered == count
+    given = {row.choice or row.given for row in found.ratings}
+    assert (
+        given
+        <= {"rating": {"4"}, "preference": {"zebra-codec", "quagga-codec"}, "options": {"Paris"}, "review": {"drop"}}[
+            kind
+        ]
+    )
+    if kind == "review":
+        assert json.loads(found.ratings[0].text) == {"Why it is dropped": "wörds"}
+    assert complaints(keyboard.browser) == [] and keyboard.browser.title.startswith("A test")
+
+
+def test_no_trial_is_wider_than_a_narrow_screen(keyboard, codec_run, tmp_path):
+    opened(keyboard, codec_run, tmp_path, "mushra", items=1)
+    resize(keyboard.browser, 360)
+    keyboard.begin("Ann")
+    assert keyboard.run("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    keyboard.press("p", "n")
+    assert texts(keyboard.browser, "h1") == ["Not everything is answered"]
