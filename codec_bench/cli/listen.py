@@ -50,11 +50,10 @@ def export(
         by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []), longest_s=longest_s,
         sound_mb=sound_mb, title=title, instructions=_text(instructions), seed=seed,
     )  # fmt: skip
-    parts = [f"{made.trials:,} trials about {made.items:,} items"]
-    parts += [f"{made.training:,} more for practice"] if made.training else []
-    parts[0] = f"{made.trials - made.training:,} trials about {made.items:,} items"
-    parts += [f"{made.repeats:,} of them shown a second time"] if made.repeats else []
-    talk(f"{', '.join(parts)}; {made.sound_mb:.1f} MB of sound ({made.sound}), {made.page_mb:.1f} MB in all")
+    told = f"{made.trials - made.training:,} trials about {made.items:,} items"
+    told += f", with {made.repeats:,} shown a second time" if made.repeats else ""
+    told += f", after {made.training:,} for practice" if made.training else ""
+    talk(f"{told}; {made.sound_mb:.1f} MB of sound ({made.sound}), {made.page_mb:.1f} MB in all")
     for why, count in made.left_out.items():
         talk(f"{count:,} item{'s' if count != 1 else ''} left out: {why}")
     for note in made.notes:

@@ -59,7 +59,7 @@ class Kind:
 
 
 _QUIET = (
-    "Use headphones in a quiet room. Set a comfortable level with the practice trials, and do not change it afterwards."
+    "Use headphones in a quiet room. Set a comfortable level with the first sounds, and do not change it afterwards."
 )
 _KINDS = {
     kind.name: kind
@@ -72,7 +72,7 @@ _KINDS = {
                 "Each trial has a reference and several numbered versions of it. Move the slider of every version to where it "
                 "belongs on the scale from bad to excellent. Any difference from the reference counts as a flaw.",
                 "One of the versions is the reference itself. Give it 100, and give 100 to nothing in which you hear a flaw.",
-                "Change between the versions and the reference as often as you like. A slider moves only once its version was played.",
+                "Change between the versions and the reference as often as you like. A slider moves only while its version is the one that you hear.",
                 _QUIET,
             ),
         ),
@@ -118,6 +118,14 @@ _KINDS = {
     )
 }
 KINDS = tuple(_KINDS)
+
+
+_DEGRADED = "How do you hear the difference from the reference?"
+
+
+def question_of(kind: Kind, *, beside_reference: bool, answers: bool) -> str:
+    """What is asked in every trial."""
+    return _DEGRADED if kind.name == "rating" and beside_reference else kind.question[answers]
 
 
 def kind_of(name: str) -> Kind:

@@ -31,7 +31,7 @@ from codec_bench.listening.key import (
     sheet_id,
     write_key,
 )
-from codec_bench.listening.kinds import Kind, scale_words
+from codec_bench.listening.kinds import Kind, question_of, scale_words
 from codec_bench.listening.material import Item, Material
 from codec_bench.listening.page import write_sheet_page
 from codec_bench.listening.sound import alike, equal_files
@@ -292,7 +292,7 @@ def write_sheet(material: Material, plan: Plan, page: Path, sound: str) -> Liste
     clips: list[bytes] = []
     data = {
         "sheet": key.sheet, "kind": plan.kind.name, "title": plan.title, "instructions": list(plan.instructions),
-        "question": plan.kind.question[material.answers], "scale": list(plan.scale),
+        "question": question_of(plan.kind, beside_reference=key.beside_reference, answers=material.answers), "scale": list(plan.scale),
         "words": scale_words(plan.kind.name, plan.scale, beside_reference=key.beside_reference, answers=material.answers),
         "open": "Question" if material.answers else "Reference",
         "trials": [_shown(trial, drawn.item, taken.files[drawn.item.id], material, clips) for trial, drawn in zip(key.trials, taken.trials)],

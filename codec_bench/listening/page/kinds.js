@@ -64,7 +64,7 @@ function preferenceTrial(trial) {
   ];
   const group = choices(data.question, entries, answerOf(trial).values[""], (value) => setValue(trial, "", value));
   const sides = stimuli.map((one, n) =>
-    el("div", { class: "side" }, el("h3", null, "AB"[n]), one.clip !== null && playButton(one.id, `Play ${"AB"[n]}`, "AB"[n]), one.text && el("p", { class: "said" }, one.text)),
+    el("div", { class: "side" }, one.clip === null ? el("h3", null, "AB"[n]) : playButton(one.id, "Play", "AB"[n]), one.text && el("p", { class: "said" }, one.text)),
   );
   return {
     body: el("div", null, el("div", { class: "sides" }, sides), group),
@@ -134,7 +134,7 @@ function reviewTrial(trial) {
 
 const KINDS = { mushra: mushraTrial, rating: ratingTrial, preference: preferenceTrial, options: optionsTrial, review: reviewTrial };
 const KEYS = {
-  mushra: [["1 to 9, 0", "play a version and go to its slider"], ["← →, Page Up, Page Down", "move the slider by 1 or by 10"], ["R", "play the reference"]],
+  mushra: [["1 to 9, 0", "play a version and go to its slider"], ["Arrows, Page Up/Down", "move the slider by 1 or by 10"], ["R", "play the reference"]],
   rating: [["Q", "play"], [`${data.scale[0]} to ${data.scale[1]}`, "rate"]],
   preference: [["A, B", "play A or B"], ["1, 2, 3", "A is better, B is better, no difference"]],
   options: [["1 to 9, 0", "choose an option, or none of them"], ["Q", "play the answer, if it is spoken"]],

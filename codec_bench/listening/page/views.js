@@ -33,7 +33,7 @@ const button = (text, act, more) => el("button", { type: "button", class: "plain
 
 function keysTable() {
   const rows = [...KEYS[data.kind], ...(hasOpen && data.kind !== "mushra" ? [["R", `play the ${data.open.toLowerCase()}`]] : []), ["Space", "play and pause"], ["L", "repeat what plays"], ["N or Enter, P", "next trial, previous trial"]];
-  return el("details", { class: "keys", open: true }, el("summary", null, "Keys"), el("dl", null, rows.map(([key, what]) => el("div", null, el("dt", null, el("kbd", null, key)), el("dd", null, what)))));
+  return el("details", { class: "keys", open: innerWidth > 640 }, el("summary", null, "Keys"), el("dl", null, rows.map(([key, what]) => el("div", null, el("dt", null, el("kbd", null, key)), el("dd", null, what)))));
 }
 
 function showStart(problem) {
@@ -118,6 +118,7 @@ function showTrial(at) {
   const tracks = [...(trial.open === null ? [] : [[OPEN, trial.open]]), ...trial.stimuli.filter((one) => one.clip !== null).map((one) => [one.id, one.clip])];
   const bar = tracks.length ? transport(trial) : null;
   const status = el("p", { class: "status-line", role: "status" });
+  const progress = el("progress", { max: order.length, "aria-label": "Answered trials" });
   const next = button("Next", () => go(1), { id: "next", class: "plain primary" });
   view = {
     ...made,
@@ -133,12 +134,13 @@ function showTrial(at) {
       if (bar) bar.play.textContent = player.playing ? "Pause" : "Play";
       const broken = player.broken.size ? `${plural(player.broken.size, "sound")} of this trial cannot be played by this browser.` : "";
       status.textContent = broken || made.waits();
+      progress.value = order.filter(isDone).length;
       next.textContent = at + 1 === order.length ? "To the end" : "Next";
     },
   };
   const name = trial.training ? `Practice ${at + 1} of ${practice}` : `Trial ${at - practice + 1} of ${order.length - practice}`;
   show([
-    el("header", { class: "progress" }, headline(name), el("progress", { max: order.length, value: order.filter(isDone).length, "aria-label": "Answered trials" })),
+    el("header", { class: "progress" }, headline(name), progress),
     trial.training && el("p", { class: "lead" }, "This trial is for practice and does not count."),
     data.kind === "mushra" && el("p", { class: "question" }, data.question),
     trial.texts.map(([heading, text]) => reading(heading, text)),

@@ -1,0 +1,89 @@
+"""`codec-bench listen`: from a run to a page and back, and what a person can do wrong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from codec_bench.audio.encode import write_flac
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Audio, Sample, Score
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of two systems over three samples, with its audio."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    rows = [Sample(f"u{n}", None, None, None, None) for n in range(3)]
+    writer = RunWriter(folder, {"data": "noise"})
+    writer.begin({"first": {}, "second": {}}, {"stoi": {"protocol": "p", "higher_is_better": True}}, rows)
+    noise = np.random.default_rng(0)
+    for place in ("reference", "first", "second"):
+        (folder / "audio" / place).mkdir(parents=True)
+        for n in range(3):
+            samples = (0.1 * noise.standard_normal(4_000)).astype(np.float32)
+            write_flac(folder / f"audio/{place}/{n:07d}.flac", Audio(samples, 16_000))
+    for n, row in enumerate(rows):
+        scores = {"stoi": Score.ok(1.0, "p")}
+        names = ("first", "second")
+        items = [
+            ItemRecord(s, row.id, "ok", None, scores, audio=f"audio/{s}/{n:07d}.flac", duration_s=0.25) for s in names
+        ]
+        writer.write([(n, item) for item in items])
+    writer.set_meta(config={}, state="finished")
+    writer.close()
+    return folder
+
+
+def answers(key, value=4):
+    held = json.loads(key.read_text("utf-8"))
+    rows = [
+        {"trial": t["id"], "stimulus": one["id"], "value": value, "ms": 900}
+        for t in held["trials"]
+        for one in t["stimuli"]
+    ]
+    return {"format": "codec-bench listening answers", "sheet": held["sheet"], "rater": "Ann \u202e", "answers": rows}
+
+
+def test_a_test_is_written_and_its_answers_are_read(command, run, tmp_path):
+    code, out, err = command("listen", "export", run, "--kind", "rating", "--items", 2, "--training", 1, "--repeats", 1)
+    page = run / "listening" / "rating.html"
+    assert (code, out) == (0, f"{page}\n") and page.is_file()
+    assert "5 trials about 2 items, with 1 shown a second time, after 1 for practice" in err and "16-bit FLAC" in err
+    assert f"key, which raters must not see: {run / 'listening' / 'rating.key.json'}" in err
+    (tmp_path / "a.json").write_text(json.dumps(answers(run / "listening" / "rating.key.json")), encoding="utf-8")
+    code, out, err = command("listen", "import", "a.json", "--run", run, "--keep", "edited")
+    assert code == 0 and "MOS" in out and "there are 1 raters; an interval needs at least 3" in out
+    assert "edited file" in out and "\u202e" not in out and "ratings.csv" in err
+    assert (tmp_path / "ratings.csv").read_text("utf-8").startswith("id,rater,system,score,kind,trial,")
+    code, out, _ = command("listen", "import", "a.json", "--run", run, "--keep", "edited", "--json")
+    assert {one["system"]: one["value"] for one in json.loads(out)["systems"]} == {"first": 4.0, "second": 4.0}
+
+
+def test_what_was_unusable_ends_with_3_and_no_answer_at_all_with_2(command, run, tmp_path):
+    command("listen", "export", run, "--kind", "rating", "--items", 3, "--out", tmp_path / "t.html")
+    (tmp_path / "a.json").write_text(json.dumps(answers(tmp_path / "t.key.json", 9)), encoding="utf-8")
+    code, out, _ = command("listen", "import", "a.json", "--key", "t.key.json")
+    assert code == 3 and "value out of range" in out and "6 answers that are not used" in out
+    (tmp_path / "b.json").write_text("nothing")
+    code, _, err = command("listen", "import", "b.json", "--key", "t.key.json")
+    assert code == 2 and "none of the files holds answers to the test" in err
+
+
+@pytest.mark.parametrize(
+    "options,message",
+    [
+        (("--kind", "abx"), "no kind of listening test called 'abx'"),
+        (("--audio", "first"), "--audio got 'first'; expected SYSTEM=FOLDER"),
+        (("--audio", "third=here"), "no chosen system with a folder of audio called 'third'"),
+        (("--instructions", "gone.txt"), "'gone.txt' cannot be read"),
+        (("--format", "pdf"), "no format of a listening test called 'pdf'"),
+        (("--systems", "frist"), "did you mean first?"),
+    ],
+)
+def test_wrong_options_end_with_a_sentence(command, run, options, message):
+    code, out, err = command("listen", "export", run, *options)
+    assert (code, out) == (2, "") and message in err
