@@ -51,7 +51,9 @@ def test_every_repository_that_the_package_names_is_in_the_notice():
 
 
 def test_every_entry_says_its_licence():
-    licence = re.compile(r"\b(?:MIT|Apache-2\.0|A?L?GPL|BSD|ISC|CC-BY|Creative Commons|no licence is stated|a licence of its own)\b")
+    licence = re.compile(
+        r"\b(?:MIT|Apache-2\.0|A?L?GPL|BSD|ISC|CC-BY|Creative Commons|no licence is stated|a licence of its own)\b"
+    )
     entries = re.split(r"\n\n\n\d\. .*\n\n", NOTICE)[1:]
     headings = [head for part in entries for head in re.findall(r"(?:^\S.*\n)+(?= {4})", part, re.MULTILINE)]
     assert len(headings) > 25

@@ -88,7 +88,7 @@ def import_(
     files: Annotated[list[Path], typer.Argument(help="Files that the page saved, or webMUSHRA's mushra.csv.")],
     key: Annotated[Path | None, typer.Option("--key", help="The key of the test.")] = None,
     run: Annotated[Path | None, typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="A CSV for the ratings, as agreement reads it. Default: ratings.csv beside the first file.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
     screening: Annotated[str, typer.Option("--screening", help="Which raters of a MUSHRA test are left out: bs1534-3 or none.")] = "bs1534-3",
     keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma.")] = "",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the tests that draw at random.")] = 0,
