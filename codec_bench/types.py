@@ -10,15 +10,16 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     import os
 
+Made = TypeVar("Made")
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
 GraphMode = Literal["off", "on", "auto"]
 """Whether passes of a network on a GPU are captured as CUDA graphs and replayed: never, wherever they can be, or where that
@@ -190,6 +191,30 @@ class Sound(Protocol):
         """
         ...
 
+    def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
+        """What is made of the sound, such as an encoded file; made once where several requests share the sound.
+
+        Args:
+            what: tells it from other things that are made of the sound. make: makes it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """How a sound that is longer than a model takes is asked about in parts, and how the answers to the parts become one.
+
+    Args:
+        join: `words` puts the answers in a row, as for a transcript or a translation; `vote` takes the answer that most windows
+            gave, the earlier one of two; `lines` puts every answer on a line of its own.
+        overlap_s: seconds that a window shares with the one before it. With `words`, what both windows say of them is kept once.
+        length_s: the longest window; None for the longest that the model takes.
+    """
+
+    join: Literal["words", "vote", "lines"] = "words"
+    overlap_s: float = 0.0
+    length_s: float | None = None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
@@ -216,6 +241,7 @@ class Request:
         wants: the kind of answer that the benchmark needs.
         parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) that the benchmark or
             the caller sets.
+        windows: how a sound that is longer than the model takes is asked about in parts; None leaves it to the model.
     """
 
     id: str
@@ -223,6 +249,7 @@ class Request:
     fields: Mapping[str, Any] = field(default_factory=dict)
     wants: Literal["text", "audio"] = "text"
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    windows: Windows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,6 +271,7 @@ class Response:
         notes: remarks that are not failures.
         served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the like),
             `request` (the id of the request); empty if it said nothing, or if no service answered.
+        sound_s: seconds of input audio in all, those of `cut_s` included; None if it is not known.
     """
 
     status: Status = "ok"
@@ -259,6 +287,7 @@ class Response:
     cached: bool = False
     notes: tuple[str, ...] = ()
     served: Mapping[str, str] = field(default_factory=dict)
+    sound_s: float | None = None
 
     @classmethod
     def failed(cls, reason: str, **more: Any) -> Response:

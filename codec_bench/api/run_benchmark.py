@@ -16,6 +16,7 @@ from typing import Any
 
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.draws import check_repeats
+from codec_bench.benchmark.asking.orders import check_orders
 from codec_bench.benchmark.asking.phase import ask
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
@@ -32,6 +33,7 @@ from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.registry import Spec, code_hash, is_own_code, names
 from codec_bench.report.results import write_results
+from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.record import Run
 from codec_bench.types import Sample
@@ -49,6 +51,7 @@ def run_benchmark(
     limit: int | None = None,
     repeats: int = 1,
     prompts: str = SEEDED,
+    choices: str = GIVEN,
     rescore: bool = False,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
@@ -72,6 +75,8 @@ def run_benchmark(
             with more asks only for the further ones.
         prompts: for prompts with several wordings, which of them a question is asked in: `seeded` (the seed and the question's id
             choose it), `first`, a number from 1, or `each` (every question is asked in all of them).
+        choices: in which order the options of a question are offered: `given` (as in the data), `shuffled` (the seed and the
+            question's id decide), or `all-rotations` (every question is asked in every rotation of its options).
         rescore: delete the scores in the record and make them again by the present rules.
         options: arguments by model, benchmark or feature, such as {"openai-chat": {"base_url": "..."}}.
         by: columns to break the results down by, beside the benchmark's own subsets: `speaker`, `language`, `duration`,
@@ -94,6 +99,7 @@ def run_benchmark(
         raise UserError(f"the phase is '{phase}'; expected {', '.join(PHASES)}")
     check_repeats(repeats)
     check_wording(prompts)
+    check_orders(choices)
     if prompts == EACH and repeats > 1:
         raise UserError(
             "each wording is asked once, and repeats were asked for as well",
@@ -103,6 +109,7 @@ def run_benchmark(
     request = RunRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running,
         models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
+        choices=choices,
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -110,6 +117,11 @@ def run_benchmark(
     models = names(model)
     if not models:
         raise UserError("no model was named", hint="see codec-bench list models")
+    if choices != GIVEN and not any(one.offers for one in wanted):
+        raise UserError(
+            f"the order of the options is to be '{choices}', and no question of '{wanted[0].name}' comes with options of its own",
+            hint="leave out --choices; options within the text of a question cannot be put into another order",
+        )
     judged = [one.name for one in wanted if any(map(is_judge_metric, one.metrics))]
     if judged and judge is None and phase != "answers":
         raise UserError(
@@ -120,7 +132,7 @@ def run_benchmark(
     known = {
         "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": judge, "options": given,
         **_known(models, request.data, seed, limit), **({"repeats": repeats} if repeats > 1 else {}),
-        **({"prompts": prompts} if prompts != SEEDED else {}),
+        **({"prompts": prompts} if prompts != SEEDED else {}), **({"choices": choices} if choices != GIVEN else {}),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []

@@ -1,11 +1,18 @@
-"""A sound that is read only when its samples are needed. The questions of a benchmark carry sounds in this form."""
+"""A sound that is read only when its samples are needed. The questions of a benchmark carry sounds in this form.
+
+Where several requests are about one sound, they share a clip whose sound is read, converted and encoded once (`SharedSounds`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import wave
-from dataclasses import dataclass
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +20,10 @@ from codec_bench.audio.decode import check_audio, decode_bytes
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.read import read_audio
 from codec_bench.audio.resample import prepare
-from codec_bench.types import Audio
+from codec_bench.types import Audio, Made
+
+MOST_BYTES = 512 << 20
+"""The most bytes that are kept of sounds which several requests share. The latest is kept whatever its size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +63,118 @@ class Clip:
         keep = len(signal) if limit_s is None else min(len(signal), round(limit_s * rate_hz))
         return Audio(signal[None, :keep], rate_hz), (len(signal) - keep) / rate_hz
 
+    def fitted(self, rate_hz: int, limit_s: float | None = None) -> tuple[Clip, float]:
+        """As `signal`, but gives the audio as a clip."""
+        audio, cut_s = self.once(("signal", rate_hz, limit_s), lambda: self.signal(rate_hz, limit_s))
+        return self.made(audio, (rate_hz, limit_s)), cut_s
+
+    def made(self, audio: Audio, how: Hashable) -> Clip:
+        """A clip of audio that was made of this one; it is shared if this one is.
+
+        Args:
+            audio: the audio. how: tells it from others that are made of this clip.
+        """
+        return Clip(audio, self.name)
+
+    def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
+        """What is made of the sound. A shared clip makes it once, and keeps it as long as there is room.
+
+        Args:
+            what: tells it from other things that are made of this clip. make: makes it.
+        """
+        return make()
+
+
+@dataclass(slots=True, eq=False)
+class _Kept:
+    """One thing that was made of a sound, and its size; the lock is held while it is made."""
+
+    lock: Lock = field(default_factory=Lock)
+    value: Any = None
+    is_made: bool = False
+    size: int = 0
+
+
+class SharedSounds:
+    """What was made of sounds that several requests are about: samples, signals, encoded files.
+
+    What was used longest ago is forgotten first, and made again when it is needed. May be used by several threads.
+
+    Args:
+        most_bytes: how much is kept.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most, self._bytes = most_bytes, 0
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def share(self, clip: Clip, name: Hashable) -> Clip:
+        """A clip of the same sound that several requests share.
+
+        Args:
+            clip: the clip. name: tells the sound from all others.
+        """
+        return _Shared(clip.source, clip.name, self, (name,))
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives; it is called once as long as its result is kept."""
+        with self._lock:
+            entry = self._kept.setdefault(key, _Kept())
+            self._kept.move_to_end(key)
+        with entry.lock:
+            if not entry.is_made:
+                entry.value = make()
+                entry.is_made, entry.size = True, _size_of(entry.value)
+                self._make_room(key, entry)
+            value: Made = entry.value
+            return value
+
+    def _make_room(self, key: Hashable, entry: _Kept) -> None:
+        with self._lock:
+            if self._kept.get(key) is not entry:  # it was forgotten while it was made
+                return
+            self._bytes += entry.size
+            for old in list(self._kept):
+                if self._bytes <= self._most:
+                    break
+                if old != key:
+                    self._bytes -= self._kept.pop(old).size
+
+
+def _size_of(value: object) -> int:
+    """The bytes of samples and of encoded sounds; nothing else that is kept is large."""
+    if isinstance(value, Audio):
+        return value.samples.nbytes
+    if isinstance(value, tuple):
+        return sum(map(_size_of, value))
+    return len(value) if isinstance(value, (bytes, str)) else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shared(Clip):
+    """A clip that several requests share. The first arguments are those of `Clip`.
+
+    Args:
+        sounds: where what is made of it is kept. key: its place there.
+    """
+
+    sounds: SharedSounds = field(default_factory=SharedSounds)
+    key: tuple[Hashable, ...] = ()
+
+    def read(self) -> Audio:
+        """As `Clip.read`; the sound is decoded once."""
+        plain = Clip(self.source, self.name)
+        return plain.read() if isinstance(self.source, Audio) else self.once("audio", plain.read)
+
+    def made(self, audio: Audio, how: Hashable) -> Clip:
+        """As `Clip.made`."""
+        return _Shared(audio, self.name, self.sounds, (*self.key, how))
+
+    def once(self, what: Hashable, make: Callable[[], Made]) -> Made:
+        """As `Clip.once`."""
+        return self.sounds.once((*self.key, what), make)
+
 
 def wav_bytes(audio: Audio) -> bytes:
     """The bytes of a 16-bit WAV file, a format that every endpoint accepts. Samples beyond full scale are clipped."""
@@ -70,8 +192,12 @@ def clip_digest(clip: Clip) -> str:
     Raises:
         AudioError: as `Clip.read`.
     """
-    audio = clip.read()
-    return content_hash(audio.samples, audio.sample_rate_hz)
+
+    def digest() -> str:
+        audio = clip.read()
+        return content_hash(audio.samples, audio.sample_rate_hz)
+
+    return clip.once("digest", digest)
 
 
 def bytes_digest(data: bytes) -> str:

@@ -21,6 +21,7 @@ from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.draws import GIVEN
 
 Phase = Literal["both", "answers", "scores"]
 PHASES: tuple[str, ...] = ("both", "answers", "scores")
@@ -77,6 +78,7 @@ class RunRequest:
         by: columns to break the results down by.
         repeats: how many answers are drawn to each question.
         prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
+        choices: in which order its options are offered, as in `asking.orders`.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -94,6 +96,7 @@ class RunRequest:
     by: Sequence[str] = ()
     repeats: int = 1
     prompts: str = SEEDED
+    choices: str = GIVEN
 
 
 def run_folder(folder: Path, benchmark: str, model: str) -> Path:

@@ -34,6 +34,7 @@ def run(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes, and of what a model draws at random.")] = 0,
     repeats: Annotated[int, typer.Option("--repeats", help="Draw so many answers to each question, where the model does not answer greedily.")] = 1,
     prompts: Annotated[str, typer.Option("--prompts", help="Where a prompt has several wordings: seeded (seed and id choose one), first, a number from 1, or each (every question in all of them).")] = "seeded",
+    choices: Annotated[str, typer.Option("--choices", help="The order of the options of a question: given, shuffled (by seed and id), or all-rotations (every question in every rotation of its options).")] = "given",
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda:0, or several GPUs with commas.")] = "auto",
     workers: Annotated[int | None, typer.Option("--workers", help="CPU worker processes that score audio. Default: one per core; beside GPUs, some cores are left free.")] = None,
     cache: Annotated[bool, typer.Option("--cache/--no-cache", help="Keep answers and computed features for other runs.")] = True,
@@ -94,6 +95,7 @@ def run(
                 terms=terms,
                 repeats=repeats,
                 prompts=prompts,
+                choices=choices,
                 **common,
             )
     if _print_outcome(outcome, as_json, broken_down=by is not None):
@@ -143,6 +145,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.cli.output import console, table, talk
+    from codec_bench.cli.robustness import print_choices, print_robustness
     from codec_bench.report.answers import answer_notes
     from codec_bench.report.beside import beside_notes, chance_text
     from codec_bench.report.numbers import draw_notes, interval_notes
@@ -174,6 +177,9 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     for note in (*beside_notes(named), *draw_notes(named), *interval_notes(named)):
         out.print(note, markup=False)
     for row in overview["benchmarks"]:
+        about = f"{row['benchmark']} with {row['model']}"
+        print_robustness(about, row["metrics"], row["answers"])
+        print_choices(about, (row["answers"] or {}).get("choices"))
         if row["failures"]["reasons"]:
             out.print(f"{row['benchmark']} with {row['model']}", markup=False)
             out.print(failures_table({"systems": {row["model"]: {}}, "failures": row["failures"]}))
@@ -200,7 +206,8 @@ def _told(answers: dict[str, Any]) -> str:
     """How many answers there are, and what asking cost, in one line."""
     usage = {name: amount for name, amount in answers["usage"].items() if amount}
     cost, draws = answers["cost_usd"], answers.get("draws", 1)
-    each = f" ({draws} to each question)" if draws > 1 else ""
+    rotated = (answers.get("choices") or {}).get("how") == "all-rotations"
+    each = f" ({'up to ' if rotated else ''}{draws} to each question)" if draws > 1 else ""
     parts = [
         f"{answers['asked']} answers{each}, {answers['cached']} of them from the cache",
         f"{sum(answers['failed'].values())} failed" if answers["failed"] else "",

@@ -104,6 +104,7 @@ class RunRequest(_Request):
     retry_failed: _Flag = None
     repeats: _Whole = None
     prompts: _Text = None
+    choices: _Text = None
     rescore: _Flag = None
     wait: _Flag = None
     anyway: _Flag = None
@@ -255,7 +256,11 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     request: dict[str, Any] = {**kept, "command": command, "set": config.get("options") or None}
     if command == "run":
         request |= {"data": config.get("mirror"), "benchmark": config.get("benchmark"), "judge": config.get("judge")}
-        request |= {"repeats": config.get("repeats"), "prompts": config.get("prompts")}
+        request |= {
+            "repeats": config.get("repeats"),
+            "prompts": config.get("prompts"),
+            "choices": config.get("choices"),
+        }
         request |= {"by": record.get("by")}
         request |= {"model": config.get("asked", config["model"])} if "model" in config else {"codec": systems}
     elif command == "score":

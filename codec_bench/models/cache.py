@@ -18,7 +18,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -33,7 +33,7 @@ from codec_bench.types import Audio, Request, Response
 
 FILE = "responses.sqlite"
 MAX_BYTES = 8 << 30
-_KEPT = ("text", "usage", "finish", "cut_s", "notes")
+_KEPT = ("text", "usage", "finish", "cut_s", "notes", "sound_s")
 _SOUNDS = 10_000  # the most digests of files that are kept in memory
 _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
 
@@ -252,6 +252,7 @@ def _key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
         "fields": request.fields,
         "wants": request.wants,
         "parameters": request.parameters,
+        **({"windows": asdict(request.windows)} if request.windows is not None else {}),
     }
     whole = f"{model}\n{_text(asked, digest)}"
     return hashlib.blake2b(whole.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
@@ -301,8 +302,10 @@ def unpack(head: str, audio: bytes | None) -> Response:
     if audio is not None:
         sound = _unpack_sound(kept, audio)
     return Response(
-        audio=sound, cached=True, attempts=0, **{**{n: kept[n] for n in _KEPT}, "notes": tuple(kept["notes"])}
-    )
+        audio=sound, cached=True, attempts=0,
+        # Entries of earlier versions do not say how long the question's sound is.
+        **{**{n: kept[n] for n in _KEPT if n != "sound_s"}, "notes": tuple(kept["notes"]), "sound_s": kept.get("sound_s")},
+    )  # fmt: skip
 
 
 def _checksum(text: str, audio: bytes | None) -> str:

@@ -133,10 +133,7 @@ class Cascade(Model):
         language = request.fields.get("language")
         told = {"language": language} if isinstance(language, str) else {}
         heard = await asyncio.gather(
-            *(
-                self.hears.ask(Request(f"{request.id}#{number}", fields={"audio": clip, **told}))
-                for number, clip in enumerate(clips, 1)
-            )
+            *(self._heard(f"{request.id}#{number}", clip, told) for number, clip in enumerate(clips, 1))
         )
         for number, answer in enumerate(heard, 1):
             if answer.status != "ok":
@@ -149,12 +146,24 @@ class Cascade(Model):
             latency_s=said.latency_s + max(waited, default=0.0) if said.latency_s is not None else None,
             first_s=said.first_s + max(waited, default=0.0) if said.first_s is not None else None,
             cut_s=said.cut_s + sum(answer.cut_s for answer in heard),
+            sound_s=sum(known)
+            if len(known := [a.sound_s for a in heard if a.sound_s is not None]) == len(heard)
+            else None,
             notes=(
                 *(f"transcript {number}: {text}" for number, text in enumerate(transcripts, 1)),
                 *(note for answer in heard for note in answer.notes),
                 *said.notes,
             ),
         )
+
+    async def _heard(self, id: str, clip: Clip, told: Mapping[str, str]) -> Response:
+        """The transcript of a sound. Requests that share the sound, such as one in several wordings, share its transcript."""
+
+        def ask() -> asyncio.Task[Response]:
+            return asyncio.create_task(self.hears.ask(Request(id, fields={"audio": clip, **told})))
+
+        # A request that is given up must not take the transcript from the others.
+        return await asyncio.shield(clip.once(("transcript", told.get("language")), ask))
 
     def written(self, request: Request, transcripts: list[str]) -> Request:
         """The request with transcripts in place of its sounds. Each turn becomes one text with a line for each part."""

@@ -33,9 +33,14 @@ def clips_of(request: Request) -> Iterator[Clip]:
     yield from (value for value in request.fields.values() if isinstance(value, Clip))
 
 
+def wav_file(clip: Sound) -> bytes:
+    """A sound as a 16-bit WAV file."""
+    return clip.once("wav", lambda: wav_bytes(clip.read()))
+
+
 def wav_base64(clip: Sound) -> Base64:
     """A sound as a 16-bit WAV file in base64."""
-    return Base64(base64.b64encode(wav_bytes(clip.read())), "ascii")
+    return clip.once("wav-base64", lambda: Base64(base64.b64encode(wav_bytes(clip.read())), "ascii"))
 
 
 def data_uri(clip: Sound) -> Base64:

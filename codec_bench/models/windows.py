@@ -5,24 +5,31 @@ The audio is either cut, and the answer says how much was cut, or split into win
 Conventions
     Every sound is converted to one channel at the rate that the model's adapter sends. The voice to imitate
     (`prompt_audio`) is never cut or split.
-    A window ends at the quietest place in its last fifth, so that few words are split. Windows do not overlap.
+    A window ends at the quietest place in its last fifth, so that few words are split. Windows do not overlap unless the request
+    says so (`types.Windows`).
     Only a request with one sound is split. If a request has several sounds, each of them is cut.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
 
 import numpy as np
 
 from codec_bench.audio.clip import Clip
+from codec_bench.errors import UserError
 from codec_bench.models.info import ModelInfo
-from codec_bench.models.sound import joined
-from codec_bench.types import Audio, Message, Request, Response
+from codec_bench.models.sound import clips_of, joined
+from codec_bench.text.collapse import items_of
+from codec_bench.types import Audio, Message, Request, Response, Windows
 
 KEPT_WHOLE = "prompt_audio"
 FRAME_S = 0.1
+WORDS_PER_S = 8
+"""More words, or characters of a script without spaces, than anyone says in a second: how far an overlap is searched for."""
 # Code points of scripts that put no space between words: Thai, Lao, Khmer, Myanmar, kana, CJK and full-width forms.
 _UNSPACED = ((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF), (0x2E80, 0x9FFF), (0xF900, 0xFAFF), (0xFF00, 0xFFEF))
 
@@ -34,17 +41,22 @@ class Heard:
     Args:
         requests: one request, or one per window. Their sounds are in memory: one channel at the adapter's rate.
         cut_s: seconds of sound that were cut off and are in none of them.
+        sound_s: seconds of sound in all, those included.
+        windows: how the answers to windows become one.
     """
 
     requests: tuple[Request, ...]
     cut_s: float = 0.0
+    sound_s: float | None = None
+    windows: Windows = field(default_factory=Windows)
 
 
 def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
     """Reads the sounds of a request, and cuts or splits them to the length that the model takes.
 
     Args:
-        request: the request, with sounds of any length and rate.
+        request: the request, with sounds of any length and rate. If it says how windows are made, a model that has none of its
+            own is asked in windows of the length that it takes.
         info: the facts of the model; `limit_s` and `window_s` say what it takes.
         rate_hz: the sample rate that the adapter sends.
 
@@ -52,38 +64,65 @@ def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
         AudioError: a sound cannot be read.
     """
     limit_s = info.limit_s if info.limit_s is not None else info.window_s
-    window_s = info.window_s if len(list(_cuttable(request))) == 1 else None  # None: nothing is split
+    how = request.windows or Windows()
+    window_s = (
+        window_of(request.windows, info) if len(list(_cuttable(request))) == 1 else None
+    )  # None: nothing is split
+    if window_s is not None and how.length_s is not None:
+        limit_s = min(window_s, how.length_s)
     cut = 0.0
 
     def fit(clip: Clip, whole: bool) -> Clip:
         nonlocal cut
-        audio, seconds = clip.signal(rate_hz, limit_s if window_s is None and not whole else None)
+        fitted, seconds = clip.fitted(rate_hz, limit_s if window_s is None and not whole else None)
         cut += seconds
-        return Clip(audio)
+        return fitted
 
     ready = replace_sounds(request, fit)
+    sounds = list(clips_of(ready))
+    sound_s = cut + sum(clip.read().duration_s for clip in sounds) if sounds else None
     if window_s is None or limit_s is None:
-        return Heard((ready,), cut)
-    audio = next(_cuttable(ready)).read()
+        return Heard((ready,), cut, sound_s)
+    whole_clip = next(_cuttable(ready))
+    audio = whole_clip.read()
     if audio.duration_s <= limit_s:
-        return Heard((ready,))
-    pieces = [Clip(Audio(audio.samples[:, a:b], rate_hz)) for a, b in windows(audio, window_s)]
+        return Heard((ready,), 0.0, sound_s)
+    places = windows(audio, window_s, how.overlap_s)
+    pieces = [whole_clip.made(Audio(audio.samples[:, a:b], rate_hz), ("window", a, b)) for a, b in places]
 
     def window(piece: Clip) -> Request:
         return replace_sounds(ready, lambda clip, whole: clip if whole else piece)
 
-    return Heard(tuple(map(window, pieces)))
+    return Heard(tuple(map(window, pieces)), 0.0, sound_s, how)
 
 
-def windows(audio: Audio, window_s: float) -> list[tuple[int, int]]:
+def window_of(asked: Windows | None, info: ModelInfo) -> float | None:
+    """The length of the windows in which a model is given a long sound, in seconds; None if the sound is cut.
+
+    Raises:
+        UserError: the windows share half of their length or more with each other.
+    """
+    longest = info.window_s if asked is None or info.window_s is not None else info.limit_s
+    if asked is None:
+        return longest
+    window_s = min((s for s in (longest, asked.length_s) if s is not None), default=None)
+    if window_s is not None and not 0 <= asked.overlap_s < window_s / 2:
+        raise UserError(
+            f"windows of {window_s:g} s for '{info.name}' overlap by {asked.overlap_s:g} s; expected less than half of a window"
+        )
+    return window_s
+
+
+def windows(audio: Audio, window_s: float, overlap_s: float = 0.0) -> list[tuple[int, int]]:
     """Where to split one channel of sound.
 
     Args:
         audio: the sound `(1, samples)`.
         window_s: length of the longest window. Every window except the last has at least four fifths of it.
+        overlap_s: how many seconds a window shares with the one before it; less than half of a window.
 
     Returns:
-        (first sample, last sample + 1) of each window. Each window begins where the one before it ends.
+        (first sample, last sample + 1) of each window. Each window begins where the one before it ends, or so much earlier.
     """
     rate, signal = audio.sample_rate_hz, audio.samples[0]
     longest, frame = max(1, int(window_s * rate)), max(1, round(FRAME_S * rate))
@@ -98,15 +137,15 @@ def windows(audio: Audio, window_s: float) -> list[tuple[int, int]]:
             quiet = len(frames) - 1 - int(np.argmin((frames[::-1].astype(np.float64) ** 2).sum(axis=1)))
             end = first + quiet * frame + frame // 2
         out.append((start, end))
-        start = end
+        start = end - round(overlap_s * rate)
     return [*out, (start, len(signal))]
 
 
 def join(answers: Sequence[Response], heard: Heard) -> Response:
     """Joins the answers to the windows of one request. If a window failed, the answer is failed and names the window.
 
-    Texts are joined with a space, or without one in scripts that put no space between words. Sounds are joined end to
-    end. Usage, latency and attempts are added.
+    Texts are joined as the windows say: in a row with a space, or without one in scripts that put no space between words; by
+    vote; or on lines. Sounds are joined end to end. Usage, latency and attempts are added.
 
     Args:
         answers: one answer per window, in order, up to the first that is not ok.
@@ -118,11 +157,11 @@ def join(answers: Sequence[Response], heard: Heard) -> Response:
     last, count = answers[-1], len(heard.requests)
     cut, notes = heard.cut_s, list(dict.fromkeys(note for answer in answers for note in answer.notes))
     if count == 1:
-        return replace(last, cut_s=last.cut_s + cut)
+        return replace(last, cut_s=last.cut_s + cut, sound_s=heard.sound_s)
     usage = {k: sum(a.usage.get(k, 0.0) for a in answers) for a in answers for k in a.usage}
     times = [a.latency_s for a in answers if a.latency_s is not None]
     latency_s, attempts = sum(times) if times else None, sum(a.attempts for a in answers)
-    whole = replace(last, usage=usage, latency_s=latency_s, attempts=attempts, cut_s=cut)
+    whole = replace(last, usage=usage, latency_s=latency_s, attempts=attempts, cut_s=cut, sound_s=heard.sound_s)
     if last.status != "ok":
         reason = f"window {len(answers)} of {count}: {last.reason}"
         return replace(whole, reason=reason, notes=tuple(notes))
@@ -131,12 +170,62 @@ def join(answers: Sequence[Response], heard: Heard) -> Response:
     finishes = [a.finish for a in answers if a.finish is not None]
     return replace(
         whole,
-        text=join_texts(texts) if texts else None,
+        text=_as_one(texts, heard.windows) if texts else None,
         audio=joined(sounds) if sounds else None,
         first_s=answers[0].first_s,
         finish="length" if "length" in finishes else last.finish,
         notes=(f"heard in {count} windows", *notes),
     )
+
+
+def _as_one(texts: Sequence[str], how: Windows) -> str:
+    """The answers to all windows as one."""
+    if how.join == "lines":
+        return "\n".join(text.strip() for text in texts if text.strip())
+    if how.join == "vote":
+        votes = Counter(" ".join(items_of(text)) for text in texts if items_of(text))
+        most = max(votes.values(), default=0)
+        return next((text for text in texts if votes[" ".join(items_of(text))] == most), texts[0])
+    if not how.overlap_s:
+        return join_texts(texts)
+    out = ""
+    for text in texts:
+        out = merge_texts(out, text, max(1, round(WORDS_PER_S * how.overlap_s)))
+    return out
+
+
+def merge_texts(before: str, after: str, most: int) -> str:
+    """Joins two texts of which the end of one and the beginning of the other are about the same sound.
+
+    The longest row of words that both have there is kept once: up to its end the first text is followed, and from there the
+    second. A single word is such a row only where one text ends and the other begins with it, as small words occur everywhere.
+    Without such a row the texts are joined as they are.
+
+    Args:
+        before, after: the texts.
+        most: how many words, or characters of a script without spaces, can be in both.
+    """
+    ours, theirs = _pieces(before), _pieces(after)
+    tail, head = ours[-most:], theirs[:most]
+    said, again = ([" ".join(items_of(piece)) for piece in side] for side in (tail, head))
+    match = SequenceMatcher(None, said, again, autojunk=False).find_longest_match()
+    shared = sum(map(bool, said[match.a : match.a + match.size]))
+    if not shared or (shared == 1 and (match.a + match.size < len(tail) or match.b)):
+        return join_texts([before, after])
+    end = len(ours) - len(tail) + match.a + match.size
+    return join_texts(["".join(ours[:end]), "".join(theirs[match.b + match.size :])])
+
+
+def _pieces(text: str) -> list[str]:
+    """A text in words, each with the space before it, and in single characters of scripts that put no space between words."""
+    out: list[str] = []
+    for character in text.strip():
+        starts = character.isspace() and bool(out) and not out[-1].isspace()
+        if not out or starts or _is_unspaced(character) or (not character.isspace() and _is_unspaced(out[-1][-1])):
+            out.append(character)
+        else:
+            out[-1] += character
+    return out
 
 
 def join_texts(texts: Sequence[str]) -> str:

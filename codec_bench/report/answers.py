@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.report.numbers import plain
+from codec_bench.report.robustness import WAYS
 
+_MANY = 0.05
+"""The share of answers that are none from which it is said."""
 _VALUES = 8
 """How many subsets are named at most; `summary.json` has all of them."""
 
@@ -21,6 +24,7 @@ def answer_notes(answers: Mapping[str, Any]) -> list[str]:
         return []
     notes = [
         *_of_lengths(answers),
+        *_of_collapse(answers),
         *_who(answers),
         *(
             f"'{name}' was not told to the model: {why}"
@@ -37,12 +41,26 @@ def answer_notes(answers: Mapping[str, Any]) -> list[str]:
 def _of_lengths(answers: Mapping[str, Any]) -> list[str]:
     told = []
     if answers["cut"]["n"]:
-        told.append(f"the audio of {_part(answers['cut'])} was cut, because it is longer than the model takes")
+        lost = answers["cut"].get("unheard")
+        of_all = f"; {100 * lost:.3g} % of all sound was not heard" if lost is not None else ""
+        told.append(f"the audio of {_part(answers['cut'])} was cut, because it is longer than the model takes{of_all}")
     if answers.get("too_long", {}).get("n"):
         told.append(f"{_part(answers['too_long'])} were not asked, because their audio is longer than the model takes")
     if answers.get("at_limit", {}).get("n"):
         told.append(f"{_part(answers['at_limit'], 'answers')} ended at a limit of length")
     return told
+
+
+def _of_collapse(answers: Mapping[str, Any]) -> list[str]:
+    """How many answers are none, if they are many."""
+    given = answers.get("asked", 0) - sum(answers.get("failed", {}).values())
+    none = answers.get("no_answer", 0)
+    if not given or none < _MANY * given:
+        return []
+    ways = ", ".join(
+        f"{WAYS[way]} {count:,}" for way, count in sorted(answers["ways"].items(), key=lambda way: -way[1])
+    )
+    return [f"{none:,} of {given:,} answers are none ({ways})"]
 
 
 def _part(found: Mapping[str, Any], of: str = "questions") -> str:

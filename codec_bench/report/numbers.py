@@ -51,7 +51,8 @@ def without_estimate(system: Mapping[str, Any]) -> int:
 
 
 def remarks(system: Mapping[str, Any]) -> list[str]:
-    """What stands below the name of a system: how many items failed, are silent or were cut, and the checks that it failed."""
+    """What stands below the name of a system: how many items failed, are silent or were cut, how much it was not given, and
+    the checks that it failed."""
     counts = (
         (without_estimate(system), "failed"),
         (system.get("silent", 0), "silent"),
@@ -59,6 +60,8 @@ def remarks(system: Mapping[str, Any]) -> list[str]:
         (system.get("same", 0), "same"),
     )
     told = [f"{count:,} {what}" for count, what in counts if count]
+    if unheard := system.get("unheard"):
+        told.append(f"{100 * unheard:.3g} % of the sound not heard")
     found = dict.fromkeys(finding["check"] for finding in (system.get("checks") or {}).get("findings", ()))
     return [*told, *(f"suspect: {plain(str(check))}" for check in found)]
 
@@ -223,7 +226,9 @@ def draw_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[st
 def _drawn(entry: Mapping[str, Any]) -> str:
     draws, (factor, unit) = entry["draws"], shown_unit(entry["unit"])
     places = decimals([entry], factor)
-    told = [f"over {draws['n']} answers to each of {draws['questions']:,} questions"]
+    fewest = draws.get("fewest", draws["n"])
+    each = str(draws["n"]) if fewest == draws["n"] else f"{fewest} to {draws['n']}"
+    told = [f"over {each} answers to each of {draws['questions']:,} questions"]
     if draws["spread"] is not None:
         of = f"{number(factor * draws['spread'], max(places, three_digits([draws['spread']], factor)))} {unit}".rstrip()
         told.append(f"the standard deviation between draws is {of}")

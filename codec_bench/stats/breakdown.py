@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
-from codec_bench.store.answers import TOO_LONG, draws_of, has_answers, says_who_answered
+from codec_bench.store.answers import TOO_LONG, draws_of, has_answers, says_how_long, says_who_answered
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
 
@@ -189,11 +189,13 @@ def answers_of(run: Run) -> dict[str, Any] | None:
 
     Returns:
         `asked`, `draws` (answers to each question), `failed` (by status), `cached`, `at_limit` (answers that ended at a limit:
-        `n`, `share`), `decoding` (the parameters that were `asked` for, and by name why one was `untold`; None in records of
+        `n`, `share`), `choices` (what is known where the options were put into other orders, see
+        `benchmark.scoring.options.choice_facts`; else None), `decoding` (the parameters that were `asked` for, and by name why one was `untold`; None in records of
         earlier versions), `judging` (by name why the judge could not be told a parameter: `untold`; None if it was told all),
         `served` (how many answers each model gave, as the service called it, whether it is `other` than the one `asked_for`,
         and in which subsets if there were several), `canary` (of how many questions asked again the answer was the `same`, and
-        the comparisons that `changed`), `cut` (answers to questions whose audio was cut for the model: `n`, `share`, `s`),
+        the comparisons that `changed`), `cut` (answers to questions whose audio was cut for the model: `n`, `share`, `s`;
+        and `unheard`, the share of all sound that was cut off, None if the record does not say how long all sound is),
         `too_long` (questions that were not asked, because their audio is longer than the model takes: `n`, `share`), `usage`
         (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were not cached; None if the price
         of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the answers that were not cached).
@@ -206,6 +208,8 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length'), TOTAL(finish = ?) FROM answers",
         (TOO_LONG,),
     )[0]
+    known = "SELECT TOTAL(cut_s), TOTAL(sound_s) FROM answers WHERE sound_s IS NOT NULL"
+    unheard_s, sound_s = run.query(known)[0] if says_how_long(run) else (0.0, 0.0)
     usage = run.query(
         "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key != 'cost_usd' GROUP BY j.key ORDER BY j.key"
     )
@@ -223,8 +227,14 @@ def answers_of(run: Run) -> dict[str, Any] | None:
         "asked_for": _asked_for(run),
         "served": _served(run),
         "judging": run.meta.get("judging"),
+        "choices": run.meta.get("choices"),
         "canary": _canary(run),
-        "cut": {"n": int(cut), "share": cut / asked if asked else 0.0, "s": cut_s},
+        "cut": {
+            "n": int(cut),
+            "share": cut / asked if asked else 0.0,
+            "s": cut_s,
+            "unheard": unheard_s / sound_s if sound_s else None,
+        },
         "too_long": {"n": int(too_long), "share": too_long / asked if asked else 0.0},
         "usage": dict(usage),
         # If the price of one answer is not known, the sum of the others is not the cost of all.

@@ -30,6 +30,7 @@ def by_draw(
     rules: Sequence[str] = RULES,
     at: float | None = None,
     higher_is_better: bool | None = True,
+    counts: Mapping[str, int] | None = None,
 ) -> dict[str, Any]:
     """What several answers to each question add to the value of one metric.
 
@@ -39,9 +40,10 @@ def by_draw(
         rules: how several answers count as one: `all`, `any`, `majority`.
         at: the value from which an answer passes; None for 1 among values of 0 and 1, and without rules for other values.
         higher_is_better: direction of the metric, for `at`.
+        counts: how many answers were drawn to each question, where their number differs; None if it is the same for all.
 
     Returns:
-        `n` (answers to each question), `questions`, `values` (of each draw; None if none of its answers has a score),
+        `n` (answers to each question, the most if their number differs), `fewest`, `questions`, `values` (of each draw; None if none of its answers has a score),
         `spread` (the standard deviation of these values; None if one is missing), `passes_at`, and `passes` by rule: `value`
         (the share of questions), `ci95`, `note`, `units`, `n` and `failed` questions, and `counting_failures` with `value` and
         `n`. `passes` is empty where no rule applies.
@@ -51,13 +53,15 @@ def by_draw(
     values = [folded(parts.fold, parts.sums[place == draw]) for draw in range(count)]
     known = [value for value in values if value is not None]
     passed = _passed(parts, at, higher_is_better)
+    each = counts or dict.fromkeys((question for question, _ in draws.values()), count)
     return {
         "n": count,
+        "fewest": min(each.values(), default=count),
         "questions": len({question for question, _ in draws.values()}),
         "values": values,
         "spread": float(np.std(known, ddof=1)) if len(known) == count > 1 else None,
         "passes_at": 1.0 if at is None else at,
-        "passes": {} if passed is None else {rule: _by_rule(rule, parts, draws, passed, count) for rule in rules},
+        "passes": {} if passed is None else {rule: _by_rule(rule, parts, draws, passed, each) for rule in rules},
     }
 
 
@@ -77,10 +81,10 @@ def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np
 
 
 def _by_rule(
-    rule: str, parts: Parts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, count: int
+    rule: str, parts: Parts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, counts: Mapping[str, int]
 ) -> dict[str, Any]:
     """The share of questions that pass by one rule."""
-    needed = _NEEDED[rule](count)
+    needed = {question: _NEEDED[rule](count) for question, count in counts.items()}
     scored: Counter[str] = Counter()
     right: Counter[str] = Counter()
     units: dict[str, str] = {}
@@ -90,11 +94,11 @@ def _by_rule(
         right[question] += passes
         units.setdefault(question, unit)
     every = {question for question, _ in draws.values()}
-    whole = sorted(question for question in every if scored[question] == count)
-    table = np.asarray([[right[question] >= needed, 1.0] for question in whole], np.float64).reshape(-1, 2)
+    whole = sorted(question for question in every if scored[question] == counts[question])
+    table = np.asarray([[right[question] >= needed[question], 1.0] for question in whole], np.float64).reshape(-1, 2)
     within = interval_of(ratios, table, unit_codes([units[question] for question in whole], len(whole)), share=True)
     wrong = Counter(draws[number][0] for number in parts.wrong if number in draws)
-    counted = [right[question] >= needed for question in every if scored[question] + wrong[question] == count]
+    counted = [right[q] >= needed[q] for q in every if scored[q] + wrong[q] == counts[q]]
     return {
         "value": folded(ratios, table), "ci95": within.ends, "note": within.note, "units": within.units, "n": len(whole),
         "failed": len(every) - len(whole),

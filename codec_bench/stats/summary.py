@@ -20,7 +20,9 @@ import numpy as np
 from codec_bench.stats.beside import beside, policies
 from codec_bench.stats.breakdown import Parts, answers_of, finished_numbers, finished_only, parts_of, subsets_of
 from codec_bench.stats.draws import RULES, by_draw
+from codec_bench.stats.robustness import no_answers, robustness, ways_by_wording, wordings_of
 from codec_bench.store.answers import draws_of, has_answers
+from codec_bench.store.draws import WORDING, draw_counts
 from codec_bench.store.record import Run
 from codec_bench.store.rows import CUT, SAME, SILENT
 
@@ -64,7 +66,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
         value: `value`, `ci95`, `note`, `n`, `failed`. The value of the samples that have none in that column is empty.
 
         Where several answers were drawn to each question, `n` and `failed` count answers, and a metric also holds `draws` (see
-        `stats.draws.by_draw`).
+        `stats.draws.by_draw`). Where the questions were asked in several wordings, a metric also holds `robustness` (see
+        `stats.robustness.robustness`), and `answers` holds `wordings`. `unheard` of a system is the share of the questions'
+        sound that its model was not given, because it takes no more; None if all was given, or if it is not known.
 
         A metric of answers also holds what `stats.beside.beside` gives (`chance`, `read`, `compared`), and `policies` (see
         `stats.beside.policies`) where the definition of the benchmark says how its toolkit counts failures.
@@ -92,15 +96,20 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
     common = {metric: _common(run, metric) for metric in metrics}
     failures = (meta.get("benchmark") or {}).get("failures")
     drawn = draws_of(run)
-    each = 1 + max((draw for _, draw in drawn.values()), default=0)
+    each, counts = 1 + max((draw for _, draw in drawn.values()), default=0), draw_counts(run)
+    asked = answers_of(run)
     for system, declared in run.systems.items():
         items = _items_of(run, system, reasons, several)
         failed_items += len(items.without_estimate)
         entry: dict[str, Any] = {"metrics": {}, "silent": items.silent, "clipped": items.clipped, "same": items.same}
+        entry["unheard"] = None if asked is None else asked["cut"]["unheard"]
         entry["checks"], entry["channels"] = checks.get(system), items.by_channel(declared.get("channels") or ())
         finished = finished_only(run, system, subsets)
         done = finished_numbers(run, system) if drawn else ()
         scored = {number: draw for number, draw in drawn.items() if number in done}
+        if asked is not None:
+            asked |= no_answers(run, system)
+            asked["wordings"] = ways_by_wording(run, system, finished.get(WORDING, {}), wordings_of(meta))
         for metric, facts in metrics.items():
             share = facts.get("kind") in ("answer", "rating")
             parts = parts_of(run, system, metric, facts.get("aggregate", "mean"), share=share, draws=each)
@@ -116,7 +125,10 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
             if failures is not None:
                 folded["policies"] = policies(folded["value"], folded["counting_failures"], failures)
             if scored:
-                folded["draws"] = by_draw(parts, scored, *_passing(meta, metric), facts.get("higher_is_better"))
+                better = facts.get("higher_is_better")
+                folded["draws"] = by_draw(parts, scored, *_passing(meta, metric), better, counts)
+            if len(finished.get(WORDING, ())) > 1:
+                folded["robustness"] = robustness(parts, finished[WORDING], scored, facts.get("higher_is_better"))
             entry["metrics"][metric] = folded
             failed_scores += sum(folded["missing"].get(status, 0) for status in _BROKEN)
             if metric == "bitrate":
@@ -131,7 +143,6 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
         "systems": systems,
         "failures": {"items": failed_items, "scores": failed_scores, "reasons": reasons.rows()},
     }
-    asked = answers_of(run)
     return summary if asked is None else {**summary, "answers": asked}
 
 

@@ -28,12 +28,14 @@ from codec_bench.types import Score
 
 TOO_LONG = "too_long"
 """Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes."""
+SOUND = "<audio>"
+"""What stands for a sound in the text that a model was given (`QuestionRecord.prompt`)."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
 _READINGS = ("number", "transcript", "parsed", "reason")
 _ANSWERS = (
     "number", "status", "reason", "text", "audio", "usage", "latency_s", "first_s", "finish", "cut_s", "attempts", "cached", "notes",
-    "served",
+    "served", "sound_s",
 )  # fmt: skip
 
 
@@ -92,6 +94,7 @@ class AnswerRecord:
     cached: bool = False
     notes: tuple[str, ...] = ()
     served: Mapping[str, str] = field(default_factory=dict)
+    sound_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +238,7 @@ class AnswerWriter(RunWriter):
             answers.append(
                 (
                     q.number, a.status, storable(a.reason), storable(a.text), a.audio, _json(a.usage), a.latency_s, a.first_s,
-                    a.finish, a.cut_s, a.attempts, a.cached, _json(a.notes), _json(a.served) if a.served else None,
+                    a.finish, a.cut_s, a.attempts, a.cached, _json(a.notes), _json(a.served) if a.served else None, a.sound_s,
                 )
             )  # fmt: skip
         with self._transaction() as rows:
@@ -326,6 +329,11 @@ def has_answers(run: Run) -> bool:
 def says_who_answered(run: Run) -> bool:
     """Whether the record has a column for what a service said of itself; records of earlier versions have none."""
     return bool(run.query("SELECT COUNT(*) FROM pragma_table_info('answers') WHERE name = 'served'")[0][0])
+
+
+def says_how_long(run: Run) -> bool:
+    """Whether the record has a column for how long a question's sound is; records of earlier versions have none."""
+    return bool(run.query("SELECT COUNT(*) FROM pragma_table_info('answers') WHERE name = 'sound_s'")[0][0])
 
 
 def draws_of(run: Run) -> dict[int, tuple[str, int]]:

@@ -15,6 +15,14 @@ SAME = "the estimate is the reference, sample by sample"
 """The note of an item of audio made elsewhere that equals its reference."""
 CUT = "samples beyond full scale were cut"
 """The end of the note of an item whose estimate was louder than full scale; their number stands before it."""
+NO_ANSWER = {
+    "empty": "the answer is empty",
+    "endless": "the answer has no end: it ran into the limit of length, or repeats itself",
+    "copy": "the answer is a copy of what was asked",
+    "phonemes": "the answer is in phonemes",
+    "language": "the answer is in another language or script than was expected",
+}
+"""The notes of answers that are none, by the way in which each is none (`codec_bench.text.collapse.WAYS`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ CREATE TABLE IF NOT EXISTS questions (
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
     first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
-    served TEXT, checksum INTEGER);
+    served TEXT, sound_s REAL, checksum INTEGER);
 CREATE TABLE IF NOT EXISTS readings (
     number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, checksum INTEGER);
 """

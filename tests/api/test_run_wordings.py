@@ -11,6 +11,7 @@ import yaml
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.run import run_folder
+from codec_bench.cli.robustness import print_robustness
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store.answers import exchanges
 from codec_bench.store.record import open_run
@@ -27,8 +28,8 @@ class Picky(Model):
     info = ModelInfo("picky")
     identity = {"picky": 1}
 
-    def __init__(self, log, stop_after=0):
-        self.log, self.left = log, stop_after or 10**9
+    def __init__(self, log, stop_after=0, says="what?"):
+        self.log, self.left, self.says = log, stop_after or 10**9, says
 
     async def ask(self, request):
         if self.left == 0:
@@ -37,7 +38,7 @@ class Picky(Model):
         asked = request.messages[-1].content[-1]
         with open(self.log, "a") as file:
             file.write(asked + "\\n")
-        return Response(text="what?" if asked.startswith("Kindly") else asked.rpartition("|")[2].strip())
+        return Response(text=self.says if asked.startswith("Kindly") else asked.rpartition("|")[2].strip())
 '''
 WORDINGS = ["Say | {{ word }}", "Kindly say | {{ word }}", "The word is | {{ word }}"]
 DEFINITION = {
@@ -57,12 +58,17 @@ def ask(tmp_path, monkeypatch):
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(DEFINITION))
     (folder / "rows.jsonl").write_text("".join(json.dumps({"id": f"a{n}", "w": f"word {n}"}) + "\n" for n in range(20)))
 
-    def run(out="out", stop_after=0, **settings):
+    def run(out="out", stop_after=0, own=(), **settings):
         log.write_text("")
         model = f"{tmp_path / 'models.py'}:Picky"
-        options = {model: {"log": str(log), "stop_after": stop_after}}
+        options = {model: {"log": str(log), "stop_after": stop_after, **dict(own)}}
         outcome = run_benchmark(
-            benchmark=str(folder), model=model, out=tmp_path / out, options=options, page=False, workers=1, **settings
+            benchmark=str(folder),
+            model=model,
+            out=tmp_path / out,
+            options=options,
+            workers=1,
+            **{"page": False, **settings},
         )
         for done in outcome.runs.values():
             done.close()
@@ -115,6 +121,35 @@ def test_every_question_in_all_wordings(ask):
     with closing(open_run(folder)) as run:
         prompts = [e.question.prompt for e in exchanges(run)][:3]
     assert [WORDINGS[k].partition(" | ")[0] in str(prompts[k]) for k in range(3)] == [True] * 3
+
+
+def test_a_wording_under_which_a_model_collapses_is_told_with_how(ask, capsys):
+    folder, _ = ask(prompts="each", own={"says": "这是什么"}, page=True)
+    found, answers = entry(folder)["robustness"], json.loads((folder / "summary.json").read_text())["answers"]
+    assert (found["n"], found["worst"]["wording"], found["worst"]["value"]) == (3, "02", 0)
+    assert found["mean"]["value"] == pytest.approx(2 / 3) and found["sd"]["value"] == pytest.approx(
+        statistics.stdev([1, 0, 1])
+    )
+    assert found["sd"]["value"] > 3 * found["sd_by_chance"] and found["same_questions"] and found["units"] == 20
+    assert answers["wordings"]["02"] == {"text": WORDINGS[1], "n": 20, "no_answer": 20, "ways": {"language": 20}}
+    assert [one["no_answer"] for one in answers["wordings"].values()] == [0, 20, 0] and answers["no_answer"] == 20
+    metrics = json.loads((folder / "summary.json").read_text())["systems"]["picky"]["metrics"]
+    print_robustness("mine", metrics, answers)
+    said = capsys.readouterr().out
+    (row,) = [line for line in said.splitlines() if line.strip().startswith("02")]
+    assert " ! " in row and "0.00 " in row and "20 of 20 (in another language or script 20)" in row and "Kindly" in row
+    assert "worst 0.0" in said and "in wording 02 20 of 20" in said
+    page = (folder / "report.html").read_text("utf-8")
+    assert page.count('<tr class="stands-out">') == 1 and "Kindly say | {{ word }}" in page
+
+
+def test_wordings_over_questions_of_their_own_say_so(ask, capsys):
+    folder, _ = ask()
+    summary = json.loads((folder / "summary.json").read_text())
+    assert entry(folder)["robustness"]["same_questions"] is False
+    print_robustness("mine", summary["systems"]["picky"]["metrics"], summary["answers"])
+    said = capsys.readouterr().out
+    assert "each over questions of its own" in said and "by wording" not in said
 
 
 @pytest.mark.parametrize(("prompts", "number"), [("first", 0), ("2", 1), ("3", 2)])

@@ -211,6 +211,8 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
         "kwargs": [{"keywords": None, "num_words": None}],
         "prompt": "Answer without a comma.",
         "question": f"What plays in recording {index}?",
+        "rule": 1,  # of IFEval-Audio: the answer has a word
+        "rule_target": _sentence(benchmark.language, index).split()[-1],
     }.get(our, f"{our} {index}")
 
 

@@ -9,7 +9,7 @@ import pytest
 import tiny_audio_models
 from asked_models import ask
 
-from codec_bench.audio.clip import Clip
+from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
@@ -101,6 +101,19 @@ def test_many_are_heard_at_once(cascade):
     answers = ask(cascade, [Request(str(k), (Message("user", (clip(300 + k),)),)) for k in range(20)])
     assert [a.text.split("\n")[1].split()[0] for a in answers] == [str(300 + k) for k in range(20)]
     assert cascade.hears.most == 20
+
+
+def test_requests_that_share_a_sound_share_its_transcript(cascade):
+    sounds = SharedSounds()
+    shared, heard = [sounds.share(clip(300 + k), k) for k in range(2)], []
+    cascade.hears.ask, real = (lambda request: heard.append(request.id) or real(request)), cascade.hears.ask
+    asked = [
+        Request(f"{k}{w}", (Message("user", (one, f"wording {w}")),)) for k, one in enumerate(shared) for w in "abc"
+    ]
+    answers = ask(cascade, asked)
+    assert sorted(heard) == ["0a#1", "1a#1"]
+    assert [a.text.split("\n")[1].split()[0] for a in answers] == ["300"] * 3 + ["301"] * 3
+    assert [a.text[-9:] for a in answers] == [f"wording {w}" for w in "abcabc"]
 
 
 def test_silence_is_asked_about_and_what_cannot_be_heard_is_not(cascade):

@@ -1,10 +1,15 @@
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
-from codec_bench.models.base import ModelInfo
-from codec_bench.models.windows import Heard, hear, join, join_texts, windows
-from codec_bench.types import Audio, Message, Request, Response
+from codec_bench.errors import UserError
+from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.windows import Heard, hear, join, join_texts, merge_texts, window_of, windows
+from codec_bench.types import Audio, Message, Request, Response, Windows
 
 RATE = 8_000
 
@@ -121,3 +126,108 @@ def test_spoken_windows_follow_each_other(rng):
     a, b = noise(rng, 1), noise(rng, 2)
     both = join([Response(audio=a), Response(audio=b)], Heard((asked(),) * 2))
     assert np.array_equal(both.audio.samples, np.concatenate([a.samples, b.samples], axis=1)) and both.text is None
+
+
+def told(texts, how):
+    heard = Heard((Request("q"),) * len(texts), 0.0, 10.0, how)
+    return join([Response(text=text) for text in texts], heard)
+
+
+def test_a_model_that_cuts_is_asked_in_windows_if_the_request_says_so(rng):
+    audio = noise(rng, 10)
+    cut = hear(asked(audio), info(limit_s=3.0), RATE)
+    assert (len(cut.requests), cut.cut_s, cut.sound_s) == (1, pytest.approx(7), pytest.approx(10))
+    request = replace(asked(audio), windows=Windows())
+    whole = hear(request, info(limit_s=3.0), RATE)
+    assert np.array_equal(np.concatenate([p.samples for p in sounds(whole)], axis=1), audio.samples)
+    assert (whole.cut_s, whole.sound_s) == (0, pytest.approx(10))
+    shorter = hear(replace(request, windows=Windows(length_s=1.0)), info(limit_s=3.0), RATE)
+    assert max(p.duration_s for p in sounds(shorter)) <= 1.0 and len(shorter.requests) > len(whole.requests)
+    assert len(hear(replace(request, windows=Windows(length_s=4.0)), info(), RATE).requests) == 3
+    assert len(hear(request, info(), RATE).requests) == 1, "a model without a limit is given all"
+
+
+def test_windows_overlap_as_much_as_they_say(rng):
+    audio = noise(rng, 10)
+    places = windows(audio, 3.0, 0.5)
+    assert places[0][0] == 0 and places[-1][1] == audio.num_samples
+    assert all(before - after == RATE // 2 for (_, before), (after, _) in pairwise(places))
+    with pytest.raises(UserError, match="less than half"):
+        window_of(Windows(overlap_s=1.5), info(limit_s=3.0))
+
+
+@pytest.mark.parametrize(
+    ("texts", "one"),
+    [
+        (["B", "A.", "b", "a"], "B"),
+        (["the dog", "The cat", "the cat."], "The cat"),
+        (["", "C"], "C"),
+        (["", " "], ""),
+    ],
+)
+def test_windows_vote(texts, one):
+    assert told(texts, Windows(join="vote")).text == one
+
+
+def test_windows_on_lines_and_their_sound():
+    joined = told(["a dog barks ", "", "a door"], Windows(join="lines"))
+    assert joined.text == "a dog barks\na door" and joined.sound_s == 10.0
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "one"),
+    [
+        ("she had your dark suit", "Dark suit, in greasy wash", "she had your dark suit in greasy wash"),
+        ("she had your dark soot", "your dark suit in wash", "she had your dark suit in wash"),
+        ("and then the", "The cat", "and then the cat"),
+        ("the cat in a house", "on the roof", "the cat in a house on the roof"),
+        ("one two", "three four", "one two three four"),
+        ("", "three four", "three four"),
+        ("one two", "", "one two"),
+        ("今天天气很", "天气很好", "今天天气很好"),
+        ("we saw a, b", "a b, c", "we saw a, b c"),
+    ],
+)
+def test_what_two_windows_heard_is_kept_once(before, after, one):
+    assert merge_texts(before, after, 8) == one
+
+
+def test_texts_further_apart_than_the_overlap_are_not_merged():
+    assert merge_texts("a b c d e f g", "a b x", 3) == "a b c d e f g a b x"
+
+
+class _Marks(BatchModel):
+    """Says the marks that it hears: a sample of the value n / 100 is the mark n, as a word."""
+
+    info = info(limit_s=30.0)
+    rate_hz = RATE
+
+    @property
+    def identity(self):
+        return {}
+
+    def answer(self, batch):
+        heard = [next(c for m in r.messages for c in m.content if isinstance(c, Clip)).read() for r in batch]
+        assert all(audio.duration_s <= 30.0 for audio in heard)
+        return [
+            Response(text=" ".join(f"w{round(float(v) * 1e4)}" for v in a.samples[0][a.samples[0] > 0.001]))
+            for a in heard
+        ]
+
+
+@pytest.mark.parametrize("overlap_s", [0.0, 2.0])
+def test_every_second_of_twenty_minutes_is_heard_in_order(overlap_s):
+    signal = np.zeros(20 * 60 * RATE, np.float32)
+    marks = np.arange(RATE // 2, len(signal), RATE)
+    signal[marks] = (np.arange(len(marks)) + 100) / 1e4
+
+    async def ask():
+        model = _Marks()
+        request = replace(asked(Audio(signal, RATE)), windows=Windows(overlap_s=overlap_s))
+        answer = await model.ask(request)
+        await model.close()
+        return answer
+
+    answer = asyncio.run(ask())
+    assert answer.text.split() == [f"w{n + 100}" for n in range(len(marks))]
+    assert (answer.cut_s, answer.sound_s) == (0, pytest.approx(1200)) and answer.notes[0].startswith("heard in ")

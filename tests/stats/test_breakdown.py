@@ -256,8 +256,8 @@ def test_what_answering_took(tmp_path):
     took = answered(tmp_path, *asked)
     p50, p95 = np.percentile(seconds, [50, 95])
     assert took == {
-        "asked": 8, "failed": {"failed": 2, "refused": 1}, "cached": 1, "cut": {"n": 1, "share": 1 / 8, "s": 2.5},
-        "too_long": {"n": 0, "share": 0.0}, "draws": 1, "judging": None,
+        "asked": 8, "failed": {"failed": 2, "refused": 1}, "cached": 1, "cut": {"n": 1, "share": 1 / 8, "s": 2.5, "unheard": None},
+        "too_long": {"n": 0, "share": 0.0}, "draws": 1, "judging": None, "choices": None,
         "usage": {"output_tokens": 36}, "cost_usd": 0.75, "latency_s": {"p50": p50, "p95": p95},
         "first_s": {"p50": 0.25, "p95": 0.25},
         "at_limit": {"n": 0, "share": 0.0}, "decoding": None, "asked_for": None, "served": [], "canary": None,
@@ -268,4 +268,7 @@ def test_a_cost_that_is_not_known_of_all_is_not_known(tmp_path):
     priced, unpriced = AnswerRecord("ok", text="x", usage={"cost_usd": 0.5}), AnswerRecord("ok", text="x")
     assert answered(tmp_path / "a", priced, unpriced)["cost_usd"] is None
     assert answered(tmp_path / "b", priced, AnswerRecord("failed", "down"))["cost_usd"] == 0.5
-    assert answered(tmp_path / "c")["cut"] == {"n": 0, "share": 0.0, "s": 0.0}
+    assert answered(tmp_path / "c")["cut"] == {"n": 0, "share": 0.0, "s": 0.0, "unheard": None}
+    told = [AnswerRecord("ok", text="x", sound_s=s, cut_s=cut) for s, cut in ((40.0, 10.0), (20.0, 0.0), (20.0, 10.0))]
+    unknown = AnswerRecord("ok", text="x", cut_s=7.0)
+    assert answered(tmp_path / "d", *told, unknown)["cut"]["unheard"] == 20 / 80

@@ -23,12 +23,11 @@ from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
-from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.answers import SOUND, TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.types import Audio, Request, Response
 
 WRITE_ANSWERS = 64
 WRITE_S = 1.0
-SOUND = "<audio>"
 
 Render = Callable[[Question], Request]
 
@@ -160,7 +159,7 @@ class Asking:
             status=status, reason=reason, text=response.text, audio=audio, usage=dict(response.usage),
             latency_s=response.latency_s, first_s=response.first_s, finish=response.finish, cut_s=response.cut_s,
             attempts=response.attempts, cached=response.cached, notes=response.notes,
-            served=response.served,
+            served=response.served, sound_s=response.sound_s,
         )  # fmt: skip
         self._proven = self._proven or status == "ok"
         self._ready.append((self._question(number, question, request), answer))
@@ -213,11 +212,15 @@ def _kept_question(writer: AnswerWriter, number: int, clip: Clip) -> tuple[str |
 
     A sound that cannot be read is not copied; the model's answer then says what is wrong with it.
     """
+    name = writer.sound_name("questions", number)
+    return clip.once(("kept", name), lambda: _copied(writer, name, clip))
+
+
+def _copied(writer: AnswerWriter, name: str, clip: Clip) -> tuple[str | None, tuple[Any, Any, Any]]:
     try:
         audio = clip.read()
     except UserError:
         return None, (None, None, None)
-    name = writer.sound_name("questions", number)
     target = writer.folder / name
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -249,4 +252,4 @@ def _shown_part(part: Any) -> str:
     return SOUND if _is_sound(part) else str(part)
 
 
-__all__ = ["SOUND", "Asking", "Counts", "plain_fields", "shown"]
+__all__ = ["Asking", "Counts", "plain_fields", "shown"]

@@ -5,22 +5,23 @@ Conventions
     repeats. The others have an id of their own, from which their seed is made, so that no draw depends on the order or on how
     many there are.
     Draws of one question are no independent observations. Whatever computes an interval takes the question as its unit.
+    The draws of a question share its sounds, which are read, converted and encoded once.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
+from codec_bench.store.draws import WORDING
 from codec_bench.types import Request
 
 MOST = 1_000
-WORDING = "wording"
-"""Name of the subsets that the wordings of a prompt form."""
 
 
 class Draws:
@@ -30,23 +31,51 @@ class Draws:
         questions: the questions. repeats: how many answers are drawn to each.
         wording: gives the number of the wording that a question is asked in, or None where its prompt has one alone. The
             numbers form the subsets `wording`.
+        arranged: gives a question with its options in each order in which it is asked; None where they stay as they are.
+        rotated: whether every order is a draw of the question. There are no further draws then.
     """
 
     def __init__(
-        self, questions: Iterable[Question], repeats: int, wording: Callable[[Question], int | None] = lambda _: None
+        self,
+        questions: Iterable[Question],
+        repeats: int,
+        wording: Callable[[Question], int | None] = lambda _: None,
+        arranged: Callable[[Question], Sequence[Question]] | None = None,
+        *,
+        rotated: bool = False,
     ) -> None:
         self._questions, self._repeats, self._wording = questions, repeats, wording
+        self._arranged, self._rotated = arranged, rotated
 
     def __iter__(self) -> Iterator[Question]:
+        sounds = SharedSounds()
         for question in self._questions:
-            for draw in range(self._repeats):
-                yield self._worded(question if self._repeats == 1 else _drawn(question, draw))
+            if self._repeats == 1 and not self._rotated:
+                yield self._worded(question if self._arranged is None else self._arranged(question)[0])
+                continue
+            shared = _sharing(question, sounds)
+            orders = [shared] if self._arranged is None else self._arranged(shared)
+            draws = orders if self._rotated else [orders[0]] * self._repeats
+            for draw, one in enumerate(draws):
+                yield self._worded(_drawn(one, draw))
 
     def _worded(self, question: Question) -> Question:
         number = self._wording(question)
         if number is None:
             return question
         return replace(question, subsets={**question.subsets, WORDING: f"{number:02d}"})
+
+
+def _sharing(question: Question, sounds: SharedSounds) -> Question:
+    """The question with sounds that all of its draws share."""
+
+    def share(name: str, value: Any) -> Any:
+        return sounds.share(value, (question.id, name)) if isinstance(value, Clip) else value
+
+    fields = {name: share(name, value) for name, value in question.fields.items()}
+    own = next((fields[name] for name, value in question.fields.items() if value is question.audio), None)
+    audio = own if isinstance(own, Clip) else share("", question.audio)
+    return replace(question, fields=fields, audio=audio)
 
 
 def _drawn(question: Question, draw: int) -> Question:

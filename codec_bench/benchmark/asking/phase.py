@@ -20,6 +20,7 @@ from codec_bench.benchmark.asking.batched import check_no_batches
 from codec_bench.benchmark.asking.draws import Draws, check_drawn, with_seed
 from codec_bench.benchmark.asking.growing import as_begun, grow, sized
 from codec_bench.benchmark.asking.lengths import check_length
+from codec_bench.benchmark.asking.orders import arranged
 from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
@@ -32,8 +33,10 @@ from codec_bench.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
+from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.draws import ALL_ROTATIONS, GIVEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Request
 
@@ -120,25 +123,27 @@ async def _ask_one(
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     begun = _fingerprint_of(folder)
     prompt, decoding = _decoded(one, model, request, begun)
-    each = prompt.wording == EACH and prompt.wordings > 0
-    repeats = prompt.wordings if each else request.repeats
-    if not each:
-        check_drawn(repeats, prompt.parameters or {}, one.name, model.info.name)
+    repeats, choices = _how_often(one, prompt, model, request)
+    rotated = choices == ALL_ROTATIONS
+    window_of(one.windows, model.info)
     scheme = _scheme(one, prompt.process, request)
     rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
     whole = {
         **one.asked, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, **decoding,
+        **({"choices": choices} if choices != GIVEN else {}),
     }  # fmt: skip
     asked = sized(whole, request.limit, repeats)
     before = as_begun(asked, begun.get("asked", {}), folder)
-    drawn = Draws(questions, repeats, prompt.wording_of)
+    orders = partial(arranged, how=choices, seed=request.seed) if choices != GIVEN else None
+    drawn = Draws(questions, repeats, prompt.wording_of, orders, rotated=rotated)
     with writing(folder, before, rules, rescore=request.rescore) as writer:
         if before != asked:
             grow(writer, drawn, asked)
         if request.running.retry_failed:
             writer.forget_failed_answers()
         answered = writer.answered()
-        total = (questions.total or 0) * repeats
+        # How many rotations a question has is known when it is read.
+        total = 0 if rotated else (questions.total or 0) * repeats
         _describe(writer, one, model, prompt.process, scheme, request, (questions, total or None))
         told = _Told(request.running.progress, f"{one.name}: asking", len(answered), total)
         model.set_waiting(told.waits, patient=request.terms.wait)
@@ -148,7 +153,9 @@ async def _ask_one(
         if batched is None:
             check_no_batches(writer)
         keeps = _keeps(
-            request.running.save_audio, questions.total, one.wants == "audio" if scheme is None else scheme.compares
+            request.running.save_audio,
+            None if rotated else questions.total,
+            one.wants == "audio" if scheme is None else scheme.compares,
         )
         asking = Asking(
             model,
@@ -170,11 +177,30 @@ async def _ask_one(
         writer.set_meta(state="answered")
 
 
+def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest) -> tuple[int, str]:
+    """How many answers each question gets beside those in other orders of its options, and in which order they are offered.
+
+    Raises:
+        UserError: the answers would be the same, or several repetitions are asked for at once.
+    """
+    each = prompt.wording == EACH and prompt.wordings > 0
+    repeats = prompt.wordings if each else request.repeats
+    choices = request.choices if one.offers else GIVEN
+    if choices == ALL_ROTATIONS and repeats > 1:
+        raise UserError(
+            f"'{one.name}' would be asked {repeats} times in every rotation of its options; each rotation is asked once",
+            hint="give --choices all-rotations without --repeats and without --prompts each",
+        )
+    if not each:
+        check_drawn(repeats, prompt.parameters or {}, one.name, model.info.name)
+    return repeats, choices
+
+
 def _renders(one: Benchmark, prompt: Prompt, model: Model, seed: int) -> Callable[[Question], Request]:
     """Makes the request of a question."""
 
     def render(question: Question) -> Request:
-        made = with_seed(prompt.render(question), seed, question.draw)
+        made = replace(with_seed(prompt.render(question), seed, question.draw), windows=one.windows)
         return check_length(made, model.info) if one.spec.too_long == "refuse" else made
 
     return render
@@ -273,6 +299,7 @@ def _describe(
         "mirror": request.data, "judge": request.judge,
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
+        **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}),
     }  # fmt: skip
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),

@@ -14,6 +14,7 @@ from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
+from codec_bench.types import Windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +126,12 @@ class Benchmark:
         return self.spec.data
 
     @property
+    def offers(self) -> bool:
+        """Whether its questions come with options to choose from, in fields of their own."""
+        names = (*self.data.columns, *self.spec.fields)
+        return any(name == "choices" or (name.lower().startswith("choice_") and len(name) == 8) for name in names)
+
+    @property
     def subsets(self) -> tuple[str, ...]:
         """The names of its subsets: the keys of `Question.subsets`."""
         return tuple(self._subset_columns)
@@ -160,6 +167,11 @@ class Benchmark:
             for table in self.spec.published
             for model, value in table.values.items()
         )
+
+    @property
+    def windows(self) -> Windows | None:
+        """How a sound that is longer than the model takes is asked about in parts; None if it is not."""
+        return Windows(**self.spec.windows.model_dump()) if self.spec.too_long == "windows" else None
 
     def prompt_for(self, info: ModelInfo) -> Prompt:
         """The prompt for a model.
@@ -224,6 +236,7 @@ class Benchmark:
             "wants": self.wants,
             "parameters": self.parameters,
             **({"too_long": self.spec.too_long} if self.spec.too_long != "cut" else {}),
+            **({"windows": self.spec.windows.model_dump()} if self.spec.too_long == "windows" else {}),
         }
 
     @property

@@ -58,9 +58,12 @@ def canonical(name: str) -> str:
 
 
 def prompt_names() -> list[str]:
-    """The prompts that come with the project."""
-    folder = files("codec_bench") / "benchmarks" / "prompts"
-    return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir() if file.name.endswith(".yaml"))
+    """The prompts that come with the project; those of a published study are named `STUDY/NAME`."""
+    names, folder = [], files("codec_bench") / "benchmarks" / "prompts"
+    for entry in folder.iterdir():
+        inside = [f"{entry.name}/{file.name}" for file in entry.iterdir()] if entry.is_dir() else [entry.name]
+        names += [name.removesuffix(".yaml") for name in inside if name.endswith(".yaml")]
+    return sorted(names)
 
 
 @cache

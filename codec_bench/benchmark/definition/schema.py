@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from codec_bench.benchmark.definition.windows import WindowsSpec
+
 
 def _listed(value: Any) -> Any:
     """A list from a text with commas, such as `a,b` on the command line."""
@@ -333,7 +335,9 @@ class BenchmarkSpec(Strict):
         subsets: a column for each kind of subset, by the name of the subsets.
         parameters: how answers are decoded; `own` leaves everything to the model.
         too_long: what happens to a sound that is longer than the model takes: `cut` asks about its beginning, `refuse` does not
-            ask and counts the question as refused. Models that read long sounds in windows are given them whole.
+            ask and counts the question as refused, `windows` asks about its parts and joins the answers. With `cut` and `refuse`,
+            models that read long sounds in windows of their own are given them whole.
+        windows: how the parts are made and the answers joined.
         passing: how several answers to one question count as one result.
         failures: how its toolkit counts failures; null if that is not known.
         published: numbers that others published.
@@ -360,7 +364,8 @@ class BenchmarkSpec(Strict):
     primary: str
     subsets: dict[str, str] = {}
     parameters: Annotated[Parameters, BeforeValidator(_decoded)] = Parameters()
-    too_long: Literal["cut", "refuse"] = "cut"
+    too_long: Literal["cut", "refuse", "windows"] = "cut"
+    windows: WindowsSpec = WindowsSpec()
     passing: Passing = Passing()
     failures: Failures | None = None
     published: list[PublishedTable] = []
@@ -379,22 +384,9 @@ class BenchmarkSpec(Strict):
 FORM = {"matrix", "name", "extends"}
 """Fields of a definition that are used to make its entries and are not part of them."""
 
-FIELDS = FORM | {
-    name
-    for schema in (
-        BenchmarkSpec,
-        Data,
-        Expand,
-        Kinds,
-        Speaker,
-        MetricUse,
-        PublishedTable,
-        Parameters,
-        Passing,
-        PromptSpec,
-        Turn,
-        Part,
-    )
-    for name in schema.model_fields
-}
+_SCHEMAS: tuple[type[BaseModel], ...] = (
+    BenchmarkSpec, Data, Expand, Kinds, Speaker, MetricUse, PublishedTable, Parameters,
+    Passing, WindowsSpec, PromptSpec, Turn, Part,
+)  # fmt: skip
+FIELDS = FORM | {name for schema in _SCHEMAS for name in schema.model_fields}
 """The names of all fields, for suggestions when a name is misspelled."""

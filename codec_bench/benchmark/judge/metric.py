@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -18,6 +19,7 @@ from codec_bench.benchmark.judge.aligning import by_judge, by_rule
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
+from codec_bench.benchmark.scoring.metrics import load_answer_metric
 from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import UserError
 from codec_bench.registry import Spec
@@ -70,6 +72,7 @@ class JudgeMetric:
         self.protocol = f"{STEM}/{rubric}-{self.rubric.digest}" + (f"/{judge}" if judge else "")
         self.unit, self.range = self.rubric.unit, self.rubric.range
         self.higher_is_better = self.rubric.higher_is_better
+        self._also = load_answer_metric(self.rubric.also) if self.rubric.also is not None else None
         self.paper, self.source, self.summary = self.rubric.paper, self.rubric.source, self.rubric.summary
 
     @property
@@ -150,12 +153,19 @@ class JudgeMetric:
         detail["verdicts"] = own
         if self.range == (0, 1) and (chance := chance_of(answer.fields, answer.references)) is not None:
             detail["chance"] = chance
-        if self.rubric.combine == "mean":
-            return Score.ok(fmean(own), self.protocol, detail=detail)
-        agreed = replies.majority(verdicts)
-        if agreed.reason is not None:
-            return Score(None, "unparsed", f"the judge: {agreed.reason}", self.protocol, detail=detail)
-        return Score.ok(agreed.values["score"], self.protocol, detail=detail)
+        value = fmean(own)
+        if self.rubric.combine == "majority":
+            agreed = replies.majority(verdicts)
+            if agreed.reason is not None:
+                return Score(None, "unparsed", f"the judge: {agreed.reason}", self.protocol, detail=detail)
+            value = agreed.values["score"]
+        if self._also is not None:
+            (kept,) = self._also.compute([answer])
+            detail["also"] = kept.value
+            if kept.status != "ok":
+                return replace(kept, protocol=self.protocol, detail=detail)
+            value = value if kept.value == 1 else self.range[0 if self.higher_is_better else 1]
+        return Score.ok(value, self.protocol, detail=detail)
 
     def _read(self, reply: str, answer: Answer) -> Verdict:
         low, high = self.rubric.range

@@ -32,6 +32,7 @@ class Rubric(BaseModel):
         times: how often each question is asked.
         combine: `mean` or `majority` of the verdicts.
         needs: columns without which a question cannot be judged.
+        also: a metric of answers that must have the value 1 as well; where it has not, the answer gets the worst end of the range.
         parameters: parameters of the judge's generation.
         unit, range, higher_is_better: unit and range of the verdict, and whether a higher one is better.
         paper, source: where the rubric is described.
@@ -51,6 +52,7 @@ class Rubric(BaseModel):
     times: int = Field(1, ge=1, le=9)
     combine: Literal["mean", "majority"] = "mean"
     needs: list[str] = []
+    also: str | None = None
     parameters: dict[str, Any] = {"temperature": 0}
     unit: str = ""
     range: tuple[float, float]
@@ -62,8 +64,9 @@ class Rubric(BaseModel):
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
         held = self.model_dump(exclude={"summary", "paper", "source"})
-        if self.aligns is None:
-            del held["aligns"]  # the rubrics that were there before this field keep their hashes
+        for later in ("aligns", "also"):
+            if held[later] is None:
+                del held[later]  # the rubrics that were there before these fields keep their hashes
         return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
 
 

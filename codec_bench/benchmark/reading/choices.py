@@ -25,17 +25,35 @@ def choices_of(fields: Mapping[str, Any]) -> dict[str, str]:
     """The texts of the choices by upper-case letter; empty if the row has no choices."""
     given = fields.get("choices")
     if given is None:
-        given = {k[7:]: v for k, v in fields.items() if k.lower().startswith("choice_") and len(k) == 8}
+        return {letter: str(fields[key]) for letter, key in places_of(fields, separate=True).items()}
     if isinstance(given, str):
-        given = _from_text(given)
+        given = from_text(given)
     if isinstance(given, Mapping):
-        named = {(k[7:] if k.lower().startswith("choice_") else k).strip().upper(): v for k, v in given.items()}
-        return {k: str(v) for k, v in sorted(named.items()) if k in LETTERS and v is not None and str(v).strip()}
-    texts = [str(text) for text in given]
+        return {letter: str(given[key]) for letter, key in places_of(given).items()}
+    texts = [str(text) for text in given] if isinstance(given, (list, tuple)) else []
     labels = [match for text in texts if (match := _LABEL.match(text)) is not None]
     if texts and [m[1] or m[2] for m in labels] == list(LETTERS[: len(texts)]):
         texts = [text[match.end() :] for text, match in zip(texts, labels)]
     return dict(zip(LETTERS, texts))
+
+
+def places_of(given: Mapping[str, Any], *, separate: bool = False) -> dict[str, str]:
+    """The keys of a mapping that hold choices, by upper-case letter in order; keys without a text are left out.
+
+    Args:
+        given: a mapping whose keys are letters or names such as `choice_a`.
+        separate: whether only names count, as among the fields of a row.
+    """
+    keys = {
+        (key[7:] if key.lower().startswith("choice_") else key).strip().upper(): key
+        for key in given
+        if not separate or (key.lower().startswith("choice_") and len(key) == 8)
+    }
+    return {
+        letter: key
+        for letter, key in sorted(keys.items())
+        if letter and letter in LETTERS and given[key] is not None and str(given[key]).strip()
+    }
 
 
 def without_label(text: str) -> str:
@@ -83,7 +101,8 @@ def chance_of(fields: Mapping[str, Any], references: Sequence[str]) -> float | N
     return max(1, len(right_letters(fields, references))) / len(choices) if choices else None
 
 
-def _from_text(text: str) -> Any:
+def from_text(text: str) -> list[Any] | dict[str, str]:
+    """The choices of one text: a list if it is one in JSON, else those after `(A)`, `(B)`, ... by letter."""
     if text.lstrip().startswith("["):
         try:
             listed = json.loads(text)

@@ -15,6 +15,7 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.judge.judging import judge_all
 from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
+from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.running import working_engine
@@ -86,6 +87,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
         if todo or not finished:
             timings = {"wall_s": perf_counter() - started, "items": len(todo), **timed}
             writer.set_meta(timings={**timings, "answering": meta.get("answering")})
+        if (chosen := choice_facts(run)) is not None:
+            writer.set_meta(choices=chosen)
         writer.set_meta(state="finished", finished=datetime.now(UTC).isoformat(timespec="seconds"))
 
 

@@ -17,13 +17,15 @@ from dataclasses import replace
 from typing import Any
 
 from codec_bench.benchmark.reading import Chain, Unparsed
+from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.phases import RUNNING
 from codec_bench.engine.run import Engine
-from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.answers import SOUND, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
-from codec_bench.store.rows import ItemRecord
+from codec_bench.store.rows import NO_ANSWER, ItemRecord
+from codec_bench.text.collapse import ways_of
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT = "transcript"
@@ -90,13 +92,29 @@ class AnswerScorer:
 
     def _item(self, exchange: Exchange, scores: Mapping[str, Score]) -> ItemRecord:
         answer, question = exchange.answer, exchange.question
-        notes = list(answer.notes)
+        notes = list(dict.fromkeys([*answer.notes, *_no_answer(exchange)]))
         if answer.cut_s:
             notes.append(f"{answer.cut_s:.1f} s of its audio were not heard by the model")
         return ItemRecord(
             system=self._system, sample=question.id, status="ok" if answer.status == "ok" else "failed", reason=answer.reason,
             scores=scores, audio=answer.audio, notes=notes,
         )  # fmt: skip
+
+
+def _no_answer(exchange: Exchange) -> list[str]:
+    """Notes on a written answer that is none: empty, endless, a copy of the prompt, phonemes, another language."""
+    answer, question = exchange.answer, exchange.question
+    if answer.status != "ok" or answer.text is None or answer.audio is not None:
+        return []
+    asked = (question.prompt or "").rpartition("user: ")[2].replace(SOUND, " ")
+    ways = ways_of(
+        answer.text,
+        prompt=asked,
+        known=[*question.expected, *choices_of(question.fields).values()],
+        language=question.language,
+        at_limit=answer.finish == "length",
+    )
+    return [NO_ANSWER[way] for way in ways]
 
 
 def _transcript(chain: Chain, heard: Mapping[str, Score] | None) -> Score | None:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
@@ -23,7 +22,7 @@ from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import GivenUp
 from codec_bench.models.endpoints.remote import JSON
-from codec_bench.models.sound import audio_of, from_base64, wav_base64
+from codec_bench.models.sound import audio_of, from_base64, wav_base64, wav_file
 from codec_bench.types import Audio, Request, Response, Sound
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
@@ -162,7 +161,7 @@ class Gemini(BatchableModel):
         if isinstance(part, str):
             return {"text": part}
         if sounds is not None:
-            data = wav_bytes(part.read())
+            data = wav_file(part)
             digest = hashlib.sha256(self.model.encode() + data).hexdigest()[:32]
             sounds[digest] = data
             return {"fileData": {"mimeType": "audio/wav", "fileUri": f"{PLACE}{digest}"}}

@@ -12,14 +12,14 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from codec_bench.audio.clip import Clip, wav_bytes
+from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named, put, understood
 from codec_bench.models.endpoints.client import is_text, parts_of, read_json, read_sound
 from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice
-from codec_bench.models.sound import audio_of, data_uri, wav_base64
+from codec_bench.models.sound import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class OpenAiTranscription(HttpModel):
 
     def encode(self, request: Request) -> bytes:
         """The sound as a WAV file."""
-        return wav_bytes(request.fields["audio"].read())
+        return wav_file(request.fields["audio"])
 
     async def answer(self, request: Request, body: bytes) -> Response:
         """One transcript."""

@@ -17,7 +17,7 @@ from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
 from codec_bench.store.record import Run
 
 MAX_ROWS = 20_000
-_STYLES = ("style.css", "tables.css", "breakdown.css", "sample.css")
+_STYLES = ("style.css", "tables.css", "breakdown.css", "wordings.css", "sample.css")
 _SCRIPTS = (
     "elements.js",
     "core.js",

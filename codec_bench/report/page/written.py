@@ -12,6 +12,7 @@ from codec_bench.report.page.breakdown import breakdown_tables
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
+from codec_bench.report.robustness import choice_notes, place_rows, robustness_of
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
 
@@ -66,6 +67,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         "counting": counting_rows(systems, heads, entries),
         "breakdowns": breakdown_tables(systems, heads, entries),
         "published": published_rows(runs),
+        **_robustness(tables),
         "samples": len(samples),
         "shown_samples": rows,
         "heard_samples": len({clip.sample for clip in clips}),
@@ -82,6 +84,20 @@ def _of_answers(tables: Tables) -> list[str]:
         for name, summary in found
         for note in answer_notes(summary.get("answers") or {})
     ]
+
+
+def _robustness(tables: Tables) -> dict[str, Any]:
+    """What wordings and the order of options do: `wordings` and `choices`, each by the label of a system."""
+    wordings, choices = {}, {}
+    for system in tables.systems:
+        summary = tables.summaries[system.run]
+        answers = summary.get("answers")
+        metrics = summary["systems"][system.name]["metrics"]
+        if (found := robustness_of(metrics, answers)) is not None:
+            wordings[system.label] = found
+        if chosen := (answers or {}).get("choices"):
+            choices[system.label] = {"places": place_rows(chosen), "notes": choice_notes(chosen, places=False)}
+    return {"wordings": wordings, "choices": choices}
 
 
 def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[dict[str, Any]]:

@@ -130,6 +130,23 @@ def test_everything_that_changes_a_verdict_changes_the_protocol():
     assert load_rubric("alpaca-1-10").digest in load_judge_metric("rating[alpaca-1-10]").protocol
 
 
+@pytest.mark.parametrize(("text", "verdict", "value"), [("IN PARIS.", 1, 1), ("In Paris.", 1, 0), ("IN PARIS.", 0, 0)])
+def test_a_verdict_counts_only_where_the_rule_is_kept_too(text, verdict, value):
+    made = load_judge_metric("rating[ifeval-audio-overall]", "judge")
+    given = answer(text, rule=3, rule_target="")  # all letters in capitals
+    asked = made.requests(given, None, 0)
+    said = {request.id: Response(text=f"It is. Rating: {verdict}") for request in asked}
+    assert made.score(given, len(asked), said).value == value
+    alone = load_judge_metric("rating[ifeval-audio]", "judge")
+    asked = alone.requests(given, None, 0)
+    assert (
+        alone.score(given, len(asked), {one.id: Response(text=f"Rating: {verdict}") for one in asked}).value == verdict
+    )
+    assert [words(one) for one in alone.requests(given, None, 0)] == [
+        words(one) for one in made.requests(given, None, 0)
+    ]
+
+
 def test_names():
     assert (
         is_judge_metric("rating[alpaca-1-10]")

@@ -1,0 +1,23 @@
+"""How a definition says that long sounds are asked about in parts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class WindowsSpec(BaseModel):
+    """How a sound that is longer than the model takes is asked about in parts, with `too_long: windows`.
+
+    Args:
+        join: how the answers become one: `words` in a row, by `vote`, or on `lines` (see `types.Windows`).
+        overlap_s: seconds that a window shares with the one before it.
+        length_s: the longest window; null for the longest that the model takes.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    join: Literal["words", "vote", "lines"] = "words"
+    overlap_s: Annotated[float, Field(ge=0)] = 0.0
+    length_s: Annotated[float | None, Field(gt=0)] = None

@@ -1,0 +1,154 @@
+"""What changes with the order of the options: how often a model stays with its choice, and which places it prefers.
+
+Conventions
+    An answer names an option by its letter or its text, as the reading step `option-letter` finds it. An answer that names none,
+    or two, is counted as such.
+    Intervals take the question as the unit, since its rotations are about the same sound.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from codec_bench.benchmark.reading.base import Parsed
+from codec_bench.benchmark.reading.choices import choices_of, named
+from codec_bench.benchmark.reading.option import option_letter
+from codec_bench.stats.intervals import interval
+from codec_bench.store.answers import Exchange, exchanges
+from codec_bench.store.draws import ALL_ROTATIONS, ORDER, SHUFFLED
+from codec_bench.store.record import Run
+
+_READ = option_letter(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a model chose in one order of the options.
+
+    Args:
+        question: the question's id. order: the letters that the options have in the data, in the order of this question.
+        at: the place of the option that was named, from 0; None if none was named. right: the place of the right one.
+        failed: whether there is no answer.
+    """
+
+    question: str
+    order: str
+    at: int | None
+    right: int | None
+    failed: bool = False
+
+
+def choice_facts(run: Run) -> dict[str, Any] | None:
+    """What is known of a run whose options were put into other orders; None for any other run.
+
+    Returns:
+        `how`, `questions` (whose options were put into another order), `kept` (questions that kept their order), and what
+        `choices_summary` gives.
+    """
+    how = (run.meta.get("config") or {}).get("choices")
+    if how not in (SHUFFLED, ALL_ROTATIONS):
+        return None
+    held: list[Choice] = []
+    kept: set[str] = set()
+    for exchange in exchanges(run):
+        if (choice := choice_of(exchange)) is not None:
+            held.append(choice)
+        else:
+            kept.add(exchange.question.draw_of or exchange.question.id)
+    questions = len({one.question for one in held})
+    return {
+        "how": how,
+        "questions": questions,
+        "kept": len(kept),
+        **choices_summary(held, rotated=how == ALL_ROTATIONS),
+    }
+
+
+def choice_of(exchange: Exchange) -> Choice | None:
+    """What was chosen in one order; None for a question whose options stayed as they are."""
+    question, answer = exchange.question, exchange.answer
+    order = question.fields.get(ORDER)
+    if not isinstance(order, str):
+        return None
+    id, choices = question.draw_of or question.id, choices_of(question.fields)
+    letters = list(choices)
+    expected = {letter for text in question.expected for letter in named(text, choices)}
+    right = letters.index(min(expected)) if len(expected) == 1 else None
+    if answer.status != "ok":
+        return Choice(id, order, None, right, failed=True)
+    text = (exchange.reading.transcript if exchange.reading else None) or answer.text or ""
+    found = named(text, choices)
+    if len(found) != 1:
+        read = _READ(text, question.fields)
+        found = {read.text} if isinstance(read, Parsed) else set()
+    return Choice(id, order, letters.index(min(found)) if found <= choices.keys() and found else None, right)
+
+
+def choices_summary(held: Sequence[Choice], *, rotated: bool) -> dict[str, Any]:
+    """Consistency over rotations, preference of places, and accuracy by the place of the right answer.
+
+    Args:
+        held: what was chosen, one for each answer. rotated: whether every question was asked in all rotations.
+
+    Returns:
+        `unnamed` (answers that name no option: `n`, `share`), `consistent` (None unless `rotated`: the share of questions whose
+        answers name the same option in all rotations, as `value`, `ci95`, `n` and `failed` questions that lack an answer), and
+        `places`: by the letter of a place `named` (the share of the answers naming an option that name this one, as `value` and
+        `ci95`), `expected` (that share for a model that has no preference), and `right` (the share of right answers where the
+        right one stands there, as `value`, `ci95`, `n`).
+    """
+    answered = [one for one in held if not one.failed]
+    unnamed = sum(one.at is None for one in answered)
+    most = max((len(one.order) for one in held), default=0)
+    naming = [one for one in answered if one.at is not None]
+    places = {}
+    for at in range(most):
+        able = [one for one in naming if len(one.order) > at]
+        keyed = [one for one in answered if one.right == at]
+        places["ABCDEFGHIJKLMNOPQRSTUVWXYZ"[at]] = {
+            "named": _share([(one.question, one.at == at) for one in able]),
+            "expected": sum(1 / len(one.order) for one in able) / len(able) if able else None,
+            "right": {**_share([(one.question, one.at == at) for one in keyed]), "n": len(keyed)},
+        }
+    return {
+        "unnamed": {"n": unnamed, "share": unnamed / len(answered) if answered else 0.0},
+        "consistent": _consistent(held) if rotated else None,
+        "places": places,
+    }
+
+
+def _consistent(held: Sequence[Choice]) -> dict[str, Any]:
+    """The share of questions whose answers name the same option in all rotations."""
+    by_question: defaultdict[str, list[Choice]] = defaultdict(list)
+    for one in held:
+        by_question[one.question].append(one)
+    whole = [
+        (question, rotations)
+        for question, rotations in by_question.items()
+        if len(rotations) == len(rotations[0].order) and not any(one.failed for one in rotations)
+    ]
+    same = [(question, _same(rotations)) for question, rotations in whole]
+    return {**_share(same), "n": len(same), "failed": len(by_question) - len(same)}
+
+
+def _same(rotations: Iterable[Choice]) -> bool:
+    """Whether all rotations name one option; naming none is no option."""
+    options = {None if one.at is None else one.order[one.at] for one in rotations}
+    return len(options) == 1 and None not in options
+
+
+def _share(of: Sequence[tuple[str, bool]]) -> Mapping[str, Any]:
+    """The share of what holds, with the interval over questions."""
+    if not of:
+        return {"value": None, "ci95": None}
+    values = [float(holds) for _, holds in of]
+    return {
+        "value": sum(values) / len(values),
+        "ci95": interval(values, clusters=[question for question, _ in of]).ends,
+    }
+
+
+__all__ = ["Choice", "choice_facts", "choice_of", "choices_summary"]

@@ -1,0 +1,197 @@
+"""Answers that are none: nothing at all, without an end, a copy of what was asked, phonemes, or in another language.
+
+A model that does not understand how it is asked seldom gives a wrong answer of the right kind. It fails in one of these ways, and
+under some wordings of a prompt only (AudioBench, arXiv 2406.16020, section on robustness, saw phonemes and other languages).
+
+Conventions
+    An item is a word, or one character of a script without spaces.
+    What an expected or offered answer is itself is never named: a transcript of a counted rhyme may repeat itself.
+    Only what is clear is named. An answer may be named in several ways. The time grows in proportion to the length of the texts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
+
+from codec_bench.text.scripts import ALONE_CLASS
+
+EMPTY, ENDLESS, COPY, PHONEMES, LANGUAGE = "empty", "endless", "copy", "phonemes", "language"
+WAYS = (EMPTY, ENDLESS, COPY, PHONEMES, LANGUAGE)
+"""The ways in which an answer can be none, in the order in which they are named."""
+
+_LONGEST = 20_000
+"""Characters of a text that are looked at: half of them from its beginning, half from its end."""
+_ITEM = re.compile(rf"[{ALONE_CLASS}]|(?:(?![{ALONE_CLASS}])[^\W_])+")
+_COPIED = 4
+"""The fewest items in a row that make a copy, unless what was asked is shorter."""
+_SHORTEST_PROMPT = 3
+_MOST_ASKED = 400
+_LOOP_ITEMS, _LOOP_COPIES, _LOOP_PERIOD = 12, 4, 60
+_LOOP_CHARACTERS, _LOOP_LETTER_COPIES, _LOOP_LETTERS = 48, 8, 30
+_TAIL = 480
+
+# The 39 phonemes of the CMU Pronouncing Dictionary; vowels may carry a stress of 0, 1 or 2.
+_VOWELS = frozenset("AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split())
+_CONSONANTS = frozenset("B CH D DH F G HH JH K L M N NG P R S SH T TH V W Y Z ZH".split())
+_ARPABET = re.compile(r"([A-Za-z]{1,2})([012]?)")
+_IPA = re.compile("[\u0250-\u02af\u02c8\u02cc\u02d0\u02d1]")
+"""Letters of the International Phonetic Alphabet that few spellings have, and its marks of stress and length."""
+
+_FUNCTION_WORDS = {
+    "en": "the and of to is was that it with for this are his her you they have not from which were there what",
+    "de": "der die das und ist nicht ein eine ich sie mit den dem auf für von zu im wird sich auch wir des",
+    "fr": "le les des et est une dans pour pas que qui sur avec il elle nous vous ce cette du au sont",
+    "es": "el los las y es una por para con que no del se su está como pero al son más",
+    "it": "il gli che di è una per non con della sono del dei nel questo anche come più alla si",
+    "pt": "o os as e é uma para com não que do da em um por são mais dos na no",
+    "nl": "de het een en van is niet dat ik met voor zijn op te aan wordt ook er naar",
+    "id": "yang dan di ini itu dengan untuk tidak dari adalah ke pada akan ada oleh",
+    "vi": "và của là có không được cho trong một những các với này đó người",
+}
+"""The most frequent words without a meaning of their own, of languages that share a script."""
+_SCRIPTS = {
+    "zh": ("CJK",), "yue": ("CJK",), "ja": ("CJK", "HIRAGANA", "KATAKANA"), "ko": ("HANGUL", "CJK"), "th": ("THAI",),
+    "ru": ("CYRILLIC",), "uk": ("CYRILLIC",), "bg": ("CYRILLIC",), "ar": ("ARABIC",), "fa": ("ARABIC",), "ur": ("ARABIC",),
+    "he": ("HEBREW",), "el": ("GREEK",), "hi": ("DEVANAGARI",), "mr": ("DEVANAGARI",), "ta": ("TAMIL",), "te": ("TELUGU",),
+    **dict.fromkeys(
+        (*_FUNCTION_WORDS, "ca", "cs", "cy", "da", "et", "fi", "fil", "hr", "hu", "lt", "lv", "ms", "no", "pl", "ro", "sk", "sl", "sv",
+         "sw", "tl", "tr"), ("LATIN",),
+    ),
+}  # fmt: skip
+"""The scripts of languages by base code, as Unicode names characters."""
+
+
+def ways_of(
+    text: str,
+    *,
+    prompt: str = "",
+    known: Iterable[str] = (),
+    language: str | None = None,
+    at_limit: bool = False,
+) -> tuple[str, ...]:
+    """In which ways an answer is none; empty for an answer.
+
+    Args:
+        text: the answer.
+        prompt: the text that was asked, without its sound.
+        known: the expected answers, and those that were offered to choose from.
+        language: base code of the language of the expected answers; None takes their scripts alone.
+        at_limit: whether the answer ended at a limit of length.
+    """
+    said, expected = items_of(text), [one for one in known if isinstance(one, str)]
+    if not said:
+        return () if any(not items_of(one) for one in expected) else (EMPTY,)
+    found = set()
+    if at_limit or (_loops(text, said) and not any(_loops(one, items_of(one)) for one in expected)):
+        found.add(ENDLESS)
+    if _copies(said, items_of(prompt)[:_MOST_ASKED], expected):
+        found.add(COPY)
+    if _is_phonetic(text) and not any(map(_is_phonetic, expected)):
+        found.add(PHONEMES)
+    elif _is_foreign(said, expected, language):
+        found.add(LANGUAGE)
+    return tuple(way for way in WAYS if way in found)
+
+
+def items_of(text: str) -> list[str]:
+    """The words of a text in small letters; of scripts without spaces the characters."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
+    return _ITEM.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def _loops(text: str, items: Sequence[str]) -> bool:
+    """Whether a text ends in the same words, or the same letters, over and over."""
+    letters = [c for c in text[-_TAIL:] if c.isalnum()]
+    return _is_periodic(items[-_TAIL:], _LOOP_PERIOD, _LOOP_COPIES, _LOOP_ITEMS) or _is_periodic(
+        letters, _LOOP_LETTERS, _LOOP_LETTER_COPIES, _LOOP_CHARACTERS
+    )
+
+
+def _is_periodic(items: Sequence[str], longest: int, copies: int, fewest: int) -> bool:
+    """Whether the end of a sequence is at least so many copies of at most so many items, and of so many items in all."""
+    for period in range(1, min(longest, len(items) // copies) + 1):
+        at = len(items) - 1
+        while at >= period and items[at] == items[at - period]:
+            at -= 1
+        if len(items) - 1 - at + period >= max(copies * period, fewest):
+            return True
+    return False
+
+
+def _copies(said: Sequence[str], asked: Sequence[str], expected: Sequence[str]) -> bool:
+    """Whether at least half of what was asked stands in an answer in a row, and the answer is hardly longer."""
+    if len(asked) < _SHORTEST_PROMPT or len(said) > 3 * len(asked):
+        return False
+    run = max(min(_COPIED, len(asked)), (len(asked) + 1) // 2)
+    parts = {tuple(said[at : at + run]) for at in range(len(said) - run + 1)}
+    copied = any(tuple(asked[at : at + run]) in parts for at in range(len(asked) - run + 1))
+    return copied and not any(_holds(items_of(one), said) for one in expected)
+
+
+def _holds(items: Sequence[str], wanted: Sequence[str]) -> bool:
+    return f"\0{chr(0).join(wanted)}\0" in f"\0{chr(0).join(items)}\0"
+
+
+def _is_phonetic(text: str) -> bool:
+    """Whether a text is written in phonemes: in the International Phonetic Alphabet, or in ARPAbet."""
+    head = text[:_LONGEST]
+    marks, letters = len(_IPA.findall(head)), sum(c.isalpha() for c in head)
+    if marks >= 3 and marks >= 0.08 * letters:
+        return True
+    tokens = [token for part in head.split() if (token := part.strip(".,;:|/[]{}()\"'"))]
+    read = [match for token in tokens if (match := _ARPABET.fullmatch(token)) is not None]
+    vowels = sum(match[1].upper() in _VOWELS for match in read)
+    consonants = [match[1].upper() for match in read if match[1].upper() in _CONSONANTS and not match[2]]
+    if len(tokens) < _COPIED or vowels + len(consonants) < 0.8 * len(tokens):
+        return False
+    # Letters that are spelled out have no phonemes of two letters, and sounds of hesitation ("uh er ah") no consonants.
+    return vowels >= 0.2 * len(tokens) and len(consonants) >= 0.25 * len(tokens)
+
+
+def _is_foreign(said: Sequence[str], expected: Sequence[str], language: str | None) -> bool:
+    """Whether most of an answer is in another script than the expected answers, or its small words are of another language."""
+    scripts = Counter(name for item in said if (name := _script(item[0])) is not None)
+    allowed = {name for one in expected for item in items_of(one) if (name := _script(item[0])) is not None}
+    if not scripts or (not allowed and language not in _SCRIPTS):
+        return False
+    allowed.update(_SCRIPTS.get(language or "", ()))
+    other = sum(count for name, count in scripts.items() if name not in allowed)
+    if 2 * other > scripts.total():
+        return True
+    if language not in _FUNCTION_WORDS or other:
+        return False
+    spoken = _counted(said)
+    own, most = spoken.pop(language, 0), max(spoken.values(), default=0)
+    told = _counted([item for one in expected for item in items_of(one)])
+    told.pop(language, None)
+    return most >= 3 and most > 3 * own and most >= 0.1 * len(said) and not told
+
+
+def _counted(items: Iterable[str]) -> Counter[str]:
+    """How many of these words are function words of one language alone, by language."""
+    of = _languages()
+    return Counter(of[item] for item in items if item in of)
+
+
+@cache
+def _languages() -> dict[str, str]:
+    """The language of each function word that only one of the languages has."""
+    held = Counter(word for words in _FUNCTION_WORDS.values() for word in words.split())
+    return {word: name for name, words in _FUNCTION_WORDS.items() for word in words.split() if held[word] == 1}
+
+
+@lru_cache(8192)
+def _script(character: str) -> str | None:
+    """The script of a letter, as the first word of its Unicode name; None for digits and what has no name."""
+    if not character.isalpha():
+        return None
+    first, *rest = unicodedata.name(character, "").split(" ") or [""]
+    return (rest[0] if first in ("FULLWIDTH", "HALFWIDTH") and rest else first) or None
+
+
+__all__ = ["COPY", "EMPTY", "ENDLESS", "LANGUAGE", "PHONEMES", "WAYS", "items_of", "ways_of"]

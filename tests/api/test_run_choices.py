@@ -1,0 +1,166 @@
+"""`--choices`: options in other orders, from the definition to the record, the summary, the page and the terminal."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import pytest
+import yaml
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.benchmark.run import run_folder
+from codec_bench.cli.robustness import print_choices
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.store.answers import exchanges
+from codec_bench.store.draws import ORDER
+from codec_bench.store.record import open_run
+
+MODEL = '''
+from codec_bench.errors import UserError
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+
+class Chooser(Model):
+    """Knows the answer, or likes the first place, as told."""
+
+    info = ModelInfo("chooser")
+
+    def __init__(self, log, likes="right", stop_after=0):
+        self.log, self.likes, self.left = log, likes, stop_after or 10**9
+
+    @property
+    def identity(self):
+        return {"chooser": self.likes}
+
+    async def ask(self, request):
+        if self.left == 0:
+            raise UserError("the power is off")
+        self.left -= 1
+        asked = request.messages[-1].content[-1]
+        with open(self.log, "a") as file:
+            file.write(asked.replace("\\n", " ") + "\\n")
+        lines = [line for line in asked.splitlines() if line[1:2] == "."]
+        if self.likes == "first" or not lines:
+            return Response(text="A")
+        return Response(text=next(line for line in lines if "right" in line)[0])
+'''
+ASKED = "{{ question }}\n{% for choice in choices %}{{ 'ABCD'[loop.index0] }}. {{ choice }}\n{% endfor %}"
+DEFINITION = {
+    "version": 1, "title": "Mine", "summary": "Options of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "choices": "c", "reference": "r"}},
+    "prompt": {"messages": [{"content": [ASKED]}]}, "postprocess": ["option-letter"], "metrics": ["accuracy[choice]"],
+    "primary": "accuracy[choice]",
+}  # fmt: skip
+THREE = [{"id": f"t{n}", "q": "Which?", "c": ["this", "the right one", "that"], "r": "B"} for n in range(6)]
+TWO = [{"id": f"d{n}", "q": "Which?", "c": ["the right one", "that"], "r": "the right one"} for n in range(2)]
+FIXED = [{"id": "f0", "q": "Which?", "c": ["the right one", "all of the above"], "r": "A"}]
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch):
+    """Runs with the test's model; returns the run's folder and what the model was asked in this call."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "models.py").write_text(MODEL)
+    folder, log = tmp_path / "mine", tmp_path / "log"
+    folder.mkdir()
+
+    def run(out="out", rows=(*THREE, *TWO, *FIXED), definition=(), own=(), **settings):
+        (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        log.write_text("")
+        model = f"{tmp_path / 'models.py'}:Chooser"
+        settings = {"page": False, "workers": 1, "choices": "all-rotations", **settings}
+        outcome = run_benchmark(
+            benchmark=str(folder),
+            model=model,
+            out=tmp_path / out,
+            options={model: {"log": str(log), **dict(own)}},
+            **settings,
+        )
+        for done in outcome.runs.values():
+            done.close()
+        return run_folder(tmp_path / out, "mine", "chooser"), log.read_text().splitlines()
+
+    return run
+
+
+def summary(folder):
+    return json.loads((folder / "summary.json").read_text())
+
+
+def entry(folder):
+    return summary(folder)["systems"]["chooser"]["metrics"]["accuracy[choice]"]
+
+
+def test_every_question_in_every_rotation(ask):
+    folder, asked = ask(page=True)
+    assert len(asked) == 6 * 3 + 2 * 2 + 1
+    found, chosen = entry(folder), summary(folder)["answers"]["choices"]
+    assert (found["value"], found["n"], found["units"]) == (1, 23, 9)
+    assert (found["draws"]["n"], found["draws"]["fewest"], found["draws"]["questions"]) == (3, 1, 9)
+    assert found["draws"]["passes"]["all"]["n"] == 9, "a question of two options has two draws and is whole"
+    places = found["subsets"]["right_answer_at"]
+    assert {name: one["n"] for name, one in places.items()} == {"A": 8, "B": 8, "C": 6}
+    assert (chosen["how"], chosen["questions"], chosen["kept"]) == ("all-rotations", 8, 1)
+    assert chosen["consistent"]["value"] == 1 and chosen["consistent"]["n"] == 8
+    assert "Order of the options" in (folder / "report.html").read_text("utf-8")
+    with closing(open_run(folder)) as run:
+        assert run.meta["fingerprint"]["asked"]["choices"] == run.meta["config"]["choices"] == "all-rotations"
+        told = [(e.question.fields.get(ORDER), e.question.expected[0], e.question.draw) for e in exchanges(run)][:3]
+    assert told == [("ABC", "B", 0), ("BCA", "A", 1), ("CAB", "C", 2)]
+
+
+def test_a_model_that_likes_the_first_place_is_seen(ask, capsys):
+    folder, _ = ask(own={"likes": "first"})
+    chosen = summary(folder)["answers"]["choices"]
+    assert chosen["consistent"]["value"] == 0 and chosen["places"]["A"]["named"]["value"] == 1
+    assert entry(folder)["subsets"]["right_answer_at"]["B"]["value"] == 0
+    print_choices("mine", chosen)
+    said = capsys.readouterr().out
+    assert (
+        "the same option is named in all rotations of 0.000" in said
+        and "A 100.0 %" in said
+        and "1 question kept" in said
+    )
+
+
+def test_shuffled_options_are_shuffled_by_seed_and_continue_so(ask):
+    with pytest.raises(UserError, match="the power is off"):
+        ask(choices="shuffled", own={"stop_after": 4}, cache=False)
+    folder, rest = ask(choices="shuffled", cache=False)
+    _, whole = ask("other", choices="shuffled", cache=False)
+    assert len(whole) == 9 and whole[4:] == rest and entry(folder)["value"] == 1
+    assert len({one for one in whole if "this" in one}) > 1
+    assert summary(folder)["answers"]["choices"]["consistent"] is None
+    assert "draws" not in entry(folder)
+
+
+def test_rotations_that_were_stopped_are_continued(ask):
+    with pytest.raises(UserError, match="the power is off"):
+        ask(own={"stop_after": 10}, cache=False)
+    folder, rest = ask(cache=False)
+    assert (
+        len(rest) == 13 and entry(folder)["n"] == 23 and summary(folder)["answers"]["choices"]["consistent"]["n"] == 8
+    )
+    for other in ("given", "shuffled"):
+        with pytest.raises(RunMismatch, match="choices"):
+            ask(choices=other)
+
+
+def test_what_cannot_be_asked_is_told(ask):
+    with pytest.raises(UserError, match="expected given, shuffled, all-rotations"):
+        ask(choices="sorted")
+    with pytest.raises(UserError, match="each rotation is asked once"):
+        ask(repeats=2, definition={"parameters": {"temperature": 1}})
+    with pytest.raises(UserError, match="comes with options"):
+        ask(definition={"prompt": {"messages": [{"content": ["{{ question }}"]}]}, "data": {
+            "path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "r"}}})  # fmt: skip
+
+
+def test_options_as_given_leave_no_trace(ask):
+    folder, asked = ask(choices="given")
+    assert len(asked) == 9 and summary(folder)["answers"]["choices"] is None
+    with closing(open_run(folder)) as run:
+        assert "choices" not in run.meta["fingerprint"]["asked"] and "choices" not in run.meta["config"]
