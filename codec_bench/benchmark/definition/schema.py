@@ -386,7 +386,7 @@ FORM = {"matrix", "name", "extends"}
 
 _SCHEMAS: tuple[type[BaseModel], ...] = (
     BenchmarkSpec, Data, Expand, Kinds, Speaker, MetricUse, PublishedTable, Parameters,
-    Passing, WindowsSpec, PromptSpec, Turn, Part,
+    Passing, WindowsSpec, Failures, PromptSpec, Turn, Part,
 )  # fmt: skip
 FIELDS = FORM | {name for schema in _SCHEMAS for name in schema.model_fields}
 """The names of all fields, for suggestions when a name is misspelled."""
