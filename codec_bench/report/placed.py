@@ -138,15 +138,27 @@ def _values(
             if subset is not None:
                 kind, _, value = subset.partition("=")
                 entry = entry.get("subsets", {}).get(kind, {}).get(value, {})
-            if entry.get("value") is not None:
-                judge = _judge_of(run, metric) if column.counts == "rating" else None
-                yield f"{system} ({variant.name})" if variant.name else system, column, entry, judge
+            if entry.get("value") is None:
+                continue
+            judge = _judge_of(run, metric)
+            if judge is None or column.counts == "rating":
+                yield _name(system, variant.name), column, entry, judge and " ".join(filter(None, judge))
+            else:  # the judge read the answers, and did not rate them
+                yield _name(system, variant.name, f"read by {judge[0]}"), column, entry, None
 
 
-def _judge_of(run: Run, metric: str) -> str:
-    """Who gave a rating, and by which wording: the judge and the rubric with its hash, as far as the record says."""
+def _name(system: str, *about: str) -> str:
+    """The name of a row: that of the model, and in brackets how its benchmarks were run."""
+    told = ", ".join(filter(None, about))
+    return f"{system} ({told})" if told else system
+
+
+def _judge_of(run: Run, metric: str) -> tuple[str, str] | None:
+    """Who gave a rating, and in brackets by which wording, as far as the record says; None if no judge did."""
     kind, _, rest = str(run.metrics[metric].get("protocol", "")).partition("/")
     rubric, _, judge = rest.partition("/")
     if kind == "rating" and judge:
-        return f"{judge} ({rubric})"
-    return (run.meta.get("config") or {}).get("judge") or "an unknown judge"
+        return judge, f"({rubric})"
+    if not metric.startswith("rating["):
+        return None
+    return (run.meta.get("config") or {}).get("judge") or "an unknown judge", ""

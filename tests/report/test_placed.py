@@ -43,7 +43,12 @@ def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
     recorded(tmp_path / "a", "air-bench-sound-aqa", "accuracy[choice]", [1, 1, 0, 1])
     recorded(tmp_path / "b", "air-bench-audio-grounding", "accuracy[choice]", [1, 0])
     recorded(
-        tmp_path / "c", "air-bench-sound-aqa-official", "rating[air-bench-align-official]", [0, 0, 0, 1], kind="rating"
+        tmp_path / "c",
+        "air-bench-sound-aqa-official",
+        "rating[air-bench-align-official]",
+        [0, 0, 0, 1],
+        kind="rating",
+        protocol="rating/air-bench-align-official-0a1b2c3d/judge",
     )
     copied = [("Sound_AQA", 1), ("Sound_AQA", 0), ("Music_AQA", 0), ("Music_AQA", 0)]
     recorded(tmp_path / "d", "air-bench-foundation-lmms-lab", "accuracy[choice]", copied, by="task")
@@ -51,7 +56,7 @@ def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
     told = {name: {task: str(value) for task, value in row.cells.items()} for name, row in rows.items()}
     assert told == {
         "mine": {"Sound_AQA": "75.00", "Audio_Grounding": "50.00"},
-        "mine (official)": {"Sound_AQA": "25.00"},
+        "mine (official, read by judge)": {"Sound_AQA": "25.00"},
         "mine (lmms-lab/AIR_Bench)": {"Sound_AQA": "50.00", "Music_AQA": "0.00"},
     }
     assert str(rows["mine"].means["sound"]) == "62.50" and not rows["mine"].complete

@@ -117,3 +117,9 @@ def test_the_published_rule_of_air_bench_takes_the_first_of_two_equal_choices_an
     fields = {"choice_a": "drums", "choice_b": "piano", "choice_c": "piano"}
     first, second = (score("official/air-bench/foundation", letter, "piano", **fields) for letter in "BC")
     assert (first.value, second.value) == (1.0, 0.0) and first.detail["flag"] == second.detail["flag"] == DOUBLED
+
+
+@pytest.mark.parametrize("choices", [3, 2.5, True, {}, [], "", "no letters", {"x": 1}, [None], [[]]])
+def test_choices_in_a_form_that_nobody_knows_break_nothing(choices):
+    found = score("choice", "A", "A", choices=choices)
+    assert found.status in ("ok", "undefined") and found.detail.get("chance") in (None, 1.0)
