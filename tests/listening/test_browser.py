@@ -58,7 +58,8 @@ class Keyboard:
 
         assert self.focused() == "save"
         self.press(Keys.ENTER)
-        return until(lambda: next(self.folder.glob("answers-*.json"), None))
+        # The browser makes an empty file of this name before it moves what it has written there.
+        return until(lambda: next((file for file in self.folder.glob("answers-*.json") if file.stat().st_size), None))
 
 
 @pytest.fixture
