@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -23,16 +24,21 @@ def board_names() -> list[str]:
     return config_names("leaderboard")
 
 
-def leaderboard(name: str, runs: Iterable[str | os.PathLike[str]] = ()) -> Board:
+def leaderboard(
+    name: str, runs: Iterable[str | os.PathLike[str]] = (), *, robustness: bool = False, seed: int = 0
+) -> Board:
     """A published leaderboard, with one's own runs placed among its rows.
 
     Args:
         name: such as `ultraeval-understanding`.
         runs: run folders, or folders that hold run folders at any depth.
+        robustness: whether `trust` of the board says how the ranks change without a benchmark, without a group of tasks and
+            under other normalisations, and for own rows how they change with other items.
+        seed: of the draws of other items.
 
     Raises:
         UnknownName: there is no such leaderboard.
-        UserError: a folder holds no run.
+        UserError: a folder holds no run, or the board has no ranks.
     """
     from codec_bench.config import read_config
     from codec_bench.report.board import Board, Column, Rules, Variant
@@ -49,7 +55,12 @@ def leaderboard(name: str, runs: Iterable[str | os.PathLike[str]] = ()) -> Board
     rows = [*_published(document["published"], rules, document.get("notes", {})), *own]
     rows.sort(key=_rank)
     facts = (name, document["summary"], document["source"], columns, tuple(rows), tuple(ignored))
-    return Board(*facts, means, averages)
+    board = Board(*facts, means, averages, rules.by_sample)
+    if not robustness:
+        return board
+    from codec_bench.report.trust import trust
+
+    return replace(board, trust=trust(board, seed))
 
 
 def _rank(row: Row) -> tuple[bool, Decimal, str]:

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from codec_bench.api.run_benchmark import Outcome, Phase
-    from codec_bench.report.board import Board, Column, Row
+    from codec_bench.report.board import Board, Column, Row, Trust
+
+
+_SAME_ORDER = 1 - 1e-9
+"""Kendall's tau from which two orders are the same."""
 
 
 def run(
@@ -249,16 +253,26 @@ def leaderboard(
         ),
     ],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
+    robustness: Annotated[
+        bool,
+        typer.Option(
+            "--robustness",
+            help="Show how the ranks change without a benchmark, without a group of tasks, under other normalisations, and with other items.",
+        ),
+    ] = False,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
 ) -> None:
     """Show a published leaderboard with your runs among its rows."""
     from codec_bench.api.leaderboard import leaderboard as read_board
 
-    board = read_board(name, runs or [])
+    board = read_board(name, runs or [], robustness=robustness, seed=seed)
     if as_json:
         sys.stdout.write(json.dumps(_plain(board), ensure_ascii=False) + "\n")
     else:
         _print_board(board)
+        if board.trust is not None:
+            _print_trust(board, board.trust)
 
 
 def _plain(board: Board) -> dict[str, Any]:
@@ -272,9 +286,73 @@ def _plain(board: Board) -> dict[str, Any]:
         }
         for row in board.rows
     ]  # fmt: skip
+    if board.trust is not None:
+        for row, told in zip(rows, _plain_trust(board.trust), strict=True):
+            row.update(told)
     columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
     facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
-    return {**facts, "rows": rows, "ignored": list(board.ignored)}
+    more = (
+        {}
+        if board.trust is None
+        else {"dispensable": [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]}
+    )
+    return {**facts, "rows": rows, "ignored": list(board.ignored), **more}
+
+
+def _plain_trust(trust: Trust) -> list[dict[str, Any]]:
+    """What is known of each row's rank, as JSON values."""
+    pair = lambda span: None if span is None else list(span)  # noqa: E731
+    return [
+        {
+            "rank": one.rank,
+            "robustness": {
+                "leave_one_benchmark_out": pair(one.leave_one_benchmark_out),
+                "leave_one_group_out": pair(one.leave_one_group_out),
+                "other_normalisations": pair(one.other_normalisations),
+                "notes": list(one.notes),
+            },
+            "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row], "tied": list(trust.tied[row]),
+        }
+        for row, one in enumerate(trust.robustness)
+    ]  # fmt: skip
+
+
+def _print_trust(board: Board, trust: Trust) -> None:
+    """A table of ranks: by the rule of the board, under other rules, and with other items."""
+    from codec_bench.cli.output import console, table, talk
+
+    own = any(interval is not None for interval in trust.rank_intervals)
+    heads = (
+        "",
+        "rank",
+        "without one benchmark",
+        "without one group",
+        "other normalisations",
+        *(("other items", "tied with") if own else ()),
+    )
+    rows = [
+        (
+            row.name if row.published else f"> {row.name}", one.rank or "", _span(one.leave_one_benchmark_out),
+            _span(one.leave_one_group_out), _span(one.other_normalisations),
+            *((_span(trust.rank_intervals[n]), ", ".join(trust.tied[n])) if own else ()),
+        )
+        for n, (row, one) in enumerate(zip(board.rows, trust.robustness, strict=True))
+    ]  # fmt: skip
+    console().print(table(heads, rows))
+    for said in dict.fromkeys(said for one in trust.robustness if one.rank for said in one.notes):
+        talk(said)
+    for row, note in zip(board.rows, trust.notes, strict=True):
+        if note and not row.published:
+            talk(f"{row.name}: {note}")
+    kept = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
+    if kept:
+        talk(
+            f"the order of the rows stays the same without these columns, left out one after the other: {', '.join(kept)}"
+        )
+
+
+def _span(span: tuple[int, int] | None) -> str:
+    return "" if span is None else f"{span[0]}" if span[0] == span[1] else f"{span[0]} to {span[1]}"
 
 
 def _print_board(board: Board) -> None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Literal
 
+from codec_bench.stats.ranking import Robustness
+
 Counting = Literal["score", "error", "mos", "rating"]
 AVERAGE = "average"
 """The column of a published table that holds what its authors printed as the average."""
@@ -29,6 +31,7 @@ class Column:
         name: as published. benchmark, metric: where the value of a run comes from.
         counts: how it enters the average: `score` and `rating` as they are shown, `error` as 100 minus it, `mos` 20 times.
         group: columns of one group enter the average as one value, their mean.
+        family: the kind of task that it is about, where the groups do not say it. Ranks are computed without each family too.
         subset: the part of the benchmark that it is about, as `COLUMN=VALUE`; None for all of it.
         factor: from the metric's unit to the column's; None takes 100 for per cent and 10 for ratings.
         scale: what the column's numbers are, such as `of 10`; None for the usual words.
@@ -44,12 +47,21 @@ class Column:
     factor: int | None = None
     scale: str | None = None
     chance: int | None = None
+    family: str | None = None
 
     def shown(self, value: float) -> Decimal:
         """A value of a run in the unit of the column (percent, or points of BLEU or of a scale), rounded half up to 0.01."""
+        return (Decimal(repr(value)) * self._factor).quantize(_CENT, ROUND_HALF_UP)
+
+    @property
+    def _factor(self) -> int:
         usual = 100 if self.unit == "%" else 10 if self.counts == "rating" else 1
-        exact = Decimal(repr(value)) * (usual if self.factor is None else self.factor)
-        return exact.quantize(_CENT, ROUND_HALF_UP)
+        return usual if self.factor is None else self.factor
+
+    @property
+    def points_of_unit(self) -> int:
+        """By how many points of the average's scale a column changes when the value of a run grows by 1."""
+        return self._factor * {"score": 1, "rating": 1, "error": -1, "mos": 20}[self.counts]
 
     @property
     def unit(self) -> str:
@@ -129,6 +141,26 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Trust:
+    """What is known of the ranks of a board, each field by row in the board's order.
+
+    Args:
+        robustness: the ranks under other rules.
+        rank_intervals: the ranks that hold the middle 95 % of the draws; None for a row without items.
+        tied: the names of the rows that a row cannot be told from.
+        notes: why a row has no rank interval; None if it has one.
+        dispensable: the names of the columns in the order in which they could be left out with the ranking kept, each with
+            Kendall's tau between the full ranking and the one without it and those before it.
+    """
+
+    robustness: tuple[Robustness, ...]
+    rank_intervals: tuple[tuple[int, int] | None, ...]
+    tied: tuple[tuple[str, ...], ...]
+    notes: tuple[str | None, ...]
+    dispensable: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     """A leaderboard: its columns, and its rows from the best average down, incomplete and limited rows last.
 
@@ -136,6 +168,8 @@ class Board:
         ignored: run folders without a value for this board.
         means: the groups whose means are shown.
         averages: whether there is an average over the groups.
+        by_sample: whether every sample counts as one in the average, in place of every group.
+        trust: how much the ranks can be trusted; None if that was not asked for.
     """
 
     name: str
@@ -146,6 +180,8 @@ class Board:
     ignored: tuple[str, ...] = ()
     means: tuple[str, ...] = ()
     averages: bool = True
+    by_sample: bool = False
+    trust: Trust | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ Conventions
     points). The average of a row is the mean over the marks of the mean of the mark's columns, where a mark is a set of columns
     that count together as one.
     Ranks begin at 1. Rows with the same average share the better rank. Averages that differ by rounding alone are the same.
-    A row without a cell in every column has no rank, because an average over other columns is another average.
+    A row without a cell of every mark has no rank, because an average over fewer marks is another average. Within a mark the cells
+    that are there count, as the authors of the boards do it.
 
 References: Shi et al. 2026, "UltraEval-Audio" (ranks without one benchmark, without one group of tasks, and under z-scores
 and min-max scaling); Marshall and Spiegelhalter 1998, "Reliability of league tables of in vitro fertilisation clinics", BMJ
@@ -14,6 +15,7 @@ and min-max scaling); Marshall and Spiegelhalter 1998, "Reliability of league ta
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -44,20 +46,35 @@ class Points:
 
     @property
     def complete(self) -> np.ndarray:
-        """Which rows have a cell in every column, bool `(rows,)`."""
-        return np.isfinite(self.values).all(axis=1)
+        """Which rows have a cell of every mark, bool `(rows,)`."""
+        return np.isfinite(self.averages())
 
-    def weights(self, kept: np.ndarray | None = None) -> np.ndarray:
-        """How much each column weighs in the average over the columns that are kept, `(columns,)`; all without `kept`."""
-        kept = np.ones(len(self.marks), bool) if kept is None else kept
-        marks = np.asarray(list(self.marks))
-        counts = {mark: int((kept & (marks == mark)).sum()) for mark in set(self.marks)}
-        of = sum(count > 0 for count in counts.values())
-        return np.asarray([1 / (of * counts[mark]) if k else 0.0 for mark, k in zip(self.marks, kept, strict=True)])
+    def weights(self, row: int) -> np.ndarray:
+        """How much each column weighs in the average of a row, `(columns,)`; 0 for a column without a cell."""
+        present = np.isfinite(self.values[row])
+        counts = Counter(mark for mark, there in zip(self.marks, present, strict=True) if there)
+        return np.asarray(
+            [
+                1 / (len(counts) * counts[mark]) if there else 0.0
+                for mark, there in zip(self.marks, present, strict=True)
+            ]
+        )
 
     def averages(self, kept: np.ndarray | None = None) -> np.ndarray:
-        """The average of each row over the columns that are kept, `(rows,)`; NaN for a row that is not complete."""
-        return np.where(self.complete, np.nan_to_num(self.values) @ self.weights(kept), np.nan)
+        """The average of each row over the columns that are kept, `(rows,)`; NaN for a row without a cell of one of the marks."""
+        return _averages(self.values, self.marks, np.ones(len(self.marks), bool) if kept is None else kept)
+
+
+def _averages(values: np.ndarray, marks: Sequence[str], kept: np.ndarray) -> np.ndarray:
+    """The mean over the marks of the mean of the mark's cells, `(rows, columns)` to `(rows,)`."""
+    of = np.asarray(list(marks))
+    means = []
+    for mark in dict.fromkeys(of[kept].tolist()):
+        cells = values[:, kept & (of == mark)]
+        present = np.isfinite(cells)
+        with np.errstate(invalid="ignore"):
+            means.append(np.where(present, cells, 0.0).sum(axis=1) / present.sum(axis=1))
+    return np.mean(means, axis=0) if means else np.full(len(values), np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +139,9 @@ def _without_each(points: Points, labels: Sequence[str]) -> np.ndarray | None:
     if len(different) < 2:
         return None
     of = np.asarray(list(labels))
-    return ranks(np.stack([points.averages(of != label) for label in different]))
+    every = np.stack([points.averages(of != label) for label in different])
+    # A row that lacks cells may be complete without a benchmark, and would then move the rows that have ranks.
+    return ranks(np.where(points.complete, every, np.nan))
 
 
 def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
@@ -130,25 +149,27 @@ def _scaled(points: Points) -> tuple[np.ndarray | None, list[int]]:
     complete = points.complete
     if complete.sum() < 2:
         return None, []
-    among = points.values[complete]
-    spread = np.ptp(among, axis=0)
-    constant = spread <= _SAME * np.abs(among).max(axis=0, initial=1.0)
-    kept = points.weights()
-    scales = [among.std(axis=0), spread]
+    among = np.where(complete[:, None], points.values, np.nan)
+    there = np.isfinite(among).any(axis=0)
+    among = np.where(there, among, 0.0)  # a column without any cell is constant, and has no cell below either
+    low, high = np.nanmin(among, axis=0), np.nanmax(among, axis=0)
+    constant = high - low <= _SAME * np.maximum(1.0, np.abs(high))
+    scales = ((np.nanmean(among, axis=0), np.nanstd(among, axis=0)), (low, high - low))
     found = []
-    for middle, scale in zip((among.mean(axis=0), among.min(axis=0)), scales, strict=True):
+    for middle, scale in scales:
         scaled = np.where(constant, 0.0, (among - middle) / np.where(constant, 1.0, scale))
-        averages = np.full(len(complete), np.nan)
-        averages[complete] = scaled @ kept
-        found.append(averages)
-    return ranks(np.stack(found)), np.flatnonzero(constant).tolist()
+        scaled = np.where(np.isfinite(points.values), scaled, np.nan)
+        averages = _averages(scaled, points.marks, np.ones(len(points.marks), bool))
+        found.append(np.where(complete, averages, np.nan))
+    return ranks(np.stack(found)), np.flatnonzero(constant & there).tolist()
 
 
 def _span(table: np.ndarray | None, rows: int) -> list[tuple[int, int] | None]:
-    """The best and the worst rank of each row."""
+    """The best and the worst rank of each row, over the ways in which it has one."""
     if table is None:
         return [None] * rows
-    return list(zip(table.min(axis=0).tolist(), table.max(axis=0).tolist(), strict=True))
+    placed = [column[column > 0] for column in table.T]
+    return [(int(column.min()), int(column.max())) if len(column) else None for column in placed]
 
 
 @dataclass(frozen=True, slots=True)

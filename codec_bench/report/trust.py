@@ -1,0 +1,175 @@
+"""How much to trust the ranking of a leaderboard: each row's ranks under other rules, and with other items.
+
+Conventions
+    Columns that are parts of one benchmark are left out one by one, as if each were a benchmark.
+    Items decide only over rows from own runs. A published row has no items here, so it stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.report.board import Board, Column, Row, Trust
+from codec_bench.stats.breakdown import Parts, parts_of
+from codec_bench.stats.intervals import unit_codes, unit_sums
+from codec_bench.stats.ranking import LeftOut, Points, RankDraws, Redundancy, rank_draws, redundancy, robustness
+from codec_bench.store.record import Run, open_run
+
+Changes = dict[str, float]
+"""By the name of a unit, by how much a number changes when the unit is left out."""
+
+
+def trust(board: Board, seed: int = 0) -> Trust:
+    """Computes how much the ranks of a board can be trusted.
+
+    Args:
+        board: as `leaderboard` gives it. seed: of the draws.
+
+    Raises:
+        UserError: the board has no average over its columns, or every sample counts as one in it.
+    """
+    if not board.averages:
+        raise UserError(
+            f"the board '{board.name}' has no average, so its rows have no ranks", hint="choose a board with an average"
+        )
+    if board.by_sample:
+        raise UserError(
+            f"in '{board.name}' every sample counts as one, so that a benchmark cannot be left out or scaled alone",
+            hint="choose the board that counts benchmarks",
+        )
+    points = points_of(board)
+    found = robustness(points)
+    ranked = [n for n, one in enumerate(found) if one.rank is not None]
+    parts, unknown = _left_out(board, points, ranked)
+    drawn = rank_draws(points.averages()[ranked], parts, seed=seed) if ranked else None
+    return Trust(
+        tuple(found),
+        *_by_row(board, ranked, drawn, unknown),
+        tuple((board.columns[column].name, tau) for column, tau in _order(redundancy(points))),
+    )
+
+
+def points_of(board: Board) -> Points:
+    """The cells of a board as points of its average.
+
+    A rating by a judge of one's own is no cell. Where the authors printed a group and none of its cells, what they printed
+    stands for each of them.
+    """
+    values = np.full((len(board.rows), len(board.columns)), np.nan)
+    for n, row in enumerate(board.rows):
+        with_cells = {column.group for column in board.columns if column.name in row.cells}
+        for c, column in enumerate(board.columns):
+            told = row.cells.get(column.name) if column.group in with_cells else row.printed.get(column.group)
+            if told is not None:
+                values[n, c] = float(column.points(told))
+    held = Counter(column.benchmark for column in board.columns if column.subset is not None)
+    benchmarks = [
+        f"{column.benchmark} {column.subset}" if held[column.benchmark] > 1 else column.benchmark
+        for column in board.columns
+    ]
+    return Points(
+        values,
+        benchmarks,
+        [column.family or column.group for column in board.columns],
+        [c.group for c in board.columns],
+    )
+
+
+def _order(found: Redundancy) -> list[tuple[int, float]]:
+    return list(zip(found.left_out, found.tau, strict=True))
+
+
+def _by_row(
+    board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]
+) -> tuple[tuple[tuple[int, int] | None, ...], tuple[tuple[str, ...], ...], tuple[str | None, ...]]:
+    """Rank intervals, ties and notes of all rows, from those of the rows that have a rank."""
+    intervals: list[tuple[int, int] | None] = [None] * len(board.rows)
+    tied: list[tuple[str, ...]] = [()] * len(board.rows)
+    notes: list[str | None] = ["the row has no rank"] * len(board.rows)
+    if drawn is not None:
+        for place, row in enumerate(ranked):
+            intervals[row], notes[row] = drawn.intervals[place], drawn.notes[place]
+            tied[row] = tuple(board.rows[ranked[other]].name for other in drawn.tied[place])
+            if place in unknown:
+                intervals[row], notes[row] = None, unknown[place]
+    return tuple(intervals), tuple(tied), tuple(notes)
+
+
+def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[LeftOut], dict[int, str]]:
+    """What each benchmark adds to the averages of the own rows, with each of its units left out.
+
+    Returns:
+        It, and by place of the row why nothing can be said of its rank, where a column has no items to leave out.
+    """
+    of_benchmark: dict[str, dict[int, Changes]] = {}
+    unknown: dict[int, str] = {}
+    for place, number in enumerate(ranked):
+        row = board.rows[number]
+        if row.published:
+            continue
+        weights = dict(zip((column.name for column in board.columns), points.weights(number), strict=True))
+        found, lost = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
+        if lost:
+            unknown[place] = (
+                f"the items behind {', '.join(lost)} cannot be left out one by one, so the rank has no interval"
+            )
+        for benchmark, changes in found.items():
+            of_benchmark.setdefault(benchmark, {})[place] = changes
+    return [_together(rows) for rows in of_benchmark.values()], unknown
+
+
+def _together(rows: Mapping[int, Changes]) -> LeftOut:
+    """The changes of several rows by unit, as one table; a unit that a row lacks changes nothing there."""
+    units = {
+        unit: line for line, unit in enumerate(dict.fromkeys(unit for changes in rows.values() for unit in changes))
+    }
+    added = np.zeros((len(units), len(rows)))
+    for column, changes in enumerate(rows.values()):
+        added[[units[unit] for unit in changes], column] = list(changes.values())
+    return LeftOut(list(rows), added)
+
+
+def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
+    """By benchmark and unit, how the row's average changes when the unit is left out; and the columns that do not say it."""
+    found: dict[str, Changes] = {}
+    left = [column for column in board.columns if column.name in weights]
+    for folder in reversed(row.folders):  # a later run replaces an earlier one, as in the board
+        with closing(open_run(folder)) as run:
+            benchmark = str((run.meta.get("benchmark") or {}).get("name"))
+            for column in [column for column in left if column.benchmark == benchmark]:
+                of_column = _changes_of(run, row.name, column)
+                if of_column:
+                    left.remove(column)
+                    changes = found.setdefault(benchmark, {})
+                    for unit, change in of_column.items():
+                        changes[unit] = changes.get(unit, 0.0) + weights[column.name] * change
+    return found, [column.name for column in left]
+
+
+def _changes_of(run: Run, system: str, column: Column) -> Changes:
+    """By unit, how the points of a column change when the unit is left out; nothing if that is not defined."""
+    facts = run.metrics.get(column.metric)
+    if facts is None or system not in run.systems or column.subset is not None:
+        return {}
+    parts = parts_of(run, system, column.metric, facts.get("aggregate", "mean"))
+    if parts.value is None:
+        return {}
+    names, sums = _units(run, parts)
+    with np.errstate(all="ignore"):
+        without = parts.fold(sums.sum(axis=0) - sums) - parts.value
+    if not np.isfinite(without).all():
+        return {}
+    return dict(zip(names, (without * column.points_of_unit).tolist(), strict=True))
+
+
+def _units(run: Run, parts: Parts) -> tuple[list[str], np.ndarray]:
+    """The units' names, the same in every run of a benchmark, and their sums."""
+    ids = dict(run.query("SELECT number, id FROM samples"))
+    names = [unit or f"item {ids[number]}" for number, unit in zip(parts.numbers, parts.units, strict=True)]
+    codes = unit_codes(names, len(names))
+    return list(dict.fromkeys(names)), unit_sums(parts.sums, codes)

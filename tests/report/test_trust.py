@@ -1,0 +1,108 @@
+"""How the ranks of a board change: of the published boards by their rules, of own rows by their items."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from codec_bench.api.leaderboard import board_names, leaderboard
+from codec_bench.errors import UserError
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+UNDERSTANDING = "ultraeval-understanding"
+ITEMS = 40
+
+
+def record(folder, column, system, right, *, detail=None):
+    """A run of one column's benchmark in which each item has the value 0 or 1, or errors among ten words."""
+    facts = {
+        column.metric: {
+            "protocol": "p",
+            "unit": "",
+            "higher_is_better": True,
+            "aggregate": "bleu" if detail else "mean",
+        }
+    }
+    samples = [Sample(f"q{n}", None, speaker=f"s{n % 20}") for n in range(len(right))]
+    with closing(RunWriter(folder / column.benchmark / system, {"asked": {}})) as writer:
+        writer.begin({system: {}}, facts, samples)
+        scores = [
+            Score(float(value), "ok", None, "p", numerator=float(value), denominator=1.0, detail=detail or {})
+            for value in right
+        ]
+        writer.write(
+            [(n, ItemRecord(system, s.id, "ok", None, {column.metric: scores[n]})) for n, s in enumerate(samples)]
+        )
+        writer.set_meta(benchmark={"name": column.benchmark}, config={})
+
+
+def runs(folder, systems):
+    """Runs of all columns of the board of understanding; `systems` gives the share of right items by name."""
+    rng = np.random.default_rng(0)
+    for column in leaderboard(UNDERSTANDING).columns:
+        hard = rng.random(ITEMS)
+        for system, share in systems.items():
+            right = (hard + 0.02 * rng.random(ITEMS)) < share
+            value = 1.0 - right if column.counts == "error" else right.astype(float)
+            counts = {"counts": [10, 10, *([8 + 2 * bool(one) for one in [share]] * 4), 10, 10, 10, 10]}
+            record(folder, column, system, value, detail=counts if column.metric.startswith("bleu") else None)
+
+
+def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
+    runs(tmp_path, {"good": 0.95, "alike": 0.94, "bad": 0.3})
+    board = leaderboard(UNDERSTANDING, [tmp_path], robustness=True)
+    place = {row.name: n for n, row in enumerate(board.rows)}
+    trust = board.trust
+    rank = {name: trust.robustness[n].rank for name, n in place.items()}
+    assert rank["bad"] > rank["good"] and sorted(rank.values()) == list(range(1, 16))
+    for name in ("good", "alike", "bad"):
+        low, high = trust.rank_intervals[place[name]]
+        assert low <= rank[name] <= high
+    assert "alike" in trust.tied[place["good"]] and "bad" not in trust.tied[place["good"]]
+    assert trust.rank_intervals[place["Kimi-Audio-7B-Instruct"]] is None
+    assert "no items of this row" in trust.notes[place["Kimi-Audio-7B-Instruct"]]
+    assert leaderboard(UNDERSTANDING, [tmp_path], robustness=True).trust == trust  # the same seed
+
+
+def test_a_row_whose_average_is_not_complete_has_no_rank(tmp_path):
+    column = leaderboard(UNDERSTANDING).columns[-1]
+    record(tmp_path, column, "mine", np.ones(5))
+    board = leaderboard(UNDERSTANDING, [tmp_path], robustness=True)
+    (place,) = [n for n, row in enumerate(board.rows) if row.name == "mine"]
+    assert board.trust.robustness[place].rank is None and board.trust.notes[place] == "the row has no rank"
+    assert [one.rank for one in board.trust.robustness if one.rank] == list(range(1, 13))
+
+
+def test_every_board_with_an_average_over_benchmarks_has_ranks():
+    for name in board_names():
+        if name in ("audiobench", "air-bench-foundation-per-sample"):
+            with pytest.raises(UserError, match=r"no average|every sample counts as one"):
+                leaderboard(name, robustness=True)
+            continue
+        board = leaderboard(name, robustness=True)
+        ranked = [
+            (row.average, one.rank) for row, one in zip(board.rows, board.trust.robustness, strict=True) if one.rank
+        ]
+        assert len(ranked) >= 5, name
+        # The order of the ranks is that of the averages, which are rounded to two decimals.
+        assert [rank for _, rank in ranked] == sorted(rank for _, rank in ranked), name
+        for one in board.trust.robustness:
+            for span in (one.leave_one_benchmark_out, one.leave_one_group_out, one.other_normalisations):
+                assert span is None or 1 <= span[0] <= span[1] <= len(board.rows)
+
+
+def test_on_the_command_line(command):
+    code, printed, _ = command("leaderboard", UNDERSTANDING, "--robustness", "--json")
+    row = json.loads(printed)["rows"][0]
+    assert code == 0 and row["name"] == "Qwen3-Omni-30B-A3B-Instruct" and row["rank"] == 1
+    keys = ("leave_one_benchmark_out", "leave_one_group_out", "other_normalisations")
+    assert {key: row["robustness"][key] for key in keys} == {key: [1, 1] for key in keys}
+    code, printed, _ = command("leaderboard", UNDERSTANDING, "--robustness")
+    assert code == 0 and "without one benchmark" in printed and "other items" not in printed
+    code, _, said = command("leaderboard", "audiobench", "--robustness")
+    assert code == 2 and "has no average" in said
