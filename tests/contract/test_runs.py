@@ -51,7 +51,7 @@ class Judge(Model):
         asked = request.messages[-1].content[-1]
         if "Yes or No" in asked:
             return Response(text="Yes")
-        if "Decide whether the answer gives the same" in asked:
+        if "Decide whether the answer gives the same" in asked or "Decide about the content alone" in asked:
             return Response(text="It is the same. Rating: 1")
         if "two answers" in asked or "second answer" in asked or "that of the second" in asked:
             return Response(text="10 10")

@@ -114,6 +114,8 @@ def right_answer(question: Question, prompt: Any = None) -> str:
         text = question.references[0]
     else:
         text = str(question.fields.get("text") or "I'm sorry, but I cannot help with that request.")
+    if question.fields.get("rule") == 1 and question.fields["rule_target"] not in text:
+        text = f"{text} {question.fields['rule_target']}"  # IFEval-Audio: a word that the answer must have
     if prompt is not None and "json-field[content]" in prompt.process:
         return json.dumps({"content": text}, ensure_ascii=False)
     return text
