@@ -198,7 +198,7 @@ def _notes(found: ListeningOutcome) -> list[str]:
     if found.kind == "mushra":
         out = sum(bool(one.reasons) for one in found.screened)
         told.append(
-            f"post-screening {found.screening}: {out} of {len(found.screened)} raters do not meet it"
+            f"found by post-screening {found.screening}: {out} of {len(found.screened)} raters"
             if found.screened
             else "post-screening: none"
         )

@@ -98,6 +98,8 @@ def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[
         except UserError as error:
             problems.append(Problem(UNREADABLE, path.name, "", error.message))
             continue
+        if not sheets:
+            problems.append(Problem(UNREADABLE, path.name, "", f"'{path}' holds no rating"))
         for sheet, file in sheets:
             if sheet == key.sheet:
                 found.append(file)

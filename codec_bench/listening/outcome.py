@@ -4,6 +4,7 @@ Conventions
     All ratings of one rater resemble each other, and so do those of one speaker. A value therefore has two intervals, each
     with whole clusters as its units: over the raters (how it would be with other people), and over the speakers, or items
     of unknown speaker (how it would be with other sounds). There is none where there are too few units (`stats.intervals`).
+    Intervals are cut at the ends of the scale, beyond which no value can be.
     A comparison of two systems is over what one rater said of both about one item, with the raters as units.
     Practice and repeated trials count nowhere here; the repeated ones say how much a rater's own answers differ.
 """
@@ -177,8 +178,10 @@ def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating], seed: int) 
 
 
 def _interval(key: Key, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
-    share = key.kind in _SHARES
-    made = interval_of(ratios, item_table(scores), unit_codes(clusters, len(scores)), share=share)
+    made = interval_of(ratios, item_table(scores), unit_codes(clusters, len(scores)), share=key.kind in _SHARES)
+    if made.low is not None and made.high is not None:
+        lowest, highest = (0, 1) if key.kind in _SHARES else key.scale
+        return replace(made, low=max(made.low, lowest), high=min(made.high, highest))
     if made.ends is None and len(scores) and made.units < FEWEST_UNITS:
         told = f"there are {made.units} {what}; an interval needs at least {FEWEST_UNITS}"
         return replace(made, note=told)

@@ -567,7 +567,70 @@ class Caches(Target):
             assert found is None or head[:1] == b"{" or repr(found) == self.answer
 
 
+class Listening(Target):
+    """What comes back from a listening test: a file of the page, its key, and results of webMUSHRA."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.listening.answers import FORMAT, checksum
+        from codec_bench.listening.key import REFERENCE, Key, Stimulus, Trial, read_key, write_key
+
+        stimuli = (
+            Stimulus("s1", "reference", REFERENCE),
+            Stimulus("s2", "system", "opus"),
+            Stimulus("s3", "system", "g722"),
+        )
+        trials = tuple(Trial(f"t{n}", f"item {n}", None, stimuli, n == 0) for n in range(3))
+        systems = ("opus", "g722")
+        write_key(Key("abc", "mushra", (0, 100), True, False, systems, ("runs/x",), 0, trials), folder / "whole.json")
+        self.key = read_key(folder / "whole.json")
+        rows = [{"trial": t.id, "stimulus": one.id, "value": 90, "ms": 1200} for t in trials for one in stimuli]
+        held = {
+            "format": FORMAT,
+            "sheet": "abc",
+            "kind": "mushra",
+            "rater": "Ann",
+            "saved": "2026",
+            "complete": True,
+            "answers": rows,
+        }
+        table = "session_test_id,rater,session_uuid,trial_id,rating_stimulus,rating_score,rating_time,rating_comment\n"
+        table += "".join(f"abc,Bob,u,{row['trial']},{row['stimulus']},70,900,\n" for row in rows)
+        self.whole = {"given": rows, "rater": "Ann"}
+        self.seeds = [
+            b"j" + json.dumps({**held, "crc32": checksum(held)}).encode(), b"c" + table.encode(),
+            b"k" + (folder / "whole.json").read_bytes(),
+        ]  # fmt: skip
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the file as what its first byte says."""
+        from codec_bench.listening.answers import read_files
+        from codec_bench.listening.key import read_key
+        from codec_bench.listening.ratings import unblind
+
+        kind = {b"c": "csv", b"k": "key"}.get(data[:1], "json")
+        path = self.folder / f"case.{kind}"
+        path.write_bytes(data[1:])
+        if kind == "key":
+            assert read_key(path) == self.key
+            return
+        files, problems = read_files([path], self.key)
+        rows, _ = unblind(files, self.key)
+        assert files or problems
+        for file in files:
+            if kind == "json" and not file.edited:
+                given = [(one.trial, one.stimulus, one.value) for one in file.given]
+                assert (
+                    given == [(row["trial"], row["stimulus"], row["value"]) for row in self.whole["given"]]
+                    and file.rater == "Ann"
+                )
+        for row in rows:
+            assert (row.score is None) == (row.status != "used")
+            assert row.score is None or 0 <= row.score <= 100
+
+
 TARGETS: dict[str, type[Target]] = {
-    "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "frames": Frames, "manifests": Manifests, "records": Records,
+    "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "frames": Frames, "listening": Listening, "manifests": Manifests,
+    "records": Records,
     "replies": Replies, "services": Services, "sounds": Sounds, "tables": Tables, "weights": Weights, "yaml": Configs,
 }  # fmt: skip

@@ -86,6 +86,12 @@ def codec_run(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def make_run():
+    """Builds further runs of codecs; arguments as of `build_codec_run`."""
+    return build_codec_run
+
+
+@pytest.fixture(scope="session")
 def answer_run(tmp_path_factory) -> Run:
     return build_answer_run(tmp_path_factory.mktemp("runs") / "aardvark answers")
 

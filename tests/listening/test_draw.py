@@ -49,6 +49,24 @@ def test_items_that_a_system_has_no_audio_of_are_counted(codec_run):
     assert len(collect([codec_run], ["zebra-codec"]).items) == 8
 
 
+def test_items_can_be_drawn_by_other_columns(codec_run):
+    found = collect([codec_run], ["zebra-codec"], by=["language", "speaker"])
+    assert {one.stratum for one in found.items} == {("en", f"speaker {n}") for n in range(4)}
+
+
+def test_systems_of_several_runs_are_judged_over_what_all_have(codec_run, make_run, tmp_path):
+    other = make_run(tmp_path / "ibex", samples=6, systems=("zebra-codec", "okapi-codec"))
+    found = collect([codec_run, other], [])
+    assert found.systems == (
+        "aardvark run/unprocessed", "aardvark run/zebra-codec", "quagga-codec", "ibex/unprocessed", "ibex/zebra-codec", "okapi-codec",
+    )  # fmt: skip
+    assert [one.id for one in found.items] == [f"narwhal/{n}" for n in range(5)]
+    assert found.left_out["another of the runs does not have the same sample"] == 2
+    assert len(collect([codec_run, other], ["okapi-codec"]).items) == 5, (
+        "a run whose systems are not chosen adds no condition"
+    )
+
+
 def test_audio_of_a_folder_replaces_what_was_not_kept(codec_run, tmp_path):
     for n in range(8):
         (tmp_path / f"{n}.flac").write_bytes((codec_run.folder / f"audio/quagga-codec/{n:07d}.flac").read_bytes())

@@ -89,7 +89,10 @@ def test_who_a_rater_is_and_anchors_that_webmushra_made(made, tmp_path):
     assert not codec_bench.import_listening(path, key=made.key).problems
 
 
-def test_a_table_of_something_else_is_refused(tmp_path):
+def test_a_table_of_something_else_or_of_nothing_is_refused(made, tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match="it has no column session_test_id, trial_id"):
         read_results(tmp_path / "a.csv")
+    (tmp_path / "a.csv").write_text("session_test_id,trial_id,rating_stimulus,rating_score\n")
+    with pytest.raises(UserError, match=r"a\.csv' holds no rating"):
+        codec_bench.import_listening(tmp_path / "a.csv", key=made.key)
