@@ -46,7 +46,7 @@ def run_benchmark(
     out: str | os.PathLike[str] | None = None,
     phase: Phase = "both",
     data: str | os.PathLike[str] | None = None,
-    judge: str | None = None,
+    judge: str | Sequence[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
     repeats: int = 1,
@@ -67,7 +67,9 @@ def run_benchmark(
         out: the folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
         phase: `both`, `answers` (only asks), or `scores` (only scores the recorded answers).
         data: a folder that holds the data sets as `OWNER/NAME`, used in place of the hub.
-        judge: the model that judges answers, for benchmarks that need one.
+        judge: the model that judges answers, for benchmarks that need one; several as names or one string with commas. The
+            verdicts of the first stand under the metric's plain name, `rating[RUBRIC]`, and those of another judge under
+            `rating[RUBRIC]@JUDGE`. `codec_bench.agreement` compares them.
         seed: decides which questions `limit` takes, and what a model draws at random.
         limit: how many questions to take; None for all. A run that is continued with a larger limit asks only the further
             questions.
@@ -106,8 +108,9 @@ def run_benchmark(
             hint="give --prompts each or --repeats, not both",
         )
     given = {name: dict(values) for name, values in (options or {}).items()}
+    judges = list(dict.fromkeys(names(judge or "")))
     request = RunRequest(
-        phase, os.fspath(data) if data is not None else None, seed, limit, judge, rescore, given, running,
+        phase, os.fspath(data) if data is not None else None, seed, limit, judges, rescore, given, running,
         models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
         choices=choices,
     )  # fmt: skip
@@ -123,14 +126,14 @@ def run_benchmark(
             hint="leave out --choices; options within the text of a question cannot be put into another order",
         )
     judged = [one.name for one in wanted if any(map(is_judge_metric, one.metrics))]
-    if judged and judge is None and phase != "answers":
+    if judged and not judges and phase != "answers":
         raise UserError(
             f"'{judged[0]}' needs a judge, and none was named",
             hint="--judge NAME (see codec-bench list models), or --phase answers to score later",
         )
-    _check_options(given, models, judge)
+    _check_options(given, models, judges)
     known = {
-        "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": judge, "options": given,
+        "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": ",".join(judges) or None, "options": given,
         **_known(models, request.data, seed, limit), **({"repeats": repeats} if repeats > 1 else {}),
         **({"prompts": prompts} if prompts != SEEDED else {}), **({"choices": choices} if choices != GIVEN else {}),
     }  # fmt: skip
@@ -225,7 +228,7 @@ def _scored(one: Benchmark, model: str, folder: Path, request: RunRequest) -> Ru
     return run
 
 
-def _check_options(given: Mapping[str, Any], models: Sequence[str], judge: str | None) -> None:
+def _check_options(given: Mapping[str, Any], models: Sequence[str], judges: Sequence[str]) -> None:
     """Checks that every option is for a model, a judge or a feature that exists.
 
     Raises:
@@ -233,7 +236,7 @@ def _check_options(given: Mapping[str, Any], models: Sequence[str], judge: str |
     """
     from codec_bench import features
 
-    known = [*models, *([judge] if judge else [])]
+    known = [*models, *judges]
     for name in given:
         if name not in known and name not in model_names() and Spec.parse(name).name not in features.REGISTRY.table():
             raise UnknownName("model, benchmark or feature of this run", name, known)

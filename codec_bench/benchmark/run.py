@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from codec_bench.store.draws import GIVEN
 
 Phase = Literal["both", "answers", "scores"]
 PHASES: tuple[str, ...] = ("both", "answers", "scores")
+_UNFIT = re.compile(r"[@\[\],\s]+")
 _UNSAFE = re.compile(r"[^A-Za-z0-9._+@-]+")
 
 
@@ -70,7 +72,7 @@ class RunRequest:
         data: a folder that is used instead of the hub, or None.
         seed: of the part that `limit` takes, and of what a model draws.
         limit: the highest number of questions, or None for all.
-        judge: name of the model that gives verdicts, or None.
+        judges: names of the models that give verdicts.
         rescore: whether scores in the record are dropped and made again.
         options: arguments by model or feature.
         running: device, cache, progress and other settings of the run.
@@ -86,7 +88,7 @@ class RunRequest:
     data: str | None
     seed: int
     limit: int | None
-    judge: str | None
+    judges: Sequence[str]
     rescore: bool
     options: Mapping[str, Mapping[str, Any]]
     running: Running
@@ -137,15 +139,45 @@ def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) 
     """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
     gpu = any(device != "cpu" for device in resolve_devices(request.running.device))
     own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
-    judge = None if request.judge is None else judge_label(request.judge)
-    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, judge)
+    labels = list(labelled_judges(request))
+    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels)
 
 
-def judge_label(judge: str) -> str:
+def labelled_judges(request: RunRequest) -> dict[str, str]:
+    """The judges by what they are called in the protocol of their verdicts.
+
+    Raises:
+        UserError: two of them are the same.
+    """
+    found: dict[str, str] = {}
+    for judge in request.judges:
+        label = judge_label(judge, request.options.get(judge))
+        if label in found:
+            raise UserError(
+                f"the judges '{found[label]}' and '{judge}' are the same one", hint="name each judge once in --judge"
+            )
+        found[label] = judge
+    return found
+
+
+def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
     """What a judge is called in the protocol of its verdicts: its name, or for a file its stem and a hash of its content.
 
-    The same file at another path is the same judge, and a changed file is another.
+    The same file at another path is the same judge, and a changed file is another. A model that the options name is a part
+    of the name, as are its parameters, as a hash: `openai-chat` is another judge for each model that it is set to.
+
+    Args:
+        judge: as it was named. options: its options beside its config.
     """
+    given = dict(options or {})
+    told = {name: value for name, value in given.items() if name.partition(".")[0] == "parameters"}
+    served = f":{given['model']}" if given.get("model") else ""
+    set_to = f"-{hashlib.blake2b(json.dumps(told, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()}"
+    # The name of a metric may end with a label, and has no other brackets and no second '@'.
+    return _UNFIT.sub("_", f"{_judge_name(judge)}{served}{set_to if told else ''}")
+
+
+def _judge_name(judge: str) -> str:
     if is_own_code(judge):
         return (
             f"{own_name(judge.partition(':')[0].rpartition('/')[2])}:{judge.rpartition(':')[2]}-{code_hash(judge)[:8]}"
@@ -157,11 +189,13 @@ def judge_label(judge: str) -> str:
 
 def scored(one: Benchmark, scheme: Scheme, request: RunRequest) -> dict[str, Any]:
     """Everything that changes a score, as JSON values."""
-    judge = None
-    if scheme.judged and request.judge is not None:
-        judge = dict(
-            load_model(request.judge, request.options.get(request.judge), device=request.running.device).identity
-        )
+    judges = {}
+    if scheme.judged:
+        for label, name in labelled_judges(request).items():
+            made = load_model(name, request.options.get(name), device=request.running.device)
+            judges[label] = dict(made.identity)
+    # One judge stands as it stood before there could be several, so that runs of then can be continued.
+    judge: Any = judges if len(judges) > 1 else next(iter(judges.values()), None)
     return {**one.scored, **scheme.identity(), "judge": judge}
 
 

@@ -32,7 +32,7 @@ def run(
     suite: Annotated[str | None, typer.Option("--suite", help="A named list of benchmarks (see: list suites).", callback=unless("benchmark"))] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the run. Default: the unfinished run of the same command under runs/, or a new folder there.")] = None,
     phase: Annotated[str, typer.Option("--phase", help="both, answers (only asks the model), or scores (only scores recorded answers).")] = "both",
-    judge: Annotated[str | None, typer.Option("--judge", help="The model that judges answers, for benchmarks that need one.")] = None,
+    judge: Annotated[str | None, typer.Option("--judge", help="The model that judges answers, for benchmarks that need one; several with commas (see: agreement).")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="A folder with the data sets as OWNER/NAME, used in place of the hub.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many questions of each benchmark.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes, and of what a model draws at random.")] = 0,
@@ -150,7 +150,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.cli.output import console, table, talk
     from codec_bench.cli.robustness import print_choices, print_robustness
-    from codec_bench.report.answers import answer_notes
+    from codec_bench.report.answers import answer_notes, judge_notes
     from codec_bench.report.beside import beside_notes, chance_text
     from codec_bench.report.numbers import draw_notes, interval_notes
     from codec_bench.report.table import failures_table
@@ -195,6 +195,8 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
                 talk(
                     f"{left:,} answer{'s are' if left != 1 else ' is'} recorded and not scored yet; --phase scores scores them"
                 )
+    for note in judge_notes(named):
+        talk(note)
     for benchmark, model, reason in outcome.left_out:
         talk(f"left out: {benchmark} with {model}: {reason}")
     talk(f"folder: {outcome.folder}; pages: {outcome.folder}/BENCHMARK/MODEL/report.html")
@@ -227,6 +229,7 @@ def _told(answers: dict[str, Any]) -> str:
 def _line(row: dict[str, Any], name: str, entry: dict[str, Any], *, guessed: bool) -> tuple[Any, ...]:
     from codec_bench.report.beside import chance_text
     from codec_bench.report.numbers import decimals, number, shown_unit
+    from codec_bench.stats.judging import failing
 
     factor, unit = shown_unit(entry["unit"])
     places, interval = decimals([entry], factor), entry["ci95"]
@@ -240,7 +243,7 @@ def _line(row: dict[str, Any], name: str, entry: dict[str, Any], *, guessed: boo
         " to ".join(map(shown, interval)) + ("*" if entry.get("note") else "") if interval else "",
         *((chance_text(entry).removeprefix("chance "),) if guessed else ()),
         entry["n"],
-        entry["failed"],
+        f"{entry['failed']} (judge)" if failing(entry.get("judging")) else entry["failed"],
         shown(counting) if counting is not None and entry["failed"] else "",
     )
 

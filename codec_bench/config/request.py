@@ -95,7 +95,7 @@ class RunRequest(_Request):
     codec: _Rows = None
     suite: _Text = None
     phase: _Text = None
-    judge: _Text = None
+    judge: _Texts = None
     data: _Text = None
     workers: _Whole = None
     cache: _Flag = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from codec_bench.report.numbers import plain
@@ -36,6 +36,29 @@ def answer_notes(answers: Mapping[str, Any]) -> list[str]:
         ),
     ]
     return [plain(note) for note in notes]
+
+
+def judge_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+    """What each judge was asked and what that cost, one sentence each.
+
+    Args:
+        entries: (system, metric, entry of the summary), of all systems.
+    """
+    notes = []
+    for system, metric, entry in entries:
+        done = entry.get("judging")
+        if not done or not done["asked"]:
+            continue
+        used = [f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in done["usage"].items() if amount]
+        told = [
+            f"{done['asked'] - done['failed']:,} verdicts on {done['asked']:,} answers",
+            f"{done['calls']:,} calls, {done['cached']:,} of them from the cache",
+            *used,
+            f"{done['cost_usd']:.4g} USD" if done["cost_usd"] else "",
+            f"the service named {' and '.join(done['served'])}" if done["served"] else "",
+        ]
+        notes.append(plain(f"{metric} of {system}: the judge {done['judge']} gave {'; '.join(filter(None, told))}"))
+    return notes
 
 
 def _of_lengths(answers: Mapping[str, Any]) -> list[str]:
@@ -103,4 +126,4 @@ def _where(subsets: Mapping[str, Mapping[str, int]] | None) -> str:
     return f" ({'; '.join(columns)})" if columns else ""
 
 
-__all__ = ["answer_notes"]
+__all__ = ["answer_notes", "judge_notes"]

@@ -20,6 +20,7 @@ import numpy as np
 from codec_bench.stats.beside import beside, policies
 from codec_bench.stats.breakdown import Parts, answers_of, finished_numbers, finished_only, parts_of, subsets_of
 from codec_bench.stats.draws import RULES, by_draw
+from codec_bench.stats.judging import failing, judging_of
 from codec_bench.stats.robustness import no_answers, robustness, ways_by_wording, wordings_of
 from codec_bench.store.answers import draws_of, has_answers
 from codec_bench.store.draws import WORDING, draw_counts
@@ -64,6 +65,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
 
         Where results are broken down, and in every benchmark's run, a metric also holds `subsets`. It holds by column and
         value: `value`, `ci95`, `note`, `n`, `failed`. The value of the samples that have none in that column is empty.
+
+        A metric whose numbers a judge gives also holds `judging` (see `stats.judging.judging_of`); if the judge gave no verdict
+        on more than 5 % of the answers, `note` says so.
 
         Where several answers were drawn to each question, `n` and `failed` count answers, and a metric also holds `draws` (see
         `stats.draws.by_draw`). Where the questions were asked in several wordings, a metric also holds `robustness` (see
@@ -115,6 +119,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> dict[str, Any]
             parts = parts_of(run, system, metric, facts.get("aggregate", "mean"), share=share, draws=each)
             missing = _missing(run, metric, parts, items, reasons)
             folded = _entry(parts, facts, missing, items.finished)
+            if (judging := judging_of(run, system, metric)) is not None:
+                folded["judging"] = judging
+                folded["note"] = "; ".join(filter(None, (folded["note"], failing(judging)))) or None
             folded["counting_failures"] = parts.counting_failures()
             shared = common[metric]
             folded["common"] = parts.among(shared) if len(shared) < len(parts.numbers) else None

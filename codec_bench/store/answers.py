@@ -26,6 +26,8 @@ from codec_bench.store.tables import QUESTIONS, TABLES
 from codec_bench.store.writer import SCORES, RunWriter, set_entries
 from codec_bench.types import Score
 
+CALLS = "calls"
+"""The key in the detail of a judge's score under which its calls stand; what the judge was not asked about has none."""
 TOO_LONG = "too_long"
 """Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes."""
 SOUND = "<audio>"

@@ -12,10 +12,11 @@ import pytest
 import yaml
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import Terms, run_folder
+from codec_bench.benchmark.run import Terms, judge_label, run_folder
 from codec_bench.errors import RunMismatch, UserError
-from codec_bench.report.answers import answer_notes
+from codec_bench.report.answers import answer_notes, judge_notes
 from codec_bench.stats.breakdown import answers_of, is_other_model
+from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import exchanges
 from codec_bench.store.record import DATABASE, open_run
 
@@ -400,8 +401,6 @@ def judge_file(path, url, temperature=0.5):
 
 
 def test_a_judge_in_a_file_is_known_by_its_content(rated, server, tmp_path):
-    from codec_bench.benchmark.run import judge_label
-
     served, url = server
     first = judge_file(tmp_path / "here" / "strict.yaml", url)
     folder = rated(first)
@@ -415,6 +414,66 @@ def test_a_judge_in_a_file_is_known_by_its_content(rated, server, tmp_path):
     assert judge_label(str(moved)) != judge_label(str(first))
     with pytest.raises(RunMismatch, match="scored"):
         rated(moved)
+
+
+def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path):
+    """The second judge gives no verdict on one answer of three, which the result says."""
+    served, url = server
+    reply = served.reply
+
+    def by_judge(body):
+        status, given = reply(body)
+        if body["model"] == "judge-1" and body.get("top_p") == 0.9:
+            given["choices"][0]["message"]["content"] = "I cannot say." if "say | 2" in str(body) else "[[3]]"
+        return status, given
+
+    served.reply = by_judge
+    judges = [judge_file(tmp_path / "mild.yaml", url), judge_file(tmp_path / "strict.yaml", url, temperature=0.9)]
+    both = ",".join(map(str, judges))
+    folder = rated(both)
+    mild, strict = (judge_label(str(judge)) for judge in judges)
+    plain, other = "rating[alpaca-1-10]", f"rating[alpaca-1-10]@{strict}"
+    with closing(open_run(folder)) as run:
+        assert list(run.metrics) == [plain, other]
+        assert [run.metrics[n]["protocol"].rpartition("/")[2] for n in (plain, other)] == [mild, strict]
+        assert [[s.value for s in run.scores(metric=n)] for n in (plain, other)] == [[7, 7, 7], [3, 3, None]]
+        (entries,) = (system["metrics"] for system in summarise(run)["systems"].values())
+        assert run.meta["config"]["judge"] == both
+    assert entries[plain]["judging"] == {
+        "judge": mild, "rubric": "alpaca-1-10", "asked": 3, "failed": 0, "share": 0.0, "calls": 3, "cached": 0,
+        "usage": {"input_tokens": 30, "output_tokens": 15}, "cost_usd": None, "served": ["checkpoint-1"],
+    }  # fmt: skip
+    assert "no verdict" not in (entries[plain]["note"] or "")
+    assert "the judge gave no verdict on 1 of 3 answers (33.3 %)" in entries[other]["note"]
+    told = judge_notes([("m", plain, entries[plain])])
+    assert told[0].startswith(f"{plain} of m: the judge {mild} gave 3 verdicts on 3 answers; 3 calls, 0 of them from the cache")
+    asked = len(served.seen)
+    assert rated(both) == folder and len(served.seen) == asked, "nobody is asked twice"
+    with pytest.raises(UserError, match="are the same one"):
+        rated(f"{judges[0]},{tmp_path}/./mild.yaml")
+
+
+def test_a_changed_reader_reads_the_same_replies_anew(rated, server, tmp_path, monkeypatch):
+    from codec_bench.benchmark.judge import metric as metric_module
+
+    served, url = server
+    judge = judge_file(tmp_path / "strict.yaml", url)
+    folder = rated(judge)
+    asked, rubric = len(served.seen), metric_module.load_rubric("alpaca-1-10")
+    changed = rubric.model_copy(update={"reply": "official/audiobench/judge-0-5"})  # it reads no brackets, and gives 0
+    monkeypatch.setattr(metric_module, "load_rubric", lambda name: changed)
+    assert rated(judge, rescore=True) == folder and len(served.seen) == asked, "no judge is asked again"
+    with closing(open_run(folder)) as run:
+        assert [s.value for s in run.scores()] == [0.0, 0.0, 0.0]
+        assert [s.detail["calls"]["cached"] for s in run.scores()] == [1, 1, 1]
+
+
+def test_a_judge_is_another_one_for_each_model_that_it_is_set_to():
+    assert judge_label("openai-chat") == "openai-chat" and judge_label("openai-chat", {"base_url": "u"}) == "openai-chat"
+    assert judge_label("openai-chat", {"model": "gpt-4o"}) == "openai-chat:gpt-4o"
+    warm = judge_label("openai-chat", {"model": "m", "parameters.temperature": 1.0})
+    assert warm.startswith("openai-chat:m-") and warm != judge_label("openai-chat", {"model": "m", "parameters": {"top_p": 1}})
+    assert judge_label("openai-chat", {"model": "org/name @[main]"}) == "openai-chat:org/name_main_", "fits into a name"
 
 
 def test_what_the_judge_refuses_to_be_told_stands_beside_the_score(rated, server, tmp_path):

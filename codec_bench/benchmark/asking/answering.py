@@ -36,6 +36,7 @@ class Answering:
         identity: everything that is known to change an answer before the model is started.
         shared: whether answers of other runs are taken although the service may serve another checkpoint now.
         spending: what the command spends, or None.
+        noted_as: the entry of the record that holds what the service says of itself; a judge has one of its own.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class Answering:
         *,
         shared: bool = False,
         spending: Spending | None = None,
+        noted_as: str = "service",
     ) -> None:
-        self._spending = spending
+        self._spending, self._noted_as = spending, noted_as
         self._batched: Batched | None = None
         self._model, self._begin, self._writer, self._cache = model, begin, writer, cache
         self._identity, self._shared = dict(identity), shared or model.tells_apart
@@ -86,12 +88,12 @@ class Answering:
             self._identity["run"] = self._token()
         if not facts:
             return
-        before = self._writer.meta("service") or []
+        before = self._writer.meta(self._noted_as) or []
         if before:
             self._compare(before[-1], facts)
         if not before or {**before[-1], "when": None} != {**facts, "when": None}:
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            self._writer.set_meta(service=[*before, {**facts, "when": now}])
+            self._writer.set_meta(**{self._noted_as: [*before, {**facts, "when": now}]})
 
     async def ask_some(
         self, model: Model, requests: Iterable[Request]

@@ -296,7 +296,7 @@ def _describe(
         "command": "run", "benchmark": one.name, "model": model.info.name, "data": questions.name, "seed": request.seed,
         "limit": request.limit, "systems": [model.info.name], "metrics": list(one.metrics), "options": dict(request.given),
         "asked": next((typed for typed in request.models if own_name(typed) == model.info.name), model.info.name),
-        "mirror": request.data, "judge": request.judge,
+        "mirror": request.data, "judge": ",".join(request.judges) or None,
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
         **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}),

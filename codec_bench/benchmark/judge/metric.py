@@ -1,6 +1,7 @@
 """`rating[RUBRIC]`: a metric whose numbers are a judge's verdicts.
 
 Conventions
+    If several judges give verdicts, those of the first are `rating[RUBRIC]`, and those of another `rating[RUBRIC]@JUDGE`.
     Texts from a model or from data are put between marks that nobody can foresee, so that an answer cannot pass for
     instructions to the judge. A reply that is not one clear verdict is `unparsed`; it never becomes a number.
 """
@@ -8,6 +9,7 @@ Conventions
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
@@ -23,6 +25,7 @@ from codec_bench.benchmark.scoring.metrics import load_answer_metric
 from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import UserError
 from codec_bench.registry import Spec
+from codec_bench.store.answers import CALLS
 from codec_bench.types import Message, Request, Response, Score
 
 STEM = "rating"
@@ -35,11 +38,18 @@ def is_judge_metric(name: str) -> bool:
     return name.startswith(f"{STEM}[")
 
 
+def by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
+    """The names that a metric has in a record, each with its judge; the name alone if no judge is known yet, or none needed."""
+    if not is_judge_metric(name) or not judges:
+        return {name: None}
+    return {name: judges[0], **{f"{name}@{judge}": judge for judge in judges[1:]}}
+
+
 def load_judge_metric(name: str, judge: str | None = None) -> JudgeMetric:
     """Builds the metric of a name such as `rating[voicebench-open]`.
 
     Args:
-        name: the metric's name.
+        name: the metric's name, without a judge.
         judge: the model that gives the verdicts; its name is a part of the protocol id. None if it is not known yet.
 
     Raises:
@@ -67,7 +77,7 @@ class JudgeMetric:
     kind = STEM
 
     def __init__(self, rubric: str, judge: str | None = None) -> None:
-        self.rubric = load_rubric(rubric)
+        self.rubric, self.rubric_name, self.judge = load_rubric(rubric), rubric, judge
         self.name = f"{STEM}[{rubric}]"
         self.protocol = f"{STEM}/{rubric}-{self.rubric.digest}" + (f"/{judge}" if judge else "")
         self.unit, self.range = self.rubric.unit, self.rubric.range
@@ -121,6 +131,10 @@ class JudgeMetric:
             asked: how many replies were asked for.
             responses: the replies by the request's id.
         """
+        score = self._from(answer, asked, responses)
+        return replace(score, detail={**score.detail, CALLS: calls_of(list(responses.values()))})
+
+    def _from(self, answer: Answer, asked: int, responses: Mapping[str, Response]) -> Score:
         texts: dict[str, str] = {}
         for key, response in sorted(responses.items()):
             if response.status != "ok" or response.text is None:
@@ -202,6 +216,20 @@ class JudgeMetric:
         asked: tuple[str | Clip, ...] = (render_text(self.rubric.prompt, values, what),)
         turns.append(Message("user", asked if sound is None else (sound, *asked)))
         return tuple(turns)
+
+
+def calls_of(responses: Sequence[Response]) -> dict[str, Any]:
+    """What asking cost, for the record: `n` calls, how many were `cached`, and sums of what the others used, such as
+    `output_tokens` and `cost_usd`; `unpriced` counts the calls whose price is not known."""
+    new = [response for response in responses if not response.cached]
+    used = Counter[str]()
+    for response in new:
+        used.update(response.usage)
+    # A call that failed may have been charged, and nothing says so.
+    unpriced = sum("cost_usd" not in response.usage for response in new if response.status == "ok")
+    counts = {"n": len(responses), "cached": len(responses) - len(new), "unpriced": unpriced}
+    served = {str(model) for response in responses if (model := response.served.get("model"))}
+    return {**counts, **({"usage": dict(used)} if used else {}), **({"served": sorted(served)} if served else {})}
 
 
 def id_of(request: Request) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -14,7 +14,16 @@ from codec_bench.audio.read import read_audio
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.judge.judging import judge_all
-from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
+from codec_bench.benchmark.judge.metric import JudgeMetric
+from codec_bench.benchmark.run import (
+    RunRequest,
+    labelled_judges,
+    run_folder,
+    scheme_of,
+    scored,
+    started_model,
+    writing,
+)
 from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
@@ -116,19 +125,39 @@ def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, floa
 
 
 async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, name: str) -> None:
-    """Asks the judge for every verdict that the record does not hold yet."""
-    assert request.judge is not None  # checked before anything is asked
+    """Asks every judge, one after the other, for the verdicts that the record does not hold yet."""
+    untold: dict[str, str] = {}
+    judges = labelled_judges(request)
+    for label, judge in judges.items():
+        metrics = {n: metric for n, metric in scheme.judged.items() if metric.judge == label}
+        by = f" by {label}" if len(judges) > 1 else ""
+        found = await _judge_by(judge, label, run, writer, metrics, request, f"{name}: judging{by}")
+        untold |= {f"{parameter}{by}": why for parameter, why in found.items()}
+        if untold:
+            writer.set_meta(judging={"untold": untold})
+
+
+async def _judge_by(
+    asked: str,
+    label: str,
+    run: Run,
+    writer: AnswerWriter,
+    metrics: Mapping[str, JudgeMetric],
+    request: RunRequest,
+    phase: str,
+) -> Mapping[str, str]:
+    """Asks one judge; returns what it could not be told, with the reasons."""
     if not request.terms.anyway:
-        check_served(request.judge, request.options.get(request.judge))
-    judge = load_model(request.judge, request.options.get(request.judge), device=request.running.device)
+        check_served(asked, request.options.get(asked))
+    judge = load_model(asked, request.options.get(asked), device=request.running.device)
     cache = ResponseCache.of_user() if request.running.cache else None
-    tell = lambda done, total, failed: request.running.progress(f"{name}: judging", done, total, failed, 0.0)  # noqa: E731
+    tell = lambda done, total, failed: request.running.progress(phase, done, total, failed, 0.0)  # noqa: E731
     try:
         judge.set_waiting(
-            lambda sentence: request.running.progress(f"{name}: judging; {sentence}", 0, 0, 0, 0.0),
+            lambda sentence: request.running.progress(f"{phase}; {sentence}", 0, 0, 0, 0.0),
             patient=request.terms.wait,
         )
-        own = {"code": code_hash(request.judge)} if is_own_code(request.judge) else {}
+        own = {"code": code_hash(asked)} if is_own_code(asked) else {}
         answering = Answering(
             judge,
             lambda: started_model(judge),
@@ -136,11 +165,11 @@ async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunReq
             cache,
             {**judge.identity, **own},
             shared=request.terms.reuse_answers,
+            noted_as=f"service of {label}",
         )
         await answering.start()
-        await judge_all(run, writer, scheme.judged, judge, answering.ask_all, tell, request.seed)
-        if judge.untold:
-            writer.set_meta(judging={"untold": dict(judge.untold)})
+        await judge_all(run, writer, metrics, judge, answering.ask_all, tell, request.seed)
+        return dict(judge.untold)
     finally:
         await judge.close()
         if cache is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.judge.metric import JudgeMetric, by_judge, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.reading import Chain, load_steps
 from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.scoring.metrics.base import AnswerMetric
@@ -40,7 +40,7 @@ class Scheme:
 
     @classmethod
     def of(
-        cls, process: Sequence[str], metrics: Mapping[str, Sequence[str] | None], judge: str | None = None
+        cls, process: Sequence[str], metrics: Mapping[str, Sequence[str] | None], judges: Sequence[str] = ()
     ) -> Scheme:
         """The scheme of a benchmark.
 
@@ -48,13 +48,16 @@ class Scheme:
             process: the steps of its post-processing.
             metrics: metric name to the steps of its own post-processing, or to None where it uses the benchmark's.
                 Groups such as `captions` must be expanded already.
-            judge: the model that gives verdicts; needed only for metrics that ask a judge.
+            judges: the models that give verdicts, the first of them under the metric's plain name; needed only for metrics
+                that ask a judge.
 
         Raises:
             UserError: an unknown step or metric, or a package that one needs is missing.
         """
+        named = {one: (n, judge) for n in metrics for one, judge in by_judge(n, judges).items()}
+        metrics = {one: metrics[n] for one, (n, _) in named.items()}
         answers = {n: load_answer_metric(n) for n in metrics if not is_judge_metric(n) and is_answer_metric(n)}
-        judged = {n: load_judge_metric(n, judge) for n in metrics if is_judge_metric(n)}
+        judged = {one: load_judge_metric(n, judge) for one, (n, judge) in named.items() if is_judge_metric(n)}
         return cls(
             chain=load_steps(process),
             chains={n: load_steps(own) for n, own in metrics.items() if own is not None},
@@ -122,4 +125,5 @@ def _facts(metric: Any) -> dict[str, Any]:
         "paper": metric.paper,
         "source": metric.source,
         "summary": summary.strip().split("\n")[0],
+        **({"judge": metric.judge, "rubric": metric.rubric_name} if isinstance(metric, JudgeMetric) else {}),
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
-from codec_bench.report.answers import answer_notes
+from codec_bench.report.answers import answer_notes, judge_notes
 from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.report.page.breakdown import breakdown_tables
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
@@ -59,6 +59,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             *numbers.system_notes(found),
             *_of_answers(tables),
             *beside_notes(shown),
+            *judge_notes(shown),
             *numbers.draw_notes(shown),
             *numbers.common_notes(shown),
             *numbers.interval_notes(shown),

@@ -46,7 +46,7 @@ def rubric(monkeypatch):
 
 def answers(folder, texts, *, process=(), expected=("Paris",), fields=None):
     """A record of answers that could be read; None stands for an answer that failed."""
-    made = Scheme.of(process, {NAME: None}, "judge")
+    made = Scheme.of(process, {NAME: None}, ["judge"])
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
     writer.begin({"model": {}}, made.facts(), ())
     todo = set(range(len(texts))) - set(writer.answered())
@@ -91,7 +91,8 @@ def test_every_answer_has_its_verdict(tmp_path, rubric):
     )
     assert [found[f"q#{n}"].value for n in range(100)] == [n % 10 + 1 for n in range(100)]
     assert len(judge.asked) == len(set(judge.asked)) == 100 and told[-1] == (100, 100, 0)
-    assert found["q#7"].detail == {"replies": ["Rating: 8"], "verdicts": [8.0]}
+    calls = {"n": 1, "cached": 0, "unpriced": 1}
+    assert found["q#7"].detail == {"replies": ["Rating: 8"], "verdicts": [8.0], "calls": calls}
     assert (found["q#7"].numerator, found["q#7"].denominator) == (8.0, 1.0)
 
 

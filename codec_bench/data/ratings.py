@@ -1,0 +1,299 @@
+"""Ratings by people in a CSV file, which may have been edited by hand.
+
+Columns
+    `id` (of the sample), `rater` and `score` must be there. `system` says whose answer or sound was rated. `other` is the
+    second system of a preference. `choice` is the chosen option; without it, `score` is. `subset` names a group, by which
+    results are broken down. `benchmark` tells runs with equal ids apart. Other columns are not read, but for two that
+    `codec-bench listen import` writes: `kind`, and `status`, by which rows that are not `used` do not count.
+
+What a score is
+    `rating`: a number. `preference`: `A` or the name in `system`, `B` or the name in `other`, or `tie`; also 1, 0 and 0.5, as
+    `listen import` writes them. `option`: a letter, or the text of the option.
+
+Conventions
+    What cannot be used is counted as a `Problem` with the lines. Nothing is left out without one.
+    If a rater rated the same thing twice and alike, it counts once. If the two differ, neither counts, since nothing says
+    which one was meant.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from codec_bench.data.columns import number_of
+from codec_bench.errors import UserError
+
+Kind = Literal["rating", "preference", "option"]
+KINDS: tuple[Kind, ...] = ("rating", "preference", "option")
+REQUIRED = ("id", "rater", "score")
+COLUMNS = (*REQUIRED, "system", "other", "choice", "subset", "benchmark", "kind", "status")
+EXAMPLES = 5
+
+EMPTY = "empty cell"
+WIDTH = "more cells than columns"
+NO_NUMBER = "not a number"
+OUT_OF_RANGE = "out of range"
+NO_PREFERENCE = "not a preference"
+TWICE = "rated twice, differently"
+ALIKE = "rated twice, alike"
+NOT_USED = "does not count by its status"
+UNKNOWN_ID = "unknown id"
+UNKNOWN_SYSTEM = "unknown system"
+UNCLEAR = "id of several runs"
+_KIND_OF = {"rating": "rating", "mushra": "rating", "preference": "preference", "options": "option", "option": "option"}
+_TIED = ("tie", "tied", "equal", "same", "=", "0.5", "none")
+_FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong with ratings.
+
+    Args:
+        what: which kind of problem. count: how many ratings it is about. examples: a few of them, with their lines.
+        rater: who gave them, where it is about one rater; else empty.
+    """
+
+    what: str
+    count: int
+    examples: tuple[str, ...] = ()
+    rater: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One rating.
+
+    Args:
+        line: of the file. id, rater, system, other, subset, benchmark, score, choice: its cells, empty if there are none.
+        value: a rating, or a preference as 1 (`system`), 0 (tie) or -1 (`other`); None for an option.
+    """
+
+    line: int
+    id: str
+    rater: str
+    system: str = ""
+    other: str = ""
+    subset: str = ""
+    benchmark: str = ""
+    score: str = ""
+    choice: str = ""
+    value: float | None = None
+
+    @property
+    def chosen(self) -> str:
+        """The option that was chosen."""
+        return self.choice or self.score
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Who rated what."""
+        return self.rater, self.benchmark, self.id, *sorted((self.system, self.other))
+
+
+@dataclass(slots=True)
+class Problems:
+    """What is wrong with ratings, counted while they are read."""
+
+    _found: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    _counts: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def add(self, what: str, example: str = "", *, rater: str = "", count: int = 1) -> None:
+        """Notes a problem of one rating, or of several."""
+        key = (what, rater)
+        self._counts[key] = self._counts.get(key, 0) + count
+        shown = self._found.setdefault(key, [])
+        if example and len(shown) < EXAMPLES:
+            shown.append(example)
+
+    def all(self) -> tuple[Problem, ...]:
+        """Every problem with its count, in the order in which they were met."""
+        return tuple(
+            Problem(what, count, tuple(self._found[what, rater]), rater) for (what, rater), count in self._counts.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """The ratings of a file.
+
+    Args:
+        rows: those that can be used. kind: what they are. problems: what is wrong with the others, still open for more.
+        raters: everybody who is named, in their order.
+    """
+
+    rows: tuple[Row, ...]
+    kind: Kind
+    problems: Problems
+    raters: tuple[str, ...]
+
+
+def read_ratings(
+    path: str | os.PathLike[str], *, kind: Kind | None = None, scale: tuple[float, float] | None = None
+) -> Ratings:
+    """Reads a file of ratings.
+
+    Args:
+        path: the CSV file, in UTF-8, with commas, semicolons or tabs.
+        kind: what a score is; None finds it out: the column `kind`, or else preferences if there is a column `other`, ratings
+            if any score is a number, and options otherwise.
+        scale: the lowest and the highest rating; None for any number.
+
+    Raises:
+        UserError: the file cannot be read, is no CSV, lacks a column, or holds no rating at all.
+    """
+    problems = Problems()
+    declared, rows = _rows(Path(path), problems)
+    found: Kind = kind or declared or _guessed(rows)
+    spelt: dict[str, str] = {}
+    valued = [
+        replace(row, rater=spelt.setdefault(row.rater.casefold(), row.rater), value=value)
+        for row, value in _valued(rows, found, scale, problems)
+    ]
+    return Ratings(tuple(_once(valued, problems)), found, problems, tuple(spelt.values()))
+
+
+def _rows(path: Path, problems: Problems) -> tuple[Kind | None, list[Row]]:
+    """The rows with an id, a rater and a score, and what the column `kind` says."""
+    rows: list[Row] = []
+    kinds: set[str] = set()
+    for line, cells in _cells(path, problems):
+        kinds.add(cells["kind"].lower())
+        if cells["status"].lower() not in ("", "used"):
+            problems.add(NOT_USED, f"line {line}: {cells['status']}")
+            continue
+        empty = [name for name in ("id", "rater") if not cells[name]]
+        if not (cells["score"] or cells["choice"]):
+            empty.append("score")
+        if empty:
+            problems.add(EMPTY, f"line {line}: {' and '.join(empty)}", rater=cells["rater"])
+            continue
+        rows.append(Row(line, **{name: cells[name] for name in COLUMNS if name not in ("kind", "status")}))
+    kinds.discard("")
+    unknown = kinds - _KIND_OF.keys()
+    named = {_KIND_OF[kind] for kind in kinds - unknown}
+    if unknown or len(named) > 1:
+        raise UserError(
+            f"'{path}' holds ratings of the kinds {', '.join(sorted(kinds))}; expected one of {', '.join(KINDS)}",
+            hint="give each kind a file of its own",
+        )
+    if not rows and not problems.all():
+        raise UserError(f"'{path}' holds no rating", hint="one line for each rating, below the names of the columns")
+    return next(iter(named), None), rows  # type: ignore[return-value]
+
+
+def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """The cells of each line by column, without spaces around them; every known column is there."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"'{path}' is not text in UTF-8: {error.reason}", hint="save it as CSV in UTF-8") from error
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror}") from error
+    lines = text.splitlines(keepends=True)
+    head = lines[0] if lines else ""
+    separator = next((mark for mark in (",", ";", "\t") if mark in head), ",")
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    try:
+        names = [name.strip().lower() for name in next(reader, [])]
+        _check_head(path, names)
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if any(cell.strip() for cell in cells[len(names) :]):
+                problems.add(WIDTH, f"line {reader.line_num}: {len(cells)} cells for {len(names)} columns")
+                continue
+            found = dict(zip(names, (cell.strip() for cell in cells)))
+            score = found.get("score", "")
+            if separator == ";" and "." not in score:  # where cells are parted by semicolons, 3,5 is three and a half
+                found["score"] = score.replace(",", ".")
+            yield reader.line_num, {name: found.get(name, "") for name in COLUMNS}
+    except csv.Error as error:
+        raise UserError(
+            f"'{path}', line {reader.line_num}: {error}", hint="a quotation mark that is not closed, or a damaged file"
+        ) from error
+
+
+def _check_head(path: Path, names: Sequence[str]) -> None:
+    missing = [name for name in REQUIRED if name not in names and not (name == "score" and "choice" in names)]
+    if missing:
+        got = ", ".join(filter(None, names)) or "nothing"
+        raise UserError(
+            f"'{path}' has no column {' and no '.join(missing)}; its first line is: {got[:200]}",
+            hint=f"the first line names the columns: {', '.join(REQUIRED)}, and where needed system, other, choice, subset",
+        )
+    twice = sorted({name for name in names if name in COLUMNS and names.count(name) > 1})
+    if twice:
+        raise UserError(f"'{path}' has several columns called {', '.join(twice)}; expected each once")
+
+
+def _guessed(rows: Sequence[Row]) -> Kind:
+    if any(row.other for row in rows):
+        return "preference"
+    if any(number_of(row.score) is not None for row in rows):
+        return "rating"
+    return "option" if rows else "rating"
+
+
+def _valued(
+    rows: Sequence[Row], kind: Kind, scale: tuple[float, float] | None, problems: Problems
+) -> Iterator[tuple[Row, float | None]]:
+    for row in rows:
+        where = f"line {row.line}: {row.score[:40]}"
+        if kind == "option":
+            yield row, None
+        elif kind == "preference":
+            value = _preference(row)
+            if value is None:
+                problems.add(NO_PREFERENCE, where, rater=row.rater)
+            else:
+                yield row, value
+        else:
+            value = number_of(row.score)
+            if value is None:
+                problems.add(NO_NUMBER if row.score else EMPTY, where, rater=row.rater)
+            elif scale is not None and not scale[0] <= value <= scale[1]:
+                problems.add(OUT_OF_RANGE, f"{where} is not from {scale[0]:g} to {scale[1]:g}", rater=row.rater)
+            else:
+                yield row, value
+
+
+def _preference(row: Row) -> float | None:
+    said = row.score.casefold() or row.choice.casefold()
+    if not (row.system and row.other) or row.system == row.other:
+        return None
+    names = {row.system.casefold(): 1.0, row.other.casefold(): -1.0}
+    if said in names:
+        return names[said]
+    return 0.0 if said in _TIED else 1.0 if said in _FIRST else -1.0 if said in _SECOND else None
+
+
+def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
+    """Each rating once."""
+    together: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        together[row.key].append(row)
+    for several in together.values():
+        first, *more = several
+        if not more:
+            yield first
+            continue
+        lines = ", ".join(str(row.line) for row in several)
+        same = {_meant(row, first) for row in several}
+        what = ALIKE if len(same) == 1 else TWICE
+        problems.add(what, f"{first.id}: lines {lines}", rater=first.rater, count=len(more) if what == ALIKE else len(several))
+        if what == ALIKE:
+            yield first
+
+
+def _meant(row: Row, first: Row) -> str | float:
+    """What a rating says, whichever of two systems stands first in it."""
+    if row.value is None:
+        return row.chosen.casefold()
+    return row.value if row.system == first.system else -row.value
