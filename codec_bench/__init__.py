@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from codec_bench.api.agreement import agreement
     from codec_bench.api.compare import compare
     from codec_bench.api.evaluate import evaluate
     from codec_bench.api.leaderboard import leaderboard
@@ -41,6 +42,7 @@ __all__ = [
     "Metric",
     "Sample",
     "Score",
+    "agreement",
     "compare",
     "error_rate",
     "evaluate",
@@ -69,6 +71,7 @@ _HOMES = {
     "codec_bench.api.sample_size": ("sample_size",),
     "codec_bench.codecs": ("load_codec",),
     "codec_bench.codecs.base": ("Codec", "CodecInfo"),
+    "codec_bench.api.agreement": ("agreement",),
     "codec_bench.api.compare": ("compare",),
     "codec_bench.api.verify_batching": ("verify_batching",),
     "codec_bench.api.leaderboard": ("leaderboard",),

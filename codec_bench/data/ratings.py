@@ -46,7 +46,7 @@ NOT_USED = "does not count by its status"
 UNKNOWN_ID = "unknown id"
 UNKNOWN_SYSTEM = "unknown system"
 UNCLEAR = "id of several runs"
-_KIND_OF = {"rating": "rating", "mushra": "rating", "preference": "preference", "options": "option", "option": "option"}
+_KIND_OF: Mapping[str, Kind] = {"rating": "rating", "mushra": "rating", "preference": "preference", "options": "option", "option": "option"}
 _TIED = ("tie", "tied", "equal", "same", "=", "0.5", "none")
 _FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
 
@@ -115,7 +115,8 @@ class Problems:
     def all(self) -> tuple[Problem, ...]:
         """Every problem with its count, in the order in which they were met."""
         return tuple(
-            Problem(what, count, tuple(self._found[what, rater]), rater) for (what, rater), count in self._counts.items()
+            Problem(what, count, tuple(self._found[what, rater]), rater)
+            for (what, rater), count in self._counts.items()
         )
 
 
@@ -174,7 +175,19 @@ def _rows(path: Path, problems: Problems) -> tuple[Kind | None, list[Row]]:
         if empty:
             problems.add(EMPTY, f"line {line}: {' and '.join(empty)}", rater=cells["rater"])
             continue
-        rows.append(Row(line, **{name: cells[name] for name in COLUMNS if name not in ("kind", "status")}))
+        rows.append(
+            Row(
+                line,
+                cells["id"],
+                cells["rater"],
+                cells["system"],
+                cells["other"],
+                cells["subset"],
+                cells["benchmark"],
+                cells["score"],
+                cells["choice"],
+            )
+        )
     kinds.discard("")
     unknown = kinds - _KIND_OF.keys()
     named = {_KIND_OF[kind] for kind in kinds - unknown}
@@ -185,7 +198,8 @@ def _rows(path: Path, problems: Problems) -> tuple[Kind | None, list[Row]]:
         )
     if not rows and not problems.all():
         raise UserError(f"'{path}' holds no rating", hint="one line for each rating, below the names of the columns")
-    return next(iter(named), None), rows  # type: ignore[return-value]
+    declared: Kind | None = next(iter(named)) if named else None
+    return declared, rows
 
 
 def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, str]]]:
@@ -287,7 +301,9 @@ def _once(rows: Sequence[Row], problems: Problems) -> Iterator[Row]:
         lines = ", ".join(str(row.line) for row in several)
         same = {_meant(row, first) for row in several}
         what = ALIKE if len(same) == 1 else TWICE
-        problems.add(what, f"{first.id}: lines {lines}", rater=first.rater, count=len(more) if what == ALIKE else len(several))
+        problems.add(
+            what, f"{first.id}: lines {lines}", rater=first.rater, count=len(more) if what == ALIKE else len(several)
+        )
         if what == ALIKE:
             yield first
 

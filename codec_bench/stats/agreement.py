@@ -108,13 +108,13 @@ class _Cells(NamedTuple):
     y: np.ndarray
     row: np.ndarray
     column: np.ndarray
-    count: np.ndarray
+    items: np.ndarray
     of_item: np.ndarray
 
     @property
     def share(self) -> np.ndarray:
         """The share of items in each cell."""
-        return self.count / self.count.sum()
+        return self.items / self.items.sum()
 
     @property
     def shares(self) -> tuple[np.ndarray, np.ndarray]:
@@ -179,7 +179,7 @@ def confusion(reference: np.ndarray, rater: np.ndarray) -> tuple[np.ndarray, np.
     """How often each pair of values occurs: the sorted values of the reference (rows), of the rater (columns), the counts."""
     cells = _cells(reference, rater)
     counts = np.zeros((len(cells.x), len(cells.y)), np.int64)
-    counts[cells.row, cells.column] = cells.count
+    counts[cells.row, cells.column] = cells.items
     return cells.x, cells.y, counts
 
 
@@ -269,7 +269,7 @@ def _kendall(cells: _Cells) -> Found:
         return FLAT
     rows, columns = cells.shares
     share = cells.share
-    agreeing = _concordant(cells) / cells.count.sum()
+    agreeing = _concordant(cells) / cells.items.sum()
     apart = 1 - rows[cells.row] - columns[cells.column] + share
     signs = 2 * agreeing - apart
     both, of_x, of_y = float(share @ signs), 1 - float(rows @ rows), 1 - float(columns @ columns)
@@ -287,7 +287,7 @@ def _concordant(cells: _Cells) -> np.ndarray:
     """
     # Cells of one row stand in falling order of the column, so that none of them counts as above another.
     order = np.lexsort((-cells.column, cells.row))
-    key, weight = cells.column[order].astype(np.int64), cells.count[order].astype(np.int64)
+    key, weight = cells.column[order].astype(np.int64), cells.items[order].astype(np.int64)
     total, most = np.zeros(len(order), np.int64), len(cells.y)
     size = 1
     while size < len(order):

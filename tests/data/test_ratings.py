@@ -43,7 +43,9 @@ def test_everything_that_is_wrong_is_counted_with_its_line(read):
     }  # fmt: skip
     assert sum(problems(found).values()) + len(found.rows) == 11, "every line is one or the other"
     told = {p.what: p.examples for p in found.problems.all()}
-    assert told[ratings.OUT_OF_RANGE] == ("line 6: 9 is not from 0 to 5",) and told[ratings.TWICE] == ("q1: lines 2, 3",)
+    assert told[ratings.OUT_OF_RANGE] == ("line 6: 9 is not from 0 to 5",) and told[ratings.TWICE] == (
+        "q1: lines 2, 3",
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,155 @@
+"""What the runs themselves say of their items: verdicts of judges, values of metrics, options that were read of answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from codec_bench.errors import UserError
+from codec_bench.store.answers import exchanges, has_answers
+from codec_bench.store.record import Run
+
+Scale = tuple[float, float]
+NO_OPTION = "(none)"
+"""What stands for "none of the options" where somebody chose."""
+READ = "read by the run"
+"""The name of the rater that is the run's own reading of its answers."""
+_HASH = re.compile(r"-[0-9a-f]{8}$")
+_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
+
+
+class Item(NamedTuple):
+    """One thing that is rated: an answer or a sound of a system, or of a preference those of two systems.
+
+    Args:
+        benchmark: the run's benchmark or data. system: the name. id: of the sample. other: the second system, or empty.
+    """
+
+    benchmark: str
+    system: str
+    id: str
+    other: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The ratings that one rater gave in a run.
+
+    Args:
+        rater: its name. metric: that holds the ratings. scale: the lowest and the highest rating; None if unknown.
+        is_judge: whether the ratings are verdicts of a judge.
+    """
+
+    rater: str
+    metric: str
+    scale: Scale | None
+    is_judge: bool
+
+
+def name_of(run: Run) -> str:
+    """The name of a run's benchmark, or else of its data."""
+    meta = run.meta
+    return str((meta.get("benchmark") or {}).get("name") or (meta.get("data") or {}).get("name") or run.folder.name)
+
+
+def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[Column]:
+    """The columns of ratings in a run.
+
+    Args:
+        judges: only these judges; empty for all.
+        metrics: the metrics; `rating[RUBRIC]` stands for the verdicts of all judges by this rubric. Empty for the rubric of
+            the primary metric, or the only one. What the run does not have is left out.
+
+    Raises:
+        UserError: the run has several rubrics, and none was named.
+    """
+    judged = judged_by(run)
+    chosen: list[str] = []
+    for metric in metrics or _only_rubric(run, judged):
+        same = [name for name, (rubric, _) in judged.items() if name == metric or f"rating[{rubric}]" == metric]
+        chosen += same or [metric]
+    found = []
+    for name in dict.fromkeys(chosen):
+        if name not in run.metrics:
+            continue
+        low, high = run.metrics[name].get("range") or (None, None)
+        scale = None if low is None or high is None else (float(low), float(high))
+        if name not in judged:
+            found.append(Column(name, name, scale, False))
+        elif not judges or any(is_called(judged[name][1], one) for one in judges):
+            found.append(Column(judged[name][1], name, scale, True))
+    return found
+
+
+def judged_by(run: Run) -> dict[str, tuple[str, str]]:
+    """The rubric and the judge of every metric of a run whose numbers are verdicts."""
+    return {name: _judge_of(facts) for name, facts in run.metrics.items() if facts.get("kind") == "rating"}
+
+
+def is_called(judge: str, name: str) -> bool:
+    """Whether a judge has a name; one in a file may be named without the hash of its content."""
+    return judge == name or _HASH.sub("", judge) == name
+
+
+def _judge_of(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """The rubric and the judge of a metric; records of earlier versions say them in the protocol alone."""
+    _, _, rest = str(facts.get("protocol", "")).partition("/")
+    rubric, _, judge = rest.partition("/")
+    return str(facts.get("rubric") or _HASH.sub("", rubric)), str(facts.get("judge") or judge or "an unknown judge")
+
+
+def _only_rubric(run: Run, judged: Mapping[str, tuple[str, str]]) -> list[str]:
+    primary = str((run.meta.get("benchmark") or {}).get("primary"))
+    rubrics = list(dict.fromkeys(rubric for rubric, _ in judged.values()))
+    if primary in judged:
+        return [f"rating[{judged[primary][0]}]"]
+    if len(rubrics) > 1:
+        raise UserError(
+            f"the answers of '{run.folder}' were judged by several rubrics: {', '.join(rubrics)}",
+            hint=f"name one with --metric rating[{rubrics[0]}]",
+        )
+    return [f"rating[{rubric}]" for rubric in rubrics]
+
+
+def ratings_in(run: Run, system: str, metric: str) -> Iterator[tuple[str, float | None, str]]:
+    """Each finished item's id, its value of a metric or None, and the status of the score."""
+    yield from run.query(
+        "SELECT p.id, CASE WHEN c.status = 'ok' THEN c.value END, c.status FROM scores c JOIN samples p ON p.number = c.sample "
+        "JOIN systems s ON s.number = c.system JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? ORDER BY c.sample",
+        (system, metric),
+    )
+
+
+def options_read(run: Run) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
+    """Each answer's question, the option that was read of it (None if none could be), and the question's options."""
+    if not has_answers(run):
+        raise UserError(f"'{run.folder}' holds no answers, so no option was read", hint="name a run of a benchmark")
+    for exchange in exchanges(run):
+        options = options_of(exchange.question.fields)
+        read = exchange.reading.parsed if exchange.reading is not None else None
+        yield exchange.question.id, None if read is None else option_named(read, options), options
+
+
+def options_of(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """The options of a question, in their order; empty if it has none."""
+    given = fields.get("choices") or fields.get("options")
+    if isinstance(given, Sequence) and not isinstance(given, str):
+        return tuple(str(one) for one in given)
+    if isinstance(given, Mapping):
+        return tuple(str(one) for one in given.values())
+    letters = (fields.get(f"choice_{letter}") for letter in "abcdefgh")
+    return tuple(str(one) for one in letters if one is not None)
+
+
+def option_named(text: str, options: Sequence[str]) -> str:
+    """One name for an option, whether its letter or its text is given: its letter where the options are known."""
+    plain = " ".join(text.split()).casefold()
+    texts = [" ".join(one.split()).casefold() for one in options]
+    if plain in texts:
+        return chr(ord("A") + texts.index(plain))
+    letter = _LETTER.fullmatch(plain)
+    if letter is not None and (not options or ord(letter[1].upper()) - ord("A") < len(options)):
+        return letter[1].upper()
+    return NO_OPTION if plain in ("none", "no option", "-") else plain
