@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from codec_bench.cli.agreement import agreement
 from codec_bench.cli.answers import answers_app
 from codec_bench.cli.cluster import progress, slurm
 from codec_bench.cli.evaluate import demo, evaluate, score
@@ -40,6 +41,7 @@ app.add_typer(listen_app, name="listen")
 app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)
+app.command("agreement")(agreement)
 app.command("verify")(verify)
 app.command("rescue")(rescue)
 app.command("merge")(merge)

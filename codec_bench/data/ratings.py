@@ -46,7 +46,13 @@ NOT_USED = "does not count by its status"
 UNKNOWN_ID = "unknown id"
 UNKNOWN_SYSTEM = "unknown system"
 UNCLEAR = "id of several runs"
-_KIND_OF: Mapping[str, Kind] = {"rating": "rating", "mushra": "rating", "preference": "preference", "options": "option", "option": "option"}
+_KIND_OF: Mapping[str, Kind] = {
+    "rating": "rating",
+    "mushra": "rating",
+    "preference": "preference",
+    "options": "option",
+    "option": "option",
+}
 _TIED = ("tie", "tied", "equal", "same", "=", "0.5", "none")
 _FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
 

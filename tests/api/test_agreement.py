@@ -7,6 +7,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from judged_runs import judged_run
 from scipy import stats
 
 from codec_bench import agreement
@@ -15,51 +16,17 @@ from codec_bench.errors import UserError
 from codec_bench.stats.agreement import OF_RATINGS
 from codec_bench.stats.panel import MIXED, OF_MEAN
 from codec_bench.stats.raters import READ, Item
-from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.record import open_run
-from codec_bench.store.rows import ItemRecord
-from codec_bench.types import Score
 
 
 @pytest.fixture
 def judged(tmp_path):
-    """Makes the record of a benchmark's run: `verdicts` holds by judge one rating for each answer, None where it gave none."""
+    """Makes the record of a benchmark's run; arguments as `judged_run`."""
 
-    def make(name, verdicts, *, model="m", scale=(0, 5), parsed=(), choices=(), folder="", subset=None, speakers=()):
-        place = tmp_path / "runs" / (folder or name) / model
-        metrics = {}
-        for number, judge in enumerate(verdicts):
-            metric = "rating[mine]" + (f"@{judge}" if number else "")
-            metrics[metric] = {
-                "protocol": f"rating/mine-00000000/{judge}", "kind": "rating", "judge": judge, "rubric": "mine", "unit": "",
-                "higher_is_better": True, "range": list(scale), "aggregate": "mean",
-            }  # fmt: skip
-        count = len(next(iter(verdicts.values()), parsed))
-        metrics = metrics or {"accuracy[exact]": {"protocol": "p", "kind": "answer", "range": [0, 1], "unit": ""}}
-        with closing(AnswerWriter(place, {"asked": {}, "scored": {}})) as writer:
-            writer.begin({model: {}}, metrics, ())
-            writer.set_meta(benchmark={"name": name, "primary": next(iter(metrics))})
-            fields = {"question": "?", **({"choices": list(choices)} if choices else {})}
-            asked = [
-                QuestionRecord(n, f"q{n}", fields, ("yes",), {"part": subset(n)} if subset else {}, speaker=speakers[n] if speakers else None)
-                for n in range(count)
-            ]  # fmt: skip
-            writer.write_answers([(question, AnswerRecord("ok", None, f"answer {q}")) for q, question in enumerate(asked)])
-            items, readings = [], {}
-            for n in range(count):
-                rated = [verdicts[judge][n] for judge in verdicts]
-                scores = {m: _score(value, metrics[m]["protocol"]) for m, value in zip(metrics, rated)}
-                items.append((n, ItemRecord(model, f"q{n}", "ok", None, scores)))
-                read = parsed[n] if parsed else "yes"
-                readings[n] = Reading(None, read, None if read else "no option")
-            writer.write_marked(items, readings)
-        return place
+    def make(name, verdicts, *, folder="", model="m", **more):
+        return judged_run(tmp_path / "runs" / (folder or name) / model, name, verdicts, model=model, **more)
 
     return make
-
-
-def _score(value, protocol):
-    return Score.ok(float(value), protocol) if value is not None else Score(None, "unparsed", "no rating", protocol)
 
 
 def write(tmp_path, rows, head="id,rater,score"):
@@ -76,14 +43,20 @@ def test_audiobenchs_study_of_judges(judged, rng):
     """Three data sets, each rated by four judges; each open judge is correlated with the reference, by data set."""
     spreads = {"gpt-4": 0.2, "llama-3-70b": 0.5, "llama-3-8b": 1.5, "prometheus-2": 1.0}
     held = {}
-    for name, count, scale in (("cn-college", 90, (0, 1)), ("clotho-aqa", 80, (0, 5)), ("voxceleb-accent", 120, (0, 1))):
+    for name, count, scale in (
+        ("cn-college", 90, (0, 1)),
+        ("clotho-aqa", 80, (0, 5)),
+        ("voxceleb-accent", 120, (0, 1)),
+    ):
         true = rng.uniform(0, 5, count)
         verdicts = {judge: noisy(rng, true, spread) for judge, spread in spreads.items()}
         if scale == (0, 1):
             verdicts = {judge: [float(v >= 3) for v in given] for judge, given in verdicts.items()}
         held[name] = (verdicts, judged(name, verdicts, scale=scale))
     found = agreement(runs=[place for _, place in held.values()], judges="gpt-4,prometheus-2,llama-3-8b,llama-3-70b")
-    assert [(p.reference, p.rater) for p in found.pairs] == [("gpt-4", n) for n in ("prometheus-2", "llama-3-8b", "llama-3-70b")]
+    assert [(p.reference, p.rater) for p in found.pairs] == [
+        ("gpt-4", n) for n in ("prometheus-2", "llama-3-8b", "llama-3-70b")
+    ]
     for pair in found.pairs:
         for name, (verdicts, _) in held.items():
             mine = pair.subsets["benchmark"][name]
@@ -169,19 +142,25 @@ def chat(judged, tmp_path, rng):
                     vote = int(rng.integers(-1, 2)) if rng.random() < 0.1 else vote
                     said = {1: "A", 0: "tie", -1: "B"}[vote]
                     turned = {1: "B", 0: "tie", -1: "A"}[vote]
-                    rows.append((f"q{n}", rater, second, first, turned) if rater == "bob" else (f"q{n}", rater, first, second, said))
+                    rows.append(
+                        (f"q{n}", rater, second, first, turned)
+                        if rater == "bob"
+                        else (f"q{n}", rater, first, second, said)
+                    )
     return tmp_path / "runs", write(tmp_path, rows, "id,rater,system,other,score"), scores
 
 
 def test_air_bench_chats_protocol(chat):
-    folder, human, scores = chat
+    folder, human, _ = chat
     found = agreement(runs=folder, human=human)
     assert found.kind == "preference" and found.items == 180
     pair = found.pair("majority of 3 raters", "gpt-4")
     assert len(pair.subsets["pair"]) == 6 and all(part.n <= 30 for part in pair.subsets["pair"].values())
     assert all(part.coefficients["exact"].value > 0.7 for part in pair.subsets["pair"].values())
     assert pair.whole.units == 30, "the six pairs of one question are not independent"
-    assert found.pair("bob", "gpt-4").whole.coefficients["exact"].value > 0.85, "the order of the two systems does not matter"
+    assert found.pair("bob", "gpt-4").whole.coefficients["exact"].value > 0.85, (
+        "the order of the two systems does not matter"
+    )
     assert set(pair.confusion.rows) == {"first", "equal", "second"}
 
 
@@ -190,7 +169,10 @@ def test_the_paper_leaves_ties_open_and_each_rule_has_a_name(chat):
     by_rule = {rule: agreement(runs=folder, human=human, ties=rule) for rule in ("left-out", "any", "equal")}
     counts = {rule: found.pair("majority of 3 raters", "gpt-4").whole.n for rule, found in by_rule.items()}
     assert counts["any"] == counts["equal"] == 180 and counts["left-out"] <= 180
-    shares = {rule: found.pair("majority of 3 raters", "gpt-4").whole.coefficients["exact"].value for rule, found in by_rule.items()}
+    shares = {
+        rule: found.pair("majority of 3 raters", "gpt-4").whole.coefficients["exact"].value
+        for rule, found in by_rule.items()
+    }
     assert shares["any"] >= shares["equal"]
     near = agreement(runs=folder, human=human, equal_within=9.0).pair("majority of 3 raters", "gpt-4")
     assert near.confusion.columns == ("equal",), "scores that differ by no more than 9 prefer nobody"
@@ -198,7 +180,15 @@ def test_the_paper_leaves_ties_open_and_each_rule_has_a_name(chat):
 
 def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
     place = judged("mine", {"judge": [1, 2, 3, 4, None]})
-    rows = [("q0", "ann", 1), ("q0", "ann", 4), ("q1", "ann", 2), ("q2", "ann", 7), ("q9", "ann", 1), ("q3", "ann", ""), ("q4", "ann", 3)]
+    rows = [
+        ("q0", "ann", 1),
+        ("q0", "ann", 4),
+        ("q1", "ann", 2),
+        ("q2", "ann", 7),
+        ("q9", "ann", 1),
+        ("q3", "ann", ""),
+        ("q4", "ann", 3),
+    ]
     found = agreement(runs=place, human=write(tmp_path, [*rows, ("q1", "bob", 2)]))
     assert {(p["what"], p["rater"]): p["count"] for p in found.problems} == {
         (ratings.EMPTY, "ann"): 1, (ratings.OUT_OF_RANGE, "ann"): 1, (ratings.TWICE, "ann"): 2, (ratings.UNKNOWN_ID, "ann"): 1,
@@ -222,7 +212,9 @@ def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
 def test_a_rating_that_cannot_be_placed_is_counted(judged, tmp_path, rows, head, what):
     folders = [judged("mine", {"judge": [1, 2, 3]}), judged("yours", {"judge": [1, 2, 3]})]
     rows += [("q1", "ann", "mine", 1)] if "benchmark" in head else []
-    file = write(tmp_path, [*rows, ("q0", "bob", *("m",) * head.count("system"), *("mine",) * head.count("benchmark"), 2)], head)
+    file = write(
+        tmp_path, [*rows, ("q0", "bob", *("m",) * head.count("system"), *("mine",) * head.count("benchmark"), 2)], head
+    )
     found = agreement(runs=folders, human=file)
     assert what in {problem["what"] for problem in found.problems}
 

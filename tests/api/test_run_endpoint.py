@@ -446,7 +446,9 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
     assert "no verdict" not in (entries[plain]["note"] or "")
     assert "the judge gave no verdict on 1 of 3 answers (33.3 %)" in entries[other]["note"]
     told = judge_notes([("m", plain, entries[plain])])
-    assert told[0].startswith(f"{plain} of m: the judge {mild} gave 3 verdicts on 3 answers; 3 calls, 0 of them from the cache")
+    assert told[0].startswith(
+        f"{plain} of m: the judge {mild} gave 3 verdicts on 3 answers; 3 calls, 0 of them from the cache"
+    )
     asked = len(served.seen)
     assert rated(both) == folder and len(served.seen) == asked, "nobody is asked twice"
     with pytest.raises(UserError, match="are the same one"):
@@ -469,10 +471,14 @@ def test_a_changed_reader_reads_the_same_replies_anew(rated, server, tmp_path, m
 
 
 def test_a_judge_is_another_one_for_each_model_that_it_is_set_to():
-    assert judge_label("openai-chat") == "openai-chat" and judge_label("openai-chat", {"base_url": "u"}) == "openai-chat"
+    assert (
+        judge_label("openai-chat") == "openai-chat" and judge_label("openai-chat", {"base_url": "u"}) == "openai-chat"
+    )
     assert judge_label("openai-chat", {"model": "gpt-4o"}) == "openai-chat:gpt-4o"
     warm = judge_label("openai-chat", {"model": "m", "parameters.temperature": 1.0})
-    assert warm.startswith("openai-chat:m-") and warm != judge_label("openai-chat", {"model": "m", "parameters": {"top_p": 1}})
+    assert warm.startswith("openai-chat:m-") and warm != judge_label(
+        "openai-chat", {"model": "m", "parameters": {"top_p": 1}}
+    )
     assert judge_label("openai-chat", {"model": "org/name @[main]"}) == "openai-chat:org/name_main_", "fits into a name"
 
 
