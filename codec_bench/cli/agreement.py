@@ -91,7 +91,7 @@ def _print(found: Agreement) -> None:
         show(written.subset_rows(found, column))
     for note in written.subset_notes(found):
         out.print(note, markup=False)
-    first = written.headed(found)[0]
+    first = written.crossed(found)[0]
     out.print(f"rows: {first.reference}; columns: {first.rater}", markup=False)
     show(written.confusion_rows(first))
     if found.apart:

@@ -59,6 +59,12 @@ def headed(found: Agreement) -> list[Compared]:
     return [pair for pair in found.pairs if pair.reference in together] or list(found.pairs)
 
 
+def crossed(found: Agreement) -> list[Compared]:
+    """The pairs whose confusion is shown: those of `headed` without the mean of people, which is no value of the scale."""
+    mean = {rater.name for rater in found.raters if rater.role == "mean"}
+    return [pair for pair in headed(found) if pair.reference not in mean]
+
+
 def subset_notes(found: Agreement) -> list[str]:
     """What the tables of subsets say with an asterisk, or by leaving an interval out; one sentence each."""
     told = {

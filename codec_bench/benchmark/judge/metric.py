@@ -38,7 +38,7 @@ def is_judge_metric(name: str) -> bool:
     return name.startswith(f"{STEM}[")
 
 
-def by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
+def names_by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
     """The names that a metric has in a record, each with its judge; the name alone if no judge is known yet, or none needed."""
     if not is_judge_metric(name) or not judges:
         return {name: None}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.benchmark.judge.metric import JudgeMetric, by_judge, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.judge.metric import JudgeMetric, names_by_judge, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.reading import Chain, load_steps
 from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.scoring.metrics.base import AnswerMetric
@@ -54,7 +54,7 @@ class Scheme:
         Raises:
             UserError: an unknown step or metric, or a package that one needs is missing.
         """
-        named = {one: (n, judge) for n in metrics for one, judge in by_judge(n, judges).items()}
+        named = {one: (n, judge) for n in metrics for one, judge in names_by_judge(n, judges).items()}
         metrics = {one: metrics[n] for one, (n, _) in named.items()}
         answers = {n: load_answer_metric(n) for n in metrics if not is_judge_metric(n) and is_answer_metric(n)}
         judged = {one: load_judge_metric(n, judge) for one, (n, judge) in named.items() if is_judge_metric(n)}

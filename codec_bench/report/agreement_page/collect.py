@@ -10,7 +10,7 @@ from codec_bench.report.agreement import (
     agreement_notes,
     columns_of,
     confusion_rows,
-    headed,
+    crossed,
     pair_rows,
     problem_rows,
     rater_rows,
@@ -40,7 +40,7 @@ def collect(found: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict[str
         "subset_notes": subset_notes(found),
         "subsets": [(column, _table(subset_rows(found, column))) for column in columns_of(found)],
         "confusions": [
-            (pair.reference, pair.rater, pair.whole.n, _table(confusion_rows(pair))) for pair in headed(found)
+            (pair.reference, pair.rater, pair.whole.n, _table(confusion_rows(pair))) for pair in crossed(found)
         ],
         "apart": _items(found.apart, runs, audio_bytes),
         "problems": _table(problem_rows(found)),

@@ -100,7 +100,9 @@ def test_what_the_judge_reads_is_scored_and_what_it_cannot_read_is_unparsed():
     given = answer("That must be keys of ivory")
     assert (judged(OFFICIAL, given, "B").value, judged(OFFICIAL, given, "A").value) == (1.0, 0.0)
     found = judged(OFFICIAL, given, "B")
-    assert found.detail == {"replies": ["B"], "letter": "B", "stage": "aligned", "chance": 0.25}
+    assert found.detail == {
+        "replies": ["B"], "letter": "B", "stage": "aligned", "chance": 0.25, "calls": {"n": 1, "cached": 0, "unpriced": 1},
+    }  # fmt: skip
     for reply in ("none", "E", "A or B", "Rating: 5", "What plays?"):
         lost = judged(OFFICIAL, given, reply)
         assert (lost.value, lost.status, lost.detail["stage"]) == (None, "unparsed", "neither")
