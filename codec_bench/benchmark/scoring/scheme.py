@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from codec_bench.benchmark.judge.metric import JudgeMetric, names_by_judge, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, load_judge_metric, names_by_judge
 from codec_bench.benchmark.reading import Chain, load_steps
 from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.scoring.metrics.base import AnswerMetric
