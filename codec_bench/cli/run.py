@@ -286,6 +286,7 @@ def _plain(board: Board) -> dict[str, Any]:
             "average": float(row.average) if row.average is not None else None,
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
             "policies": {column: numbers(values) for column, values in row.policies.items()},
+            "worded": {column: numbers(values) for column, values in row.worded.items()},
         }
         for row in board.rows
     ]  # fmt: skip
@@ -384,7 +385,7 @@ def _print_board(board: Board) -> None:
         "(limit): only a part of the questions was taken; (other model): the service says that another model answered"
     )
     for row in board.rows:
-        for note in (row.note, *_failures(row)):
+        for note in (row.note, *_failures(row), *_wordings(row)):
             if note:
                 talk(f"{row.name}: {note}")
     if board.ignored:
@@ -410,6 +411,15 @@ def _failures(row: Row) -> list[str]:
     return [
         f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"
         for column, values in row.policies.items()
+    ]
+
+
+def _wordings(row: Row) -> list[str]:
+    """One sentence for each cell whose questions were asked in several wordings."""
+    return [
+        f"{column} over {over['n']} wordings, failures as wrong: mean {over['mean']}, standard deviation {over['sd']}"
+        + "".join(f", {word} {over[word]}" for word in ("worst", "best") if word in over)
+        for column, over in row.worded.items()
     ]
 
 

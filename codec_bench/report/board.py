@@ -114,6 +114,8 @@ class Row:
         note: what to know of the row, or "".
         policies: where failures change a cell, the value with failures `left_out`, `as_wrong`, and by the rule of the
             benchmark's toolkit (`official`).
+        worded: by column, how far the wordings of the prompt lie apart: `mean`, `worst`, `best` and `sd`, failures as wrong, and
+            the number of wordings as `n`.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Row:
     printed: Mapping[str, Decimal] = field(default_factory=dict)
     note: str = ""
     policies: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    worded: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
 
     @property
     def shown_average(self) -> Decimal | None:

@@ -31,6 +31,7 @@ class _Values:
     ratings: dict[str, tuple[Decimal, str]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     policies: dict[str, dict[str, Decimal]] = field(default_factory=dict)
+    worded: dict[str, dict[str, Decimal]] = field(default_factory=dict)
     folders: dict[str, None] = field(default_factory=dict)
     limited: bool = False
     rerouted: bool = False
@@ -43,6 +44,9 @@ class _Values:
         else:
             self.cells[column.name] = column.shown(value)
         self.counts[column.name] = entry["n"]
+        self.worded.pop(column.name, None)
+        if spread := _over_wordings(entry, column):
+            self.worded[column.name] = spread
         self.policies.pop(column.name, None)
         if told:
             self.policies[column.name] = {rule: column.shown(number) for rule, number in told.items()}
@@ -91,7 +95,19 @@ def _row(name: str, values: _Values, rules: Rules) -> Row:
         rerouted=values.rerouted,
         judged=_judged(values, rules),
         policies=values.policies,
+        worded=values.worded,
     )
+
+
+def _over_wordings(entry: Mapping[str, Any], column: Column) -> dict[str, Decimal]:
+    """How far the wordings of the prompt lie apart, in the unit of the column; empty if every question was asked in one wording."""
+    over = entry.get("robustness")
+    if not over or not over["same_questions"]:
+        return {}
+    found = {
+        name: column.shown(over[name]["value"]) for name in ("mean", "worst", "best", "sd") if over[name] is not None
+    }
+    return {"n": Decimal(over["n"]), **found}
 
 
 def _judged(values: _Values, rules: Rules) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codec_bench.api.leaderboard import leaderboard
+from codec_bench.cli.run import leaderboard as show_leaderboard
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
@@ -11,16 +12,26 @@ from codec_bench.types import Score
 def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", **about):
     """A run over questions with these values of one metric; None is an answer that could not be read.
 
-    A value may stand with the value of the subset that its question is in, as (subset, value).
+    A value may stand with the value of the subset that its question is in, as (subset, value). With `wordings`, every question
+    was asked in so many, one after the other.
     """
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
     facts = {metric: {"protocol": protocol, "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean"}}
     writer.begin({"mine": {}}, facts, ())
-    by = about.pop("by", None)
+    by, wordings = about.pop("by", None), about.pop("wordings", 0)
     pairs = [value if by else (None, value) for value in values]
     writer.write_answers(
         [
-            (QuestionRecord(n, f"q{n}", subsets={by: of} if by else {}), AnswerRecord("ok", None, "x"))
+            (
+                QuestionRecord(
+                    n,
+                    f"q{n}",
+                    subsets={by: of} if by else {"wording": f"{n % wordings + 1:02d}"} if wordings else {},
+                    draw_of=f"q{n // wordings}" if wordings else None,
+                    draw=n % wordings if wordings else None,
+                ),
+                AnswerRecord("ok", None, "x"),
+            )
             for n, (of, _) in enumerate(pairs)
         ]
     )
@@ -75,6 +86,19 @@ def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_beside_it(t
         assert told == {"left_out": "100.00", "as_wrong": "50.00", "official": expected}
     recorded(tmp_path / "whole" / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], failures=failures)
     assert own("air-bench-foundation", tmp_path / "whole")["mine"].policies == {}
+
+
+def test_a_cell_that_rests_on_several_wordings_says_how_far_they_lie_apart(tmp_path, capsys):
+    recorded(tmp_path / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0, 1, None, 1, 0, 0, 1], wordings=2)
+    (row,) = own("air-bench-foundation", tmp_path).values()
+    told = {name: str(value) for name, value in row.worded["Sound_AQA"].items()}
+    assert told == {"n": "2", "mean": "50.00", "worst": "25.00", "best": "75.00", "sd": "35.36"}
+    show_leaderboard("air-bench-foundation", [tmp_path])
+    said = capsys.readouterr().err
+    assert (
+        "Sound_AQA over 2 wordings, failures as wrong: mean 50.00, standard deviation 35.36, worst 25.00, best 75.00"
+        in said
+    )
 
 
 def test_ratings_of_one_judge_have_means_of_their_own(tmp_path):
