@@ -37,6 +37,7 @@ _TAIL = 480
 # The 39 phonemes of the CMU Pronouncing Dictionary; vowels may carry a stress of 0, 1 or 2.
 _VOWELS = frozenset("AA AE AH AO AW AY EH ER EY IH IY OW OY UH UW".split())
 _CONSONANTS = frozenset("B CH D DH F G HH JH K L M N NG P R S SH T TH V W Y Z ZH".split())
+_LONGEST_PHONEME = 7  # with its stress, and marks on both sides
 _ARPABET = re.compile(r"([A-Za-z]{1,2})([012]?)")
 _IPA = re.compile("[\u0250-\u02af\u02c8\u02cc\u02d0\u02d1]")
 """Letters of the International Phonetic Alphabet that few spellings have, and its marks of stress and length."""
@@ -84,11 +85,11 @@ def ways_of(
     """
     said, expected = items_of(text), [one for one in known if isinstance(one, str)]
     if not said:
-        return () if any(not items_of(one) for one in expected) else (EMPTY,)
+        return () if any(not _kept_items(one) for one in expected) else (EMPTY,)
     found = set()
-    if at_limit or (_loops(text, said) and not any(_loops(one, items_of(one)) for one in expected)):
+    if at_limit or (_loops(text, said) and not any(_loops(one, _kept_items(one)) for one in expected)):
         found.add(ENDLESS)
-    if _copies(said, items_of(prompt)[:_MOST_ASKED], expected):
+    if _copies(said, _kept_items(prompt)[:_MOST_ASKED], expected):
         found.add(COPY)
     if _is_phonetic(text) and not any(map(_is_phonetic, expected)):
         found.add(PHONEMES)
@@ -102,6 +103,12 @@ def items_of(text: str) -> list[str]:
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} {text[-_LONGEST // 2 :]}"
     return _ITEM.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+@lru_cache(256)
+def _kept_items(text: str) -> tuple[str, ...]:
+    """`items_of` a text that many answers are compared with."""
+    return tuple(items_of(text))
 
 
 def _loops(text: str, items: Sequence[str]) -> bool:
@@ -130,7 +137,7 @@ def _copies(said: Sequence[str], asked: Sequence[str], expected: Sequence[str]) 
     run = max(min(_COPIED, len(asked)), (len(asked) + 1) // 2)
     parts = {tuple(said[at : at + run]) for at in range(len(said) - run + 1)}
     copied = any(tuple(asked[at : at + run]) in parts for at in range(len(asked) - run + 1))
-    return copied and not any(_holds(items_of(one), said) for one in expected)
+    return copied and not any(_holds(_kept_items(one), said) for one in expected)
 
 
 def _holds(items: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -140,10 +147,13 @@ def _holds(items: Sequence[str], wanted: Sequence[str]) -> bool:
 def _is_phonetic(text: str) -> bool:
     """Whether a text is written in phonemes: in the International Phonetic Alphabet, or in ARPAbet."""
     head = text[:_LONGEST]
-    marks, letters = len(_IPA.findall(head)), sum(c.isalpha() for c in head)
-    if marks >= 3 and marks >= 0.08 * letters:
+    marks = 0 if head.isascii() else len(_IPA.findall(head))
+    if marks >= 3 and marks >= 0.08 * sum(c.isalpha() for c in head):
         return True
-    tokens = [token for part in head.split() if (token := part.strip(".,;:|/[]{}()\"'"))]
+    words = head.split()
+    if len(words) < _COPIED or sum(len(word) <= _LONGEST_PHONEME for word in words) < 0.8 * len(words):
+        return False
+    tokens = [token for part in words if (token := part.strip(".,;:|/[]{}()\"'"))]
     read = [match for token in tokens if (match := _ARPABET.fullmatch(token)) is not None]
     vowels = sum(match[1].upper() in _VOWELS for match in read)
     consonants = [match[1].upper() for match in read if match[1].upper() in _CONSONANTS and not match[2]]
@@ -156,7 +166,7 @@ def _is_phonetic(text: str) -> bool:
 def _is_foreign(said: Sequence[str], expected: Sequence[str], language: str | None) -> bool:
     """Whether most of an answer is in another script than the expected answers, or its small words are of another language."""
     scripts = Counter(name for item in said if (name := _script(item[0])) is not None)
-    allowed = {name for one in expected for item in items_of(one) if (name := _script(item[0])) is not None}
+    allowed = {name for one in expected for item in _kept_items(one) if (name := _script(item[0])) is not None}
     if not scripts or (not allowed and language not in _SCRIPTS):
         return False
     allowed.update(_SCRIPTS.get(language or "", ()))
@@ -167,7 +177,7 @@ def _is_foreign(said: Sequence[str], expected: Sequence[str], language: str | No
         return False
     spoken = _counted(said)
     own, most = spoken.pop(language, 0), max(spoken.values(), default=0)
-    told = _counted([item for one in expected for item in items_of(one)])
+    told = _counted([item for one in expected for item in _kept_items(one)])
     told.pop(language, None)
     return most >= 3 and most > 3 * own and most >= 0.1 * len(said) and not told
 
