@@ -102,7 +102,7 @@ def test_a_mushra_test_is_rated_with_the_keyboard_kept_and_saved(keyboard, codec
             keyboard.browser.refresh()
             until(lambda: keyboard.run("document.documentElement.dataset.ready"))
             assert "has answered 1 of 2 trials" in texts(keyboard.browser, ".resume")[0]
-            keyboard.run("document.getElementById('continue').focus()")
+            keyboard.run("document.querySelector('.continue').focus()")
             keyboard.press(Keys.ENTER)
             at = keyboard.trial(at)
     keyboard.press(Keys.ENTER)
@@ -152,7 +152,7 @@ def test_the_other_kinds_are_rated_with_the_keyboard(keyboard, codec_run, answer
 def test_a_half_done_test_goes_on_from_its_file(keyboard, codec_run, tmp_path):
     from selenium.webdriver.common.keys import Keys
 
-    _, trials = opened(keyboard, codec_run, tmp_path, "rating", items=1)
+    _, trials = opened(keyboard, codec_run, tmp_path, "rating", items=1, seed=5)
     at = keyboard.begin("Ann")
     keyboard.press("q")
     until(lambda: not keyboard.run("document.querySelector('.choices').disabled"))
@@ -173,6 +173,13 @@ def test_a_half_done_test_goes_on_from_its_file(keyboard, codec_run, tmp_path):
     assert keyboard.trial() in trials.keys() - {at} and texts(keyboard.browser, "h1") == ["Trial 2 of 3"]
     keyboard.press("p")
     assert keyboard.run("document.querySelector('.choices input:checked').value") == "5"
+    keyboard.browser.refresh()  # another rater in the same browser takes nothing away
+    assert keyboard.begin("Bob") and texts(keyboard.browser, "h1") == ["Trial 1 of 3"]
+    keyboard.browser.refresh()
+    assert [text.split(" in this")[0] for text in texts(keyboard.browser, ".resume")] == [
+        "Ann has answered 1 of 3 trials", "Bob has answered 0 of 3 trials",
+    ]  # fmt: skip
+    assert keyboard.begin("Ann") and texts(keyboard.browser, "h1") == ["Trial 2 of 3"]
 
 
 def test_no_trial_is_wider_than_a_narrow_screen(keyboard, codec_run, tmp_path):

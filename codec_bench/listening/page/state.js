@@ -14,20 +14,21 @@ const isDone = (trial) => {
   return answer !== undefined && wanted(trial).every((id) => Object.hasOwn(answer.values, id));
 };
 
-function remember() {
+/** What the browser keeps of this test, by the rater's name. */
+function remembered() {
   try {
-    localStorage.setItem(STORE, JSON.stringify(state));
+    const held = Object.entries(JSON.parse(localStorage.getItem(STORE)) || {});
+    return new Map(held.filter(([rater, one]) => one && one.rater === rater && typeof one.answers === "object"));
   } catch {
-    // A browser may keep nothing for files. The answers can still be saved to a file.
+    return new Map();
   }
 }
 
-function remembered() {
+function remember() {
   try {
-    const held = JSON.parse(localStorage.getItem(STORE));
-    return held && typeof held.rater === "string" && held.rater && typeof held.answers === "object" ? held : null;
+    localStorage.setItem(STORE, JSON.stringify(Object.fromEntries(remembered().set(state.rater, state))));
   } catch {
-    return null;
+    // A browser may keep nothing for files. The answers can still be saved to a file.
   }
 }
 

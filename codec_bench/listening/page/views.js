@@ -58,18 +58,18 @@ function showStart(problem) {
         event.preventDefault();
         const rater = name.value.trim().replace(/\s+/g, " ");
         if (!rater) return;
-        // Answers belong to a name: another name begins anew.
-        if (rater !== state.rater) state = { rater, at: 0, answers: {} };
+        // Answers belong to a name: a name that was here goes on, and another one begins anew.
+        if (rater !== state.rater) state = held.get(rater) ?? { rater, at: 0, answers: {} };
         begin(rater);
       },
     },
     el("label", { for: "rater" }, "Your name"),
     el("div", { class: "together" }, name, el("button", { class: "plain primary", id: "begin" }, "Begin")),
   );
-  const resume =
-    held &&
-    el("p", { class: "resume" }, `${held.rater} has answered ${data.trials.filter((trial) => trialAnswered(held, trial)).length} of ${plural(data.trials.length, "trial")} in this browser. `,
-      button("Continue", () => { state = held; begin(held.rater); }, { id: "continue" }));
+  const resume = [...held.values()].map((one) =>
+    el("p", { class: "resume" }, `${one.rater} has answered ${data.trials.filter((trial) => trialAnswered(one, trial)).length} of ${plural(data.trials.length, "trial")} in this browser. `,
+      button(`Continue as ${one.rater}`, () => { state = one; begin(one.rater); }, { class: "plain continue" })),
+  );
   const counted = data.trials.length - practice;
   show(
     [
