@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import codec_bench
+from codec_bench.data.ratings import read_ratings
 from codec_bench.errors import UserError
 from codec_bench.listening.key import REFERENCE, read_key
 
@@ -140,6 +141,8 @@ def test_the_table_of_ratings_has_a_score_only_where_one_counts(tests, save, tmp
     assert {row["rater"] for row in rows} == {"Ann", "Eve"} and all(row["given"] for row in rows)
     assert Counter(row["status"] for row in rows) == {"used": 25, "edited": 25, "training": 10, "repeat": 20}
     assert all(row["id"].startswith("narwhal/") for row in rows)
+    read = read_ratings(tmp_path / "ratings.csv")
+    assert (read.kind, len(read.rows), read.raters) == ("rating", 25, ("Ann",)), "what `agreement` reads"
 
 
 def test_a_rater_who_does_not_hear_the_reference_is_listed_and_left_out(tests, save):
