@@ -330,9 +330,9 @@ def _shown(
         clips.append(files[name])
         return len(clips) - 1
 
-    kind_reads = material.answers and not trial.choices
-    expected = [("Expected answer", " / ".join(item.expected))] if item.expected and kind_reads else []
-    options = [("Options", "\n".join(item.choices))] if item.choices and kind_reads else []
+    tells_all = material.answers and not trial.choices
+    expected = [("Expected answer", " / ".join(item.expected))] if item.expected and tells_all else []
+    options = [("Options", "\n".join(item.choices))] if item.choices and tells_all else []
     texts = [*item.texts, *options, *expected]
     has_stimuli = bool(trial.stimuli)
     return {
