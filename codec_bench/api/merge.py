@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
+from codec_bench.benchmark.run import safe
+from codec_bench.benchmark.scoring.merged import score_sets_again
+from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.errors import Note, UserError
 from codec_bench.report.results import write_results
+from codec_bench.store.answers import has_answers
 from codec_bench.store.folders import run_folders
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import Merged, merge_records
+from codec_bench.store.parts import MERGED
 from codec_bench.store.record import Run
+
+Tell = Callable[[str], None]
 
 
 def merge(
@@ -21,41 +29,83 @@ def merge(
     out: str | os.PathLike[str],
     partial: bool = False,
     page: bool = True,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Run:
+    tell: Tell = lambda _: None,
+) -> Run | Outcome:
     """Merges the runs of shards into one run, row for row that of one machine.
 
-    The statistics are computed anew from the scores of all parts. `merge` into a folder that holds some of the parts adds the
-    further ones.
+    The statistics are computed anew from the scores of all parts, and so are metrics that need all answers at once. `merge` into a
+    folder that holds some of the parts adds the further ones.
 
     Args:
-        parts: run folders of shards (`evaluate(..., shard="3/8")`), or folders that hold run folders at any depth.
+        parts: folders of shards (`evaluate(..., shard="3/8")`), or folders that hold them at any depth.
         out: the folder of the merged run.
         partial: whether shards may be missing or unfinished. The run is then marked as partial.
         page: whether `report.html` is written. tell: is told what is happening.
 
     Returns:
-        The merged run, opened for reading.
+        The merged run, opened for reading. Of shards of `run_benchmark`, an outcome as that function returns it, with a run for
+        each benchmark and model.
 
     Raises:
         UserError: a part is missing, doubled, unfinished, damaged or of another run; each is named.
     """
     given = [parts] if isinstance(parts, (str, os.PathLike)) else list(parts)
     place = Path(out)
-    found = [folder for one in given for folder in _folders_of(Path(one)) if folder.resolve() != place.resolve()]
-    if not found:
+    groups = _groups(dict.fromkeys(folder for one in given for folder in _folders_of(Path(one))))
+    if not groups:
         raise UserError("no part was named", hint="name the run folders of the shards")
-    merged = merge_records(list(dict.fromkeys(found)), place, partial=partial, tell=tell)
-    if not merged.complete:
-        warnings.warn(_what_lacks(merged), Note, stacklevel=2)
-    tell("writing the report")
-    run = Run(merged.folder)
-    write_results(run, page=page)
-    return run
+    if list(groups) == [()]:
+        return _merged(groups[()], place, partial, page, tell)
+    if () in groups:
+        raise UserError(
+            f"'{groups[()][0]}' is no run of a benchmark, and others are", hint="merge runs of one command at a time"
+        )
+    runs: dict[tuple[str, str], Run] = {}
+    for (benchmark, *model), folders in groups.items():
+        run = _merged(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, tell)
+        runs.update({(benchmark, system): run for system in run.systems})
+    outcome = Outcome(place, runs)
+    write_overview(outcome)
+    return outcome
 
 
 def _folders_of(folder: Path) -> list[Path]:
     return [folder] if (folder / DATABASE).is_file() else run_folders(folder)
+
+
+def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
+    """The run folders that belong together: by benchmark and model, or all under `()` for `eval` and `score`.
+
+    Records that were merged before are left out, so that the parts may lie below the folder that they are merged into.
+
+    Raises:
+        UserError: a record cannot be read.
+    """
+    groups: dict[tuple[str, ...], list[Path]] = {}
+    for folder in folders:
+        with closing(Run(folder)) as run:
+            meta = run.meta
+        if MERGED in meta:
+            continue
+        config = meta.get("config") or {}
+        key = (config["benchmark"], *([config["model"]] if "model" in config else [])) if "benchmark" in config else ()
+        groups.setdefault(key, []).append(folder)
+    return groups
+
+
+def _merged(folders: Sequence[Path], place: Path, partial: bool, page: bool, tell: Tell) -> Run:
+    merged = merge_records(folders, place, partial=partial, tell=tell)
+    if not merged.complete:
+        warnings.warn(_what_lacks(merged), Note, stacklevel=3)
+    if merged.added:
+        with closing(Run(merged.folder)) as run:
+            answers = has_answers(run)
+        if answers and (sets := score_sets_again(merged.folder)):
+            tell(f"{', '.join(sets)} need all answers at once, and were made anew")
+    tell("writing the report")
+    run = Run(merged.folder)
+    write_results(run, page=page)
+    return run
 
 
 def _what_lacks(merged: Merged) -> str:

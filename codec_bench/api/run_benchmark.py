@@ -23,7 +23,7 @@ from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.run import PHASES, Phase, RunRequest, Terms, run_folder, safe
 from codec_bench.benchmark.scoring.phase import score
 from codec_bench.benchmark.tables import Outcome, write_overview
-from codec_bench.data import broken_down, open_source
+from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Running, chosen_running
@@ -35,6 +35,7 @@ from codec_bench.registry import Spec, code_hash, is_own_code, names
 from codec_bench.report.results import write_results
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
+from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 from codec_bench.types import Sample
 
@@ -49,6 +50,7 @@ def run_benchmark(
     judge: str | Sequence[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
+    shard: str | tuple[int, int] | None = None,
     repeats: int = 1,
     prompts: str = SEEDED,
     choices: str = GIVEN,
@@ -73,6 +75,7 @@ def run_benchmark(
         seed: decides which questions `limit` takes, and what a model draws at random.
         limit: how many questions to take; None for all. A run that is continued with a larger limit asks only the further
             questions.
+        shard: which part of the questions to take, as for `evaluate`; `merge` makes one run of the runs of all parts.
         repeats: how many answers to draw to each question, where the model does not answer greedily. A run that is continued
             with more asks only for the further ones.
         prompts: for prompts with several wordings, which of them a question is asked in: `seeded` (the seed and the question's id
@@ -112,7 +115,7 @@ def run_benchmark(
     request = RunRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, judges, rescore, given, running,
         models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
-        choices=choices,
+        choices=choices, shard=read_shard(shard),
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -134,7 +137,7 @@ def run_benchmark(
     _check_options(given, models, judges)
     known = {
         "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": ",".join(judges) or None, "options": given,
-        **_known(models, request.data, seed, limit), **({"repeats": repeats} if repeats > 1 else {}),
+        **_known(models, request.data, seed, limit, request.shard), **({"repeats": repeats} if repeats > 1 else {}),
         **({"prompts": prompts} if prompts != SEEDED else {}), **({"choices": choices} if choices != GIVEN else {}),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
@@ -153,10 +156,11 @@ def run_benchmark(
     return outcome
 
 
-def _known(systems: Sequence[str], data: object, seed: int, limit: int | None) -> dict[str, Any]:
+def _known(systems: Sequence[str], data: object, seed: int, limit: int | None, shard: Shard | None) -> dict[str, Any]:
     """What tells a request from others before models, codecs and data are opened, beside the benchmarks."""
     code = {name: code_hash(name) for name in systems if is_own_code(name)}
-    return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit}
+    part = {} if shard is None else {"shard": str(shard)}
+    return {"systems": list(systems), "code": code, "data": data, "seed": seed, "limit": limit, **part}
 
 
 def _place(
@@ -225,6 +229,8 @@ def _scored(one: Benchmark, model: str, folder: Path, request: RunRequest) -> Ru
     run = Run(run_folder(folder, one.name, model))
     request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
     write_results(run, page=request.running.page)
+    if request.phase != "answers":
+        mark_part(run)
     return run
 
 
@@ -250,6 +256,7 @@ def run_codecs(
     data: str | os.PathLike[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
+    shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
     running: Running | None = None,
@@ -259,7 +266,7 @@ def run_codecs(
 
     Args:
         benchmark: names such as `codec-librispeech-test-clean`. codec: as for `evaluate`.
-        out, data, seed, limit, options, by, running: as for `run_benchmark`.
+        out, data, seed, limit, shard, options, by, running: as for `run_benchmark`.
 
     Returns:
         One run for each benchmark, `OUT/BENCHMARK`, with the codecs as its systems.
@@ -268,7 +275,7 @@ def run_codecs(
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
     given = {name: dict(values) for name, values in (options or {}).items()}
-    running = chosen_running(running, how)
+    running, taken = chosen_running(running, how), read_shard(shard)
     systems = read_systems(codec)
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     for one in wanted:
@@ -276,7 +283,7 @@ def run_codecs(
             raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
     known = {
         "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in wanted], "options": given,
-        **_known([system.asked for system in systems], os.fspath(data) if data is not None else None, seed, limit),
+        **_known([system.asked for system in systems], os.fspath(data) if data is not None else None, seed, limit, taken),
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     with _place(out, known, False, running) as place:
@@ -290,9 +297,10 @@ def run_codecs(
                 "mirror": os.fspath(data) if data is not None else None,
             }  # fmt: skip
             about = {"benchmark": one.described, **broken_down(by, source)}
-            asked = Evaluation(systems, one.metrics, source, request, given, about)
+            asked = Evaluation(systems, one.metrics, part_of(source, taken), request, given, about)
             run = execute(asked, place.path / safe(one.name), replace(running, on_folder=lambda folder, words: None))
             write_results(run, page=running.page)
+            mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})
         outcome = Outcome(place.path, runs)
         write_overview(outcome)

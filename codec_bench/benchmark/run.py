@@ -15,6 +15,7 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import SEEDED
 from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.data.shard import Shard
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
@@ -98,6 +99,7 @@ class RunRequest:
     by: Sequence[str] = ()
     repeats: int = 1
     prompts: str = SEEDED
+    shard: Shard | None = None
     choices: str = GIVEN
 
 
@@ -113,7 +115,12 @@ def safe(name: str) -> str:
 
 @contextmanager
 def writing(
-    folder: Path, asked: Mapping[str, Any], scored: Mapping[str, Any], *, rescore: bool = False
+    folder: Path,
+    asked: Mapping[str, Any],
+    scored: Mapping[str, Any],
+    *,
+    shard: str | None = None,
+    rescore: bool = False,
 ) -> Iterator[AnswerWriter]:
     """Opens the record of one run for writing.
 
@@ -121,12 +128,14 @@ def writing(
         folder: the run folder.
         asked: everything that changes an answer.
         scored: everything that changes a score.
+        shard: which part of the questions the run takes; None for all.
         rescore: whether to drop the scores of the record.
 
     Raises:
         RunMismatch: the record was begun with other questions, another model or other rules of scoring.
     """
-    writer = AnswerWriter(folder, {"asked": asked, "scored": scored}, replacing=("scored",) if rescore else ())
+    fingerprint = {"asked": asked, "scored": scored, **({"shard": shard} if shard is not None else {})}
+    writer = AnswerWriter(folder, fingerprint, replacing=("scored",) if rescore else ())
     try:
         if rescore:
             writer.forget_scores()

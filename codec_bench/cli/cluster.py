@@ -17,7 +17,7 @@ from codec_bench.errors import UserError
 if TYPE_CHECKING:
     from codec_bench.cluster.slurm import Submission
 
-_COMMANDS = ("eval", "score")
+_COMMANDS = ("eval", "score", "run")
 _OWN = ("--shard", "--out")
 
 
@@ -33,7 +33,7 @@ def slurm(
     sbatch: Annotated[list[str] | None, typer.Option("--sbatch", help="A further argument of sbatch, such as --account=me; may be given again.")] = None,
     again: Annotated[bool, typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. The job that Slurm runs at the end does this.")] = False,
 ) -> None:  # fmt: skip
-    """Run eval or score in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts 64."""
+    """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts 64."""
     from codec_bench.cluster.slurm import Resources, go_on, submit
 
     if again:
@@ -63,7 +63,7 @@ def _command(context: typer.Context) -> list[str]:
     name, *options = typed or [""]
     if name not in _COMMANDS:
         raise UserError(
-            f"slurm was given the command '{name}'; expected {' or '.join(_COMMANDS)} with its options",
+            f"slurm was given the command '{name}'; expected eval, score or run with its options",
             hint="codec-bench slurm eval --codec opus-12k --data DIR --metrics stoi --out runs/x --parts 8",
         )
     own = [option for option in options if option.partition("=")[0] in _OWN]
@@ -91,12 +91,9 @@ def _tell(submitted: Submission, out: Path) -> None:
 
 
 def _merged(out: Path) -> None:
-    from codec_bench.api.merge import merge
-    from codec_bench.cli.show import print_run
-    from codec_bench.stats.summary import summarise
+    from codec_bench.cli.record import merge
 
-    run = merge(parts=out / "parts", out=out, tell=talk)
-    print_run(run, summarise(run), timings=False)
+    merge([out / "parts"], out)
 
 
 def progress(

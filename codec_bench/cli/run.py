@@ -36,6 +36,7 @@ def run(
     data: Annotated[Path | None, typer.Option("--data", help="A folder with the data sets as OWNER/NAME, used in place of the hub.")] = None,
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many questions of each benchmark.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the choice that --limit makes, and of what a model draws at random.")] = 0,
+    shard: Annotated[str | None, typer.Option("--shard", help="Take one part of the questions: K/N, such as 3/8. See merge.")] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Draw so many answers to each question, where the model does not answer greedily.")] = 1,
     prompts: Annotated[str, typer.Option("--prompts", help="Where a prompt has several wordings: seeded (seed and id choose one), first, a number from 1, or each (every question in all of them).")] = "seeded",
     choices: Annotated[str, typer.Option("--choices", help="The order of the options of a question: given, shuffled (by seed and id), or all-rotations (every question in every rotation of its options).")] = "given",
@@ -81,7 +82,7 @@ def run(
             on_folder=stop.on_folder,
         )  # fmt: skip
         common: dict[str, Any] = {
-            "benchmark": list(dict.fromkeys(wanted)), "out": out, "data": data, "seed": seed, "limit": limit, "options": options,
+            "benchmark": list(dict.fromkeys(wanted)), "out": out, "data": data, "seed": seed, "limit": limit, "shard": shard, "options": options,
             "by": columns(by), "running": running,
         }  # fmt: skip
         if codec:
@@ -102,7 +103,7 @@ def run(
                 choices=choices,
                 **common,
             )
-    if _print_outcome(outcome, as_json, broken_down=by is not None):
+    if print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)
 
 
@@ -120,7 +121,7 @@ def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str,
     return out
 
 
-def _print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool:
+def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool:
     """Prints the results, and those by the values of columns if that was asked for; returns whether anything failed."""
     overview = json.loads((outcome.folder / "summary.json").read_text("utf-8"))
     if as_json:

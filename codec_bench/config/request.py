@@ -103,6 +103,7 @@ class RunRequest(_Request):
     by: _Texts = None
     retry_failed: _Flag = None
     repeats: _Whole = None
+    shard: _Text = None
     prompts: _Text = None
     choices: _Text = None
     rescore: _Flag = None
@@ -251,7 +252,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     command = _VERBS.get(config.get("command", ""), config.get("command"))
     if config.get("data") == "samples" and command != "run":
         raise UserError(f"the run of '{file}' was given its samples in Python, which a file cannot name")
-    kept = {key: config.get(key) for key in ("data", "seed", "limit")}
+    kept = {key: config.get(key) for key in ("data", "seed", "limit", "shard")}
     kept |= {key: how.get(key) for key in ("device", "batch_s", "time_limit_s", "cache", "save_audio")}
     request: dict[str, Any] = {**kept, "command": command, "set": config.get("options") or None}
     if command == "run":

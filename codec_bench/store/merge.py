@@ -31,7 +31,21 @@ _UNDER_WAY = "merging"
 """The folder in which a merged record is made."""
 _ONCE = ("meta", "systems", "metrics")
 """The tables that are the same in all parts, or are made anew."""
-_NOT_KEPT = {"schema", "fingerprint", "timings", "state", "started", "finished", "checks", "how", MERGED}
+_NOT_KEPT = {
+    "schema",
+    "fingerprint",
+    "timings",
+    "state",
+    "started",
+    "finished",
+    "checks",
+    "how",
+    "answering",
+    "canary",
+    MERGED,
+}
+_SUMMED = ("asked", "failed", "cached")
+"""What the timings of asking count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +243,19 @@ def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for key, chosen in (("started", min), ("finished", max))
         if (found := [meta[key] for meta in metas if meta.get(key)])
     }
-    return {**when, "timings": {**totals, "systems": times}, **({"checks": checks} if checks else {})}
+    return {
+        **when, "timings": {**totals, "systems": times}, **({"checks": checks} if checks else {}), **_of_asking(metas)
+    }  # fmt: skip
+
+
+def _of_asking(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the merged record says of asking: how many questions were asked, and the questions that were asked again."""
+    asking = [meta["answering"] for meta in metas if meta.get("answering")]
+    canaries = [one for meta in metas for one in meta.get("canary") or ()]
+    return {
+        **({"answering": {name: sum(one.get(name) or 0 for one in asking) for name in _SUMMED}} if asking else {}),
+        **({"canary": canaries} if canaries else {}),
+    }
 
 
 def _add_checks(summed: dict[str, Any], said: Mapping[str, Any]) -> None:

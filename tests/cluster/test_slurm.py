@@ -111,8 +111,8 @@ def test_resources_that_are_none(wrong):
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        (["run", "--model", "x"], "expected eval or score"),
-        ([], "expected eval or score"),
+        (["profile", "--codec", "x"], "expected eval, score or run"),
+        ([], "expected eval, score or run"),
         (["eval", "--codec", "opus-12k", "--data", "embedded", "--shard", "1/2"], "slurm itself sets --shard"),
         (["eval", "--codec", "opus-12k"], "Missing option '--data'"),
         (["eval", "--codec", "opus-12k", "--data", "x", "--limt", "3"], "No such option: --limt"),

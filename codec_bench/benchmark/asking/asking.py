@@ -21,6 +21,7 @@ from codec_bench.benchmark.asking.lengths import TooLong
 from codec_bench.benchmark.asking.requests import AskSome
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
+from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.store.answers import SOUND, TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
@@ -84,19 +85,22 @@ class Asking:
         self._proven = False
         self.counts = Counts()
 
-    async def run(self, questions: Iterable[Question], answered: dict[int, str]) -> dict[str, Any]:
+    async def run(
+        self, questions: Iterable[Question], answered: dict[int, str], shard: Shard | None = None
+    ) -> dict[str, Any]:
         """Asks the questions and returns timings for the record.
 
         Args:
             questions: all questions of the benchmark, in order.
             answered: status of the answers that the record holds, by the question's number; these are not asked.
+            shard: the part of the questions that is asked; None for all.
 
         Raises:
             UserError: the model cannot be used at all, or the record cannot be written. What was answered is kept.
         """
         start = perf_counter()
         try:
-            requests = self._requests(questions, answered)
+            requests = self._requests(questions, answered, shard)
             first = next(requests, None)
             if first is not None:
                 await self._start()
@@ -125,8 +129,12 @@ class Asking:
             "per_s": counts.asked / wall_s if wall_s else None,
         }  # fmt: skip
 
-    def _requests(self, questions: Iterable[Question], answered: dict[int, str]) -> Iterator[Request]:
+    def _requests(
+        self, questions: Iterable[Question], answered: dict[int, str], shard: Shard | None
+    ) -> Iterator[Request]:
         for number, question in enumerate(questions):
+            if shard is not None and not shard.holds(question.draw_of or question.id):
+                continue
             if number in answered:
                 if question.speaker is not None:  # a record that an earlier version began holds no speakers
                     self._speakers[number] = question.speaker

@@ -136,14 +136,15 @@ async def _ask_one(
     before = as_begun(asked, begun.get("asked", {}), folder)
     orders = partial(arranged, how=choices, seed=request.seed) if choices != GIVEN else None
     drawn = Draws(questions, repeats, prompt.wording_of, orders, rotated=rotated)
-    with writing(folder, before, rules, rescore=request.rescore) as writer:
+    shard = None if request.shard is None else str(request.shard)
+    with writing(folder, before, rules, shard=shard, rescore=request.rescore) as writer:
         if before != asked:
             grow(writer, drawn, asked)
         if request.running.retry_failed:
             writer.forget_failed_answers()
         answered = writer.answered()
-        # How many rotations a question has is known when it is read.
-        total = 0 if rotated else (questions.total or 0) * repeats
+        # How many rotations a question has, and which shard it is in, is known when it is read.
+        total = 0 if rotated or shard is not None else (questions.total or 0) * repeats
         _describe(writer, one, model, prompt.process, scheme, request, (questions, total or None))
         told = _Told(request.running.progress, f"{one.name}: asking", len(answered), total)
         model.set_waiting(told.waits, patient=request.terms.wait)
@@ -167,7 +168,7 @@ async def _ask_one(
             told,
             Watch(model, writer, told.waits, canaries=batched is None),
         )
-        timings = await asking.run(drawn, answered)
+        timings = await asking.run(drawn, answered, request.shard)
         if timings["asked"] or not answered:
             writer.set_meta(answering=timings)
         if "decoding" in decoding and timings["asked"]:
@@ -298,6 +299,7 @@ def _describe(
         "asked": next((typed for typed in request.models if own_name(typed) == model.info.name), model.info.name),
         "mirror": request.data, "judge": ",".join(request.judges) or None,
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
+        **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
         **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}),
     }  # fmt: skip

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from codec_bench.audio.read import read_audio
 from codec_bench.benchmark import Benchmark
@@ -66,12 +67,13 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
     with closing(Run(folder)) as run:
         meta, systems = run.meta, run.systems
         by = {"by": list(grouped(run, request.by))} if request.by else {}
+    begun = meta["fingerprint"]
     scheme = scheme_of(one, meta.get("answer_steps", ()), request)
     rules = scored(one, scheme, request)
     # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
     # would stay.
     with (
-        writing(folder, meta["fingerprint"].get("asked", {}), rules, rescore=request.rescore) as writer,
+        writing(folder, begun.get("asked", {}), rules, shard=_shard(begun, request), rescore=request.rescore) as writer,
         closing(Run(folder)) as run,
     ):
         finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
@@ -122,6 +124,11 @@ def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, floa
             found.append((number, sound.duration_s, sound.sample_rate_hz, sound.channels))
         writer.write_lengths(found)
         tell(min(start + MEASURED_AT_ONCE, len(unknown)), len(unknown), failed, seconds)
+
+
+def _shard(begun: Mapping[str, Any], request: RunRequest) -> str | None:
+    """Which part of the questions was asked, by the record; another one that is asked for now is refused by its writer."""
+    return begun.get("shard") if request.shard is None else str(request.shard)
 
 
 async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, name: str) -> None:
