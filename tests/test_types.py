@@ -20,8 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, compare, error_rate, evaluate, interval,
-    leaderboard, load_codec, load_metric, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
+    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, compare, error_rate, evaluate,
+    export_listening, import_listening, interval,
+    leaderboard, load_codec, load_metric, merge, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
     verify_batching, write_figures,
 )
 from codec_bench.models.base import Model, ModelInfo
@@ -49,7 +50,12 @@ found = profile(codec="opus-12k", data="embedded")
 asked = run_benchmark(benchmark="aishell-1", model="gpt-4o-audio", limit=3)
 board = leaderboard("ultraeval-understanding", [folder])
 repeated = evaluate(**read_arguments(folder / "run.json", command="eval"))
+merged: Path = merge(parts="parts", out="runs/whole", partial=True).folder
 drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").files
+
+
+page: Path = export_listening(runs=[run], kind="mushra", items=8).page
+raters: int = len(import_listening(["anna.json"], key="listening.key.json").raters)
 
 
 class Mine(Codec):
