@@ -19,7 +19,8 @@ NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)(?![.,_]?\d|[A-Za-z_])"
 _OUT_OF = r"(?:\s?/\s?(?P<below>\d{1,4})|\s+out\s+of\s+(?P<of>\d{1,4}))?"
 BRACKETED = re.compile(rf"\[\[\s?{NUMBER}\s?{_OUT_OF}\s?\]\]")
 LABELLED = re.compile(
-    rf"(?:rating|score|评分|得分|分数)[\s*_]{{0,4}}(?:[:=]|is)[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}", re.IGNORECASE
+    rf"(?:(?:rating|score|评分|得分|分数)[\s*_]{{0,4}}(?:[:=]|is)|\[RESULT\])[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}",
+    re.IGNORECASE,
 )
 WHOLE = re.compile(rf"[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}[\s*_)\].]{{0,6}}")
 _OBJECT = re.compile(r"\{[^{}]{0,4000}\}")

@@ -59,7 +59,7 @@ def read_rating(reply: str, *, low: float, high: float, key: str = "score", answ
     The kinds are tried in this order, and the first one that occurs decides:
     1. the field `key` of a reply that is one JSON object (fenced or not), or of an object on lines of its own;
     2. `[[4]]`;
-    3. `Rating: 4`, `Score: 4`, `评分：4`;
+    3. `Rating: 4`, `Score: 4`, `评分：4`, `[RESULT] 4`;
     4. a reply that is one number.
     `4/5` counts if 5 is the highest rating.
 

@@ -1,0 +1,74 @@
+"""What a judge did: counted over records whose scores say how often it was called, and what that cost."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from codec_bench.stats.judging import failing, judging_of
+from codec_bench.stats.summary import summarise
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.record import open_run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.types import Score
+
+NAME = "rating[mine]"
+FACTS = {"protocol": "rating/mine-0/gpt", "kind": "rating", "judge": "gpt", "rubric": "mine", "unit": "", "range": [0, 5], "higher_is_better": True}  # fmt: skip
+
+
+def judged(folder, calls, failed=(), unasked=0, facts=FACTS):
+    """A record of answers with these calls of the judge, which gave no verdict on those in `failed`."""
+    with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
+        writer.begin({"m": {}}, {NAME: facts}, ())
+        count = len(calls) + unasked
+        writer.write_answers(
+            [(QuestionRecord(n, f"q{n}", {}, ("yes",)), AnswerRecord("ok", None, "x")) for n in range(count)]
+        )
+        items = []
+        for n in range(count):
+            detail = {"calls": calls[n]} if n < len(calls) else {}
+            score = (
+                Score(None, "unparsed", "no rating", "p", detail=detail)
+                if n in failed
+                else Score.ok(3.0, "p", detail=detail)
+            )
+            items.append((n, ItemRecord("m", f"q{n}", "ok", None, {NAME: score})))
+        writer.write_marked(items, {})
+    return open_run(folder)
+
+
+def test_calls_tokens_and_cost_add_up(tmp_path):
+    dear = {
+        "n": 2,
+        "cached": 0,
+        "unpriced": 0,
+        "usage": {"input_tokens": 100, "output_tokens": 7, "cost_usd": 0.25},
+        "served": ["a"],
+    }
+    free = {"n": 1, "cached": 1, "unpriced": 0}
+    with closing(judged(tmp_path, [dear, free, dear], failed={1}, unasked=4)) as run:
+        assert judging_of(run, "m", NAME) == {
+            "judge": "gpt", "rubric": "mine", "asked": 3, "failed": 1, "share": pytest.approx(1 / 3), "calls": 5, "cached": 1,
+            "usage": {"input_tokens": 200, "output_tokens": 14}, "cost_usd": 0.5, "served": ["a"],
+        }  # fmt: skip
+
+
+def test_a_cost_of_which_a_part_is_unknown_is_not_known(tmp_path):
+    priced = {"n": 1, "cached": 0, "unpriced": 0, "usage": {"cost_usd": 0.25}}
+    with closing(judged(tmp_path, [priced, {"n": 1, "cached": 0, "unpriced": 1}])) as run:
+        assert judging_of(run, "m", NAME)["cost_usd"] is None
+
+
+@pytest.mark.parametrize(("count", "said"), [(5, False), (6, True)])
+def test_a_judge_that_fails_on_more_than_5_percent_says_so(tmp_path, count, said):
+    call = {"n": 1, "cached": 0, "unpriced": 0}
+    with closing(judged(tmp_path, [call] * 100, failed=set(range(count)))) as run:
+        entry = summarise(run)["systems"]["m"]["metrics"][NAME]
+    assert (failing(entry["judging"]) is not None) is said
+    assert ("gave no verdict on 6 of 100 answers (6.0 %)" in (entry["note"] or "")) is said
+
+
+def test_a_metric_without_a_judge_has_no_judging(tmp_path):
+    with closing(judged(tmp_path, [], facts={k: v for k, v in FACTS.items() if k != "judge"})) as run:
+        assert judging_of(run, "m", NAME) is None and failing(None) is None
