@@ -1,6 +1,6 @@
 """Kills commands at random moments and compares what they end with: `python tests/fuzz/kills.py --kills 300` (`make kills`).
 
-For each of `eval`, `score` and `run`, a run without any kill gives the expected rows. Then the same command is started, and its
+For each of `eval`, `score`, `run`, and shards with their merging, a run without any kill gives the expected rows. Then the same command is started, and its
 process or one of its workers is killed (SIGKILL) at a random moment. This is repeated until the command ends by itself. Its
 record must then be whole, and its rows must be equal to the expected ones.
 
@@ -72,6 +72,9 @@ class Job:
     name: str
     arguments: Sequence[str]
     place: Path
+    program: Sequence[str] = tuple(COMMAND)
+    record: str = ""
+    """Where below its folder the command writes the record that is compared."""
     expected: dict[tuple, tuple] | None = None
     took_s: float = 0.0
     """How long the whole command takes without a kill."""
@@ -83,7 +86,7 @@ class Job:
         shifted = {"LD_PRELOAD": str(CLOCK), "FAKETIME": clock} if clock else {}
         with (self.place / "errors").open("w") as errors:
             return subprocess.Popen(
-                [*COMMAND, self.name, *self.arguments, "--out", str(out), "--no-cache"], cwd=self.place,
+                [*self.program, self.name, *self.arguments, "--out", str(out), "--no-cache"], cwd=self.place,
                 env={**os.environ, **shifted}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors,
             )  # fmt: skip
 
@@ -136,7 +139,31 @@ def run_job(place: Path) -> Job:
     return Job("run", ("./text", "--model", "./models.py:Echo"), place)
 
 
-JOBS = {"eval": eval_job, "score": score_job, "run": run_job}
+SHARDS = """
+import sys
+from codec_bench.cli import main
+
+_, _, *asked, out, _ = sys.argv  # the name, the options of eval, --out, the folder, --no-cache
+steps = [["eval", *asked[:-1], "--shard", f"{k}/3", "--out", f"{out}/parts/{k}", "--no-cache"] for k in (1, 2, 3)]
+for step in [*steps, ["merge", f"{out}/parts", "--out", f"{out}/whole"]]:
+    sys.argv = ["codec-bench", *step]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+"""
+
+
+def shards_job(place: Path) -> Job:
+    """Three shards after each other, and their merging, in one process: what is compared is the merged record."""
+    steps = place / "steps.py"
+    steps.write_text(SHARDS)
+    job = eval_job(place)
+    return Job("shards", job.arguments, place, (sys.executable, "-P", str(steps)), "whole")
+
+
+JOBS = {"eval": eval_job, "score": score_job, "run": run_job, "shards": shards_job}
 
 
 def rows_of(out: Path) -> dict[tuple, tuple]:
@@ -197,7 +224,7 @@ class Killing:
     def finish(self, out: Path) -> None:
         """Lets the command end without a kill, and compares its rows with the expected ones."""
         self._check_end(self.job.start(out).wait(LIMIT_S))
-        if rows_of(out) != self.job.expected:
+        if rows_of(out / self.job.record) != self.job.expected:
             raise AssertionError("the rows are not those of the run without a kill")
 
     def _check_end(self, code: int) -> None:
@@ -283,7 +310,7 @@ def _calm(job: Job) -> Job:
         job.took_s = time.monotonic() - begun
         if code:
             raise SystemExit(f"{job.name} does not run:\n{job.said()}")
-    job.expected = rows_of(job.place / "calm")
+    job.expected = rows_of(job.place / "calm" / job.record)
     begun = time.monotonic()
     job.start(job.place / "calm").wait(LIMIT_S)
     job.started_s = min(time.monotonic() - begun, job.took_s)
