@@ -140,8 +140,8 @@ def _held(out: Path, found: Parts) -> dict[int, dict[str, Any]]:
             f"'{out}' holds the shards of another run: {'; '.join(differences(before, now))}", hint="give another --out"
         )
     held = {int(number): facts for number, facts in said["parts"].items()}
-    changed = [part for part in found.parts if part.number in held and held[part.number]["blake2b"] != part.hash]
-    again = [part for part in changed if held[part.number]["finished"]]
+    changed = [part for part in found.parts if part.number in held and held[part.number]["content"] != part.content]
+    again = [part for part in changed if held[part.number]["complete"]]
     if again:
         raise UserError(
             f"shard {again[0].shard} in '{again[0].folder}' has changed since it was merged into '{out}'",
@@ -191,7 +191,7 @@ def _write(
                 "parts": {
                     **{number: facts for known in before for number, facts in known["parts"].items()},
                     **{
-                        str(part.number): {"folder": str(part.folder), "blake2b": part.hash, "finished": part.finished, **_ran(part.folder)}
+                        str(part.number): {"folder": str(part.folder), "content": part.content, "complete": part.finished, **_ran(part.folder)}
                         for part in parts.values()
                     },
                 },

@@ -21,6 +21,7 @@ from codec_bench.store import integrity
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.record import Run
+from codec_bench.store.tables import CHECKSUM
 
 MARK = "part.json"
 MERGED = "merged"
@@ -35,8 +36,7 @@ class Part:
         folder: of the run. number, of: which shard it is, from 1, and how many there are.
         fingerprint: of the run, without the shard.
         finished: whether the run is finished and its record is still the one that was marked.
-        hash: of the record.
-        rows: how many rows each table has.
+        content: a digest of its rows. It stays when the command of a finished part is run again, which notes only the time.
     """
 
     folder: Path
@@ -44,8 +44,7 @@ class Part:
     of: int
     fingerprint: Mapping[str, Any]
     finished: bool
-    hash: str
-    rows: Mapping[str, int]
+    content: str
 
     @property
     def shard(self) -> str:
@@ -82,13 +81,20 @@ def read_part(folder: Path) -> Part:
         meta = run.meta
         fingerprint = dict(meta.get("fingerprint") or {})
         number, of = _shard_of(fingerprint.pop("shard", None), folder)
-        rows = dict(run.query("SELECT name, rows FROM counts"))
+        content = _content(run)
     seal = integrity.read_seal(folder) or integrity.seal_of(folder / DATABASE)
     mark: dict[str, Any] = {}
     with suppress(UserError):
         mark = read_json(folder / MARK)
     finished = meta.get("state") == "finished" and mark.get("blake2b") == seal.hash
-    return Part(folder, number, of, fingerprint, finished, seal.hash, rows)
+    return Part(folder, number, of, fingerprint, finished, content)
+
+
+def _content(run: Run) -> str:
+    """A digest of the rows of a record: of how many there are in each table, and of the sum of their checksums."""
+    tables = [name for (name,) in run.query("SELECT name FROM counts ORDER BY name") if name != "meta"]
+    sums = {name: run.query(f"SELECT COUNT(*), SUM({CHECKSUM}) FROM {name}")[0] for name in tables}
+    return hashlib.blake2b(json.dumps(sums).encode(), digest_size=16).hexdigest()
 
 
 def _shard_of(said: Any, folder: Path) -> tuple[int, int]:

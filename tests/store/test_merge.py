@@ -120,6 +120,14 @@ def test_parts_can_be_added_later(tmp_path, parts):
     before = (out / "run.sqlite").stat().st_mtime_ns
     assert merge_records(parts, out).added == ()
     assert (out / "run.sqlite").stat().st_mtime_ns == before  # nothing was left to do
+    with closing(RunWriter(parts[0], {"data": "d", "shard": "1/4"})) as writer:  # the command of a finished part, again
+        writer.set_meta(finished="later", state="running")
+    assert merge_records(parts, out).added == ()
+    with closing(RunWriter(parts[0], {"data": "d", "shard": "1/4"})) as writer:
+        writer.begin(SYSTEMS, METRICS, part_of(Source("made", list(SAMPLES)), Shard(1, 4)))
+        writer.forget_failures()
+    with pytest.raises(UserError, match=r"shard 1/4 in .* has changed since it was merged"):
+        merge_records(parts, out)
 
 
 def test_missing_doubled_and_foreign_parts_are_named(tmp_path, parts):
