@@ -93,11 +93,12 @@ def agreement(
     if human is None:
         panel, problems = _of_judges(material), material.problems
     else:
-        people = read_ratings(human, kind=kind, scale=scale or material.scale)
-        panel, problems = _with_people(material, people, scale or material.scale, equal_within)
+        people = read_ratings(human, kind=kind, scale=scale, otherwise=material.scale)
+        panel, problems = _with_people(material, people, equal_within)
+        scale = people.scale
     if ties == "equal" and panel.kind != "preference":
         raise UserError(f"the rule 'equal' is for preferences, and these are of the kind '{panel.kind}'")
-    notes = _notes(panel, ties, material, human is not None and scale is None)
+    notes = _notes(panel, ties, human is not None and scale is None)
     with_consensus(panel, ties)
     pairs = _pairs(panel)
     if not pairs:
@@ -125,9 +126,7 @@ def _of_judges(material: Material) -> Panel:
     return material.panel("rating", items, material.raters(items), {})
 
 
-def _with_people(
-    material: Material, people: Ratings, scale: Scale | None, equal_within: float
-) -> tuple[Panel, Problems]:
+def _with_people(material: Material, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
     """The people and the runs as raters of what the people rated."""
     problems = people.problems
     for problem in material.problems.all():
@@ -150,7 +149,7 @@ def _with_people(
             groups[row.subset].add(item)
     items = sorted(rated)
     at = {item: place for place, item in enumerate(items)}
-    raters = _persons(people.raters, items, rated, scale, list(material.units))
+    raters = _persons(people.raters, items, rated, people.scale, list(material.units))
     if people.kind == "option":
         raters.append(_read_by_runs(items, read, labels))
     elif people.kind == "preference":
@@ -236,7 +235,7 @@ def _preferences(material: Material, items: Sequence[Item], equal_within: float)
     seconds = material.raters([Item(item.benchmark, item.other, item.id) for item in items])
     made = []
     for one, other in zip(firsts, seconds):
-        values = preference(one.values, other.values, equal_within=equal_within)
+        values = material.signs[one.name] * preference(one.values, other.values, equal_within=equal_within)
         lacking = int(np.isnan(values).sum())
         made.append(Rater(one.name, one.role, values, {}, {"no score of one of the two": lacking} if lacking else {}))
     return made
@@ -259,7 +258,7 @@ def _headed(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tuple[Ra
     return chosen or list(pairs)
 
 
-def _notes(panel: Panel, ties: str, material: Material, scale_is_open: bool) -> list[str]:
+def _notes(panel: Panel, ties: str, scale_is_open: bool) -> list[str]:
     notes = []
     persons = panel.of_role("person")
     if len(persons) > 1:
@@ -273,7 +272,7 @@ def _notes(panel: Panel, ties: str, material: Material, scale_is_open: bool) -> 
             notes.append(f"{count:,} items have no majority; by the rule '{ties}', {rule}")
         if len(persons) > MOST_AMONG:
             notes.append(f"{len(persons)} people rated, so they are not compared with each other one by one")
-    if scale_is_open and panel.kind == "rating" and material.scale is None:
+    if scale_is_open and panel.kind == "rating":
         notes.append(
             "the scale of the people is not known, so no rating counts as out of range; --scale LOW-HIGH says it"
         )

@@ -26,7 +26,7 @@ class Material:
     Args:
         runs: the runs. problems: what is wrong with their ratings.
         ratings: by rater and item, a rating or the status of the score that has none.
-        roles, scales: by rater, whether it is a judge, and its scale by benchmark.
+        roles, scales, signs: by rater, whether it is a judge, its scale by benchmark, and -1 if lower ratings are better.
         units, systems, groups: by benchmark, the independent unit of each id, the systems, and the ids by column and value.
     """
 
@@ -35,6 +35,7 @@ class Material:
     ratings: dict[str, dict[Item, float | str]] = field(default_factory=lambda: defaultdict(dict))
     roles: dict[str, bool] = field(default_factory=dict)
     scales: dict[str, dict[str, Scale | None]] = field(default_factory=lambda: defaultdict(dict))
+    signs: dict[str, float] = field(default_factory=dict)
     units: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     systems: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     groups: dict[str, dict[str, dict[str, set[str]]]] = field(default_factory=lambda: defaultdict(dict))
@@ -69,6 +70,7 @@ class Material:
                 self.systems[benchmark].append(system)
             for column in columns:
                 self.roles[column.rater] = column.is_judge
+                self.signs[column.rater] = column.sign
                 self.scales[column.rater][benchmark] = column.scale
                 self._take(column.rater, benchmark, system, ratings_in(run, system, column.metric))
 

@@ -53,6 +53,7 @@ _KIND_OF: Mapping[str, Kind] = {
     "options": "option",
     "option": "option",
 }
+_MUSHRA = (0.0, 100.0)
 _TIED = ("tie", "tied", "equal", "same", "=", "0.5", "none")
 _FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
 
@@ -132,17 +133,22 @@ class Ratings:
 
     Args:
         rows: those that can be used. kind: what they are. problems: what is wrong with the others, still open for more.
-        raters: everybody who is named, in their order.
+        raters: everybody who is named, in their order. scale: the lowest and the highest rating; None if it is not known.
     """
 
     rows: tuple[Row, ...]
     kind: Kind
     problems: Problems
     raters: tuple[str, ...]
+    scale: tuple[float, float] | None = None
 
 
 def read_ratings(
-    path: str | os.PathLike[str], *, kind: Kind | None = None, scale: tuple[float, float] | None = None
+    path: str | os.PathLike[str],
+    *,
+    kind: Kind | None = None,
+    scale: tuple[float, float] | None = None,
+    otherwise: tuple[float, float] | None = None,
 ) -> Ratings:
     """Reads a file of ratings.
 
@@ -150,23 +156,26 @@ def read_ratings(
         path: the CSV file, in UTF-8, with commas, semicolons or tabs.
         kind: what a score is; None finds it out: the column `kind`, or else preferences if there is a column `other`, ratings
             if any score is a number, and options otherwise.
-        scale: the lowest and the highest rating; None for any number.
+        scale: the lowest and the highest rating; None for 0 to 100 where the column `kind` says `mushra`, or else for `otherwise`.
+        otherwise: the scale where nothing says one; None for any number.
 
     Raises:
         UserError: the file cannot be read, is no CSV, lacks a column, or holds no rating at all.
     """
     problems = Problems()
     declared, rows = _rows(Path(path), problems)
-    found: Kind = kind or declared or _guessed(rows)
+    if scale is None:
+        scale = _MUSHRA if declared == "mushra" else otherwise
+    found: Kind = kind or (_KIND_OF[declared] if declared else _guessed(rows))
     spelt: dict[str, str] = {}
     valued = [
         replace(row, rater=spelt.setdefault(row.rater.casefold(), row.rater), value=value)
         for row, value in _valued(rows, found, scale, problems)
     ]
-    return Ratings(tuple(_once(valued, problems)), found, problems, tuple(spelt.values()))
+    return Ratings(tuple(_once(valued, problems)), found, problems, tuple(spelt.values()), scale)
 
 
-def _rows(path: Path, problems: Problems) -> tuple[Kind | None, list[Row]]:
+def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
     """The rows with an id, a rater and a score, and what the column `kind` says."""
     rows: list[Row] = []
     kinds: set[str] = set()
@@ -204,8 +213,7 @@ def _rows(path: Path, problems: Problems) -> tuple[Kind | None, list[Row]]:
         )
     if not rows and not problems.all():
         raise UserError(f"'{path}' holds no rating", hint="one line for each rating, below the names of the columns")
-    declared: Kind | None = next(iter(named)) if named else None
-    return declared, rows
+    return "mushra" if kinds == {"mushra"} else next(iter(named), None), rows
 
 
 def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, str]]]:

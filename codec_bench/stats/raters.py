@@ -39,13 +39,14 @@ class Column:
 
     Args:
         rater: its name. metric: that holds the ratings. scale: the lowest and the highest rating; None if unknown.
-        is_judge: whether the ratings are verdicts of a judge.
+        is_judge: whether the ratings are verdicts of a judge. sign: -1 if lower ratings are better, else 1.
     """
 
     rater: str
     metric: str
     scale: Scale | None
     is_judge: bool
+    sign: float = 1.0
 
 
 def name_of(run: Run) -> str:
@@ -76,10 +77,11 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
             continue
         low, high = run.metrics[name].get("range") or (None, None)
         scale = None if low is None or high is None else (float(low), float(high))
+        sign = -1.0 if run.metrics[name].get("higher_is_better") is False else 1.0
         if name not in judged:
-            found.append(Column(name, name, scale, False))
+            found.append(Column(name, name, scale, False, sign))
         elif not judges or any(is_called(judged[name][1], one) for one in judges):
-            found.append(Column(judged[name][1], name, scale, True))
+            found.append(Column(judged[name][1], name, scale, True, sign))
     return found
 
 

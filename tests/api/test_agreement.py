@@ -227,6 +227,22 @@ def test_a_metric_of_the_run_can_be_compared_with_people(judged, tmp_path):
     assert found["spearman"].value == pytest.approx(1.0) and "different scales" in found["kappa_quadratic"].note
 
 
+def test_a_mushra_test_has_the_scale_of_mushra(judged, tmp_path):
+    place = judged("mine", {"judge": [1, 2, 3, 4, 5] * 8})
+    rows = [(f"q{n}", "ann", n % 5 * 25, "mushra") for n in range(40)] + [("q0", "bob", 101, "mushra")]
+    found = agreement(runs=place, human=write(tmp_path, rows, "id,rater,score,kind"))
+    assert [(p["what"], p["rater"], p["count"]) for p in found.problems] == [(ratings.OUT_OF_RANGE, "bob", 1)]
+    pair = found.pair("ann", "judge").whole.coefficients
+    assert pair["kendall"].value == pytest.approx(1.0) and "0 to 100 and 0 to 5" in pair["exact"].note
+
+
+def test_a_judge_whose_lower_ratings_are_better_prefers_the_lower(judged, tmp_path):
+    for model, rating in (("good", 1), ("bad", 4)):
+        judged("mine", {"judge": [rating] * 5}, model=model, higher=False)
+    human = write(tmp_path, [(f"q{n}", "ann", "bad", "good", "B") for n in range(5)], "id,rater,system,other,score")
+    assert agreement(runs=tmp_path / "runs", human=human).pairs[0].whole.coefficients["exact"].value == 1.0
+
+
 def test_speakers_are_the_units(judged, rng):
     true = rng.uniform(0, 5, 120)
     verdicts = {"a": noisy(rng, true, 0.5), "b": noisy(rng, true, 0.5)}

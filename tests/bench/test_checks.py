@@ -343,6 +343,21 @@ def test_intervals(bench, monkeypatch, error):
     judged(module.compare, a, b, None)
 
 
+@pytest.mark.parametrize("error", [0, *ERRORS])
+def test_agreement(bench, monkeypatch, error):
+    """The error is planted in one coefficient, and then in the end of its interval."""
+    module = bench("bench_agreement")
+    first, second = module.ratings(True, 2_000)
+    found = module.agreement_of(reference=first, rater=second, codes=None)
+    judged = passes if error == 0 else fails
+    for name in module.PEERS:
+        mine = found.coefficients[name]
+        for wrong in (replace(mine, value=mine.value + error), replace(mine, high=mine.high - error)):
+            held = replace(found, coefficients={**found.coefficients, name: wrong})
+            monkeypatch.setattr(module, "agreement_of", lambda h=held, **options: h)
+            judged(module.compare, first, second)
+
+
 # --- recognisers, speakers, naturalness
 
 

@@ -156,6 +156,30 @@ class Manifests(Target):
         broken_down("speaker", source)
 
 
+class Ratings(Target):
+    """CSV files of ratings by people."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        plain = "id,rater,score,subset\n" + "".join(f"q{n},ann,{n % 6},a\n" for n in range(6))
+        pairs = "id,rater,system,other,score\n" + "".join(f"q{n},ann,x,y,{'A' if n % 2 else 'tie'}\n" for n in range(6))
+        options = "id;rater;score;choice\n" + "".join(f'q{n};ann;B;"a ""b"";"\n' for n in range(6))
+        self.seeds = [plain.encode(), pairs.encode(), options.encode(), plain.replace(",", "\t").encode()]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the ratings; every line is a rating or a problem, and no rating is outside of the scale."""
+        from codec_bench.data.ratings import read_ratings
+
+        found = read_ratings(self.written("ratings.csv", data), scale=(0, 5))
+        assert all(row.id and row.rater in found.raters for row in found.rows)
+        assert all(problem.count > 0 and problem.what for problem in found.problems.all())
+        values = [row.value for row in found.rows]
+        if found.kind == "rating":
+            assert all(value is not None and 0 <= value <= 5 for value in values)
+        elif found.kind == "preference":
+            assert set(values) <= {1.0, 0.0, -1.0}
+
+
 class Configs(Target):
     """YAML files of every kind that a person writes."""
 
@@ -631,6 +655,6 @@ class Listening(Target):
 
 TARGETS: dict[str, type[Target]] = {
     "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "frames": Frames, "listening": Listening, "manifests": Manifests,
-    "records": Records,
+    "ratings": Ratings, "records": Records,
     "replies": Replies, "services": Services, "sounds": Sounds, "tables": Tables, "weights": Weights, "yaml": Configs,
 }  # fmt: skip

@@ -25,6 +25,7 @@ def judged_run(
     speakers=(),
     sounds=0,
     answer=None,
+    higher=True,
 ):
     """Writes the record of a benchmark's run.
 
@@ -34,13 +35,14 @@ def judged_run(
         model: its name. scale: of the judges. parsed: the options that were read of the answers; None where none could be.
         choices: the options of every question. subset: by number, the value of the column `part`.
         speakers: of the questions. sounds: how many questions have a sound. answer: by number, the text of an answer.
+        higher: whether higher ratings are better.
     """
     metrics = {}
     for number, judge in enumerate(verdicts):
         metric = "rating[mine]" + (f"@{judge}" if number else "")
         metrics[metric] = {
             "protocol": f"rating/mine-00000000/{judge}", "kind": "rating", "judge": judge, "rubric": "mine", "unit": "",
-            "higher_is_better": True, "range": list(scale), "aggregate": "mean",
+            "higher_is_better": higher, "range": list(scale), "aggregate": "mean",
         }  # fmt: skip
     count = len(next(iter(verdicts.values()), parsed))
     metrics = metrics or {"accuracy[exact]": {"protocol": "p", "kind": "answer", "range": [0, 1], "unit": ""}}

@@ -122,14 +122,20 @@ def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, 
 
 def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
     """What the judges wrote about some items."""
+    heads = {
+        name: f"Reply of {facts.get('judge') or name}"
+        for name, facts in run.metrics.items()
+        if facts.get("kind") == "rating"
+    }
     found: dict[str, Texts] = {}
-    for metric, facts in run.metrics.items():
-        if facts.get("kind") != "rating":
-            continue
-        head = f"Reply of {facts.get('judge') or metric}"
-        for score in run.scores(system, metric):
-            if score.id in ids:
-                found.setdefault(score.id, []).extend((head, str(reply)) for reply in score.detail.get("replies", ()))
+    for id, metric, detail in run.query(
+        "SELECT p.id, m.name, c.detail FROM scores c JOIN samples p ON p.number = c.sample JOIN metrics m ON m.number = c.metric "
+        f"JOIN systems s ON s.number = c.system WHERE s.name = ? AND p.id IN ({','.join('?' * len(ids))}) ORDER BY m.number",
+        (system, *sorted(ids)),
+    ):
+        if metric in heads and detail is not None:
+            replies = run.json(detail, f"the detail of '{id}'").get("replies", ())
+            found.setdefault(id, []).extend((heads[metric], str(reply)) for reply in replies)
     return found
 
 
