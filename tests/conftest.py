@@ -5,6 +5,7 @@ A run ends with the number of skipped tests by reason.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -26,28 +27,28 @@ SETS = {"embedded": EMBEDDED}
 # The files that take longest, the longest first. `make test` begins with them: a process that began one of them last would
 # still run it when the others have nothing left to do. A file that is missing here costs time and nothing else.
 LONG_FILES = [
-    "cli/test_presets.py",
-    "cli/test_demo.py",
-    "cli/test_bad_input.py",
+    "engine/test_faults.py",
+    "report/test_browser.py",
     "contract/test_adding.py",
     "engine/test_run.py",
-    "test_packaging.py",
-    "features/test_dnsmos.py",
-    "codecs/classical/test_bitstream.py",
-    "codecs/neural/test_encodec.py",
-    "cli/test_run_bad_input.py",
-    "contract/test_benchmarks.py",
-    "report/test_browser.py",
-    "features/recognisers/test_pocketsphinx.py",
-    "codecs/neural/test_bicodec.py",
-    "test_types.py",
     "api/test_run_benchmark.py",
-    "engine/test_systems.py",
-    "kernels/test_dnsmos.py",
+    "codecs/test_contract.py",
+    "contract/test_benchmarks.py",
+    "contract/test_runs.py",
+    "cli/test_demo.py",
+    "profiling/test_profile.py",
+    "cli/test_run_suites.py",
+    "codecs/classical/test_bitstream.py",
     "models/workers/test_host.py",
-    "models/test_isolated.py",
-    "features/recognisers/test_whisper.py",
-    "models/in_process/test_transformers_loading.py",
+    "networks/test_dnsmos.py",
+    "features/test_dnsmos.py",
+    "gpu/test_graphs.py",
+    "codecs/neural/test_encodec.py",
+    "models/workers/test_pool.py",
+    "cli/test_presets.py",
+    "test_packaging.py",
+    "cli/test_bad_input.py",
+    "profiling/test_quality.py",
     "cli/test_commands.py",
 ]
 if os.environ.get(RECORDINGS):
@@ -77,9 +78,12 @@ def pytest_configure(config: pytest.Config) -> None:
             )
 
 
-@pytest.fixture(scope="session", params=SETS)
+@pytest.fixture(
+    scope="session",
+    params=[pytest.param(name, marks=pytest.mark.long) if name == "recordings" else name for name in SETS],
+)
 def speech_set(request) -> str:
-    """`embedded` and, where there are real recordings, `recordings`: a test that asks for it runs on each."""
+    """`embedded` and, where there are real recordings, `recordings`: `make test-long` runs a test on these too."""
     return request.param
 
 
@@ -129,6 +133,8 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    # One worker, as on a machine of one core.
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     for variable in ("OPENAI_API_KEY", "CODEC_BENCH_DATA"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -167,6 +173,17 @@ def _no_network(request, monkeypatch):
         raise OSError(f"a test tried to reach {address}: tests use no network")
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Nothing that is made while the tests are collected can be thrown away, so no time is spent on looking for it."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What the tests are made of lives as long as this process: later searches for garbage pass it by."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)

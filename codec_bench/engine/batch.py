@@ -277,13 +277,13 @@ class Dispatcher:
 
     def _on_done(self, event: Done) -> None:
         batch, stage = event.batch, self.stages[event.batch.key]
-        padded_s = _padded_s(batch.works)
+        size_s = _padded_s(batch.works) if stage.pads else batch.audio_s  # as its budget counts
         self._lost.pop(batch.device, None)
         stage.count(event)
         if not isinstance(event.outcome, list) and len(batch.works) > 1:
             if event.outcome == "oom":
-                if padded_s <= stage.budget_s or not stage.rest:  # or it was made before the last failure
-                    stage.did_not_fit(padded_s)
+                if size_s <= stage.budget_s or not stage.rest:  # or it was made before the last failure
+                    stage.did_not_fit(size_s)
             else:
                 for work in batch.works:
                     work.alone = True
@@ -293,9 +293,9 @@ class Dispatcher:
         stage.audio_s += batch.audio_s
         if isinstance(event.outcome, list):
             if event.memory is not None:
-                stage.measured(padded_s, *event.memory)
+                stage.measured(size_s, *event.memory)
             if batch.device != "cpu":
-                stage.fitted(padded_s)
+                stage.fitted(size_s)
             for work, result in zip(batch.works, event.outcome):
                 work.done(result)
         else:

@@ -109,6 +109,7 @@ def service():
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
 
         def handle_any(self):
             data = self.rfile.read(int(self.headers.get("Content-Length") or 0))

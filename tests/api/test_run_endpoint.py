@@ -60,6 +60,7 @@ def server():
 
     class Chat(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
 
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -45,7 +45,7 @@ def run_it(tmp_path_factory):
     folder = tmp_path_factory.mktemp("score")
 
     def run(out, **asked):
-        return score(out=folder / out, **{"metrics": METRICS, "workers": 2, "page": False, "cache": False, **asked})
+        return score(out=folder / out, **{"metrics": METRICS, "workers": 1, "page": False, "cache": False, **asked})
 
     return run
 

@@ -20,7 +20,7 @@ def run(tmp_path_factory):
 
     return evaluate(
         codec="opus-12k,g711-ulaw", data="embedded", metrics="stoi,si_sdr,bitrate", limit=6, out=tmp_path_factory.mktemp("cli") / "run",
-        cache=False, workers=2,
+        cache=False, workers=1,
     )  # fmt: skip
 
 

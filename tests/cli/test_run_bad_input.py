@@ -43,13 +43,14 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.reply, self.asked, self.hold, self.waiting = (lambda words: said("Paris")), 0, None, threading.Event()
         self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
 
 class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
 
     def do_POST(self):  # the name that the base class calls
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

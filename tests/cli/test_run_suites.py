@@ -74,7 +74,7 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.table, self.asked, self.lock = {}, [], threading.Lock()
         self.stop_after, self.stopped, self.go_on = None, threading.Event(), threading.Event()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
 
     @property
     def url(self):
@@ -118,6 +118,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
 
     def do_POST(self):  # the name that the base class calls
         server = self.server

@@ -12,7 +12,12 @@ from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
 NAMES = codec_names()
-NEURAL = {row.name for row in list_codecs() if row.weights_here is not None}  # with weights, here or not
+ROWS = list_codecs()
+NEURAL = {row.name for row in ROWS if row.weights_here is not None}  # with weights, here or not
+# One of each family and rate is given a second at a time; its other bitrates run through the same networks.
+LONGEST = {
+    (row.name.partition("-")[0].partition("@")[0], row.info.sample_rates_hz): row.name for row in ROWS[::-1] if row.info
+}
 
 
 @cache
@@ -48,7 +53,7 @@ def test_length_rate_and_channels_come_back(name):
     for rate_hz in rates(codec.info):
         for channels in codec.info.channels:
             lengths = [1, 7, 160, 4801 if rate_hz > 8000 else 801, round(0.05 * rate_hz)]
-            if rate_hz == max(codec.info.sample_rates_hz):
+            if rate_hz == max(codec.info.sample_rates_hz) and name in LONGEST.values():
                 lengths.append(rate_hz)
             batch = [sound(rate_hz, channels, length) for length in lengths]
             codes = codec.encode(batch)
@@ -77,7 +82,6 @@ def test_an_item_does_not_depend_on_when_or_with_what_it_is_coded(name):
     alone = [codec.encode([audio])[0] for audio in batch]
     assert equal(together, reversed_codes)
     assert equal(together, alone)
-    assert equal(alone, [codec.encode([audio])[0] for audio in batch])
     waves = codec.decode(together)
     for k, other in enumerate(zip(codec.decode(together[::-1])[::-1], [codec.decode([c])[0] for c in alone])):
         for wave in other:

@@ -287,32 +287,27 @@ def test_no_other_file_is_touched(grown):
     assert any("wordwise" in file for file in pages), "a page for a codec that no page describes"
 
 
-@pytest.mark.parametrize(
-    "tests",
-    [
-        (
-            *(
-                "tests/codecs/test_contract.py",
-                "tests/features/test_contract.py",
-                "tests/features/test_peak.py",
-                "tests/metrics/test_loudest.py",
-                "tests/kernels/test_twice.py",
-                "tests/contract/test_benchmarks.py",
-            ),
-            *("-k", "wordwise or peak or loudest or twice or few-capitals or every_entry_of"),
-        ),
-        (
-            "tests/codecs/test_codecs.py",
-            "tests/models/test_models.py",
-            "tests/config/test_config.py",
-            "tests/test_layout.py",
-        ),
-        ("tests/test_docs.py", "-k", "written or family or links or exist"),
-    ],
-    ids=["named after it", "over all names", "the documentation"],
+NAMED_AFTER_IT = (
+    "tests/codecs/test_contract.py", "tests/features/test_contract.py", "tests/features/test_peak.py", "tests/metrics/test_loudest.py",
+    "tests/kernels/test_twice.py", "tests/contract/test_benchmarks.py",
+)  # fmt: skip
+OVER_ALL_NAMES = (
+    "tests/codecs/test_codecs.py",
+    "tests/models/test_models.py",
+    "tests/config/test_config.py",
+    "tests/test_layout.py",
 )
-def test_what_was_added_passes(grown, tests):
+CHOSEN = (
+    "wordwise or peak or loudest or twice or few-capitals or every_entry_of",
+    *(Path(file).name for file in OVER_ALL_NAMES),
+    "(test_docs.py and (written or family or links or exist))",
+)
+"""In one process, because each would import torch and all of the project anew."""
+
+
+def test_what_was_added_passes(grown):
     run, _ = grown
-    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *tests)
+    files = (*NAMED_AFTER_IT, *OVER_ALL_NAMES, "tests/test_docs.py")
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", " or ".join(CHOSEN))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     assert " passed" in done.stdout

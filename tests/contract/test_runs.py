@@ -67,8 +67,10 @@ def one_of_each(names):
     kinds = {}
     for name in names:
         one = load_benchmark(name)
-        told = (one.spec.prompt, one.data.columns, one.data.data_dir is None, one.own_steps, one.process, one.language)
-        kinds.setdefault(str(told) if name.startswith(("audiobench-", "air-bench-")) else name, name)
+        data = one.data
+        rows = (data.columns, data.layout, data.expand, data.splits is None, data.data_dir is None)
+        told = (one.kind, one.spec.prompt, one.spec.fields, rows, one.own_steps, one.process, one.primary, one.language)
+        kinds.setdefault(str(told), name)
     return list(kinds.values())
 
 
@@ -145,7 +147,7 @@ def test_a_benchmark_runs_from_end_to_end(name, place, tmp_path, monkeypatch):
     assert broken == []
 
 
-@pytest.mark.parametrize("name", SPOKEN)
+@pytest.mark.parametrize("name", one_of_each(SPOKEN))
 def test_a_spoken_benchmark_is_asked(name, place, tmp_path, monkeypatch):
     # Its recognisers and speaker networks are checkpoints; two of these benchmarks are scored below with embedded ones.
     benchmark = load_benchmark(name)

@@ -143,6 +143,7 @@ class Hub:
 class _Handler(BaseHTTPRequestHandler):
     hub: Hub
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
 
     def log_message(self, *_):
         pass

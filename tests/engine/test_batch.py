@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from codec_bench.engine.batch import MOST_PADDED, Stage, Work
+from codec_bench.engine.batch import MOST_PADDED, Dispatcher, Stage, Work
+from codec_bench.engine.pool import Done
 from codec_bench.engine.stage import StageSpec
 
 
@@ -49,3 +50,17 @@ def test_what_is_given_back_comes_first_again():
     assert numbers(held) == [0] and waiting.waiting_s == 9.0
     waiting.give_back(held)
     assert waiting.waiting_s == 10.0 and numbers(waiting.take(2.0)) == [0]
+
+
+def test_a_batch_of_the_cpu_that_does_not_fit_is_halved_however_unlike_its_lengths_are():
+    """Its budget counts no padding: three items of 4 s in all are within one of 4 s, though the longest is 2 s."""
+    dispatcher = Dispatcher(None, 1000.0, None, "", None)
+    dispatcher.add(StageSpec("s", "codec", ("s",)), "cpu", 1000.0, False)
+    for length in (2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0):
+        dispatcher.put("s", None, length, lambda result: None)
+    sizes = []
+    for _ in range(3):
+        batch = dispatcher._batch(dispatcher.stages["s"], "cpu")
+        sizes.append(len(batch.works))
+        dispatcher.follow(Done(batch, "oom", 0.0, 0.0, {}))
+    assert sizes == [7, 3, 1]

@@ -52,7 +52,7 @@ def test_what_cannot_be_checked_says_so(run_it, samples, monkeypatch):
 
 
 def test_a_codec_that_ends_its_process_is_named_once(run_it, samples):
-    run = run_it(codec=[f"{WRONG}:Aborts", CODECS[2]], data=samples, metrics="bitrate")
+    run = run_it(codec=[f"{WRONG}:Aborts", CODECS[2]], data=samples, metrics="bitrate", workers=2)
     (finding,) = run.meta["checks"]["Aborts"]["findings"]
     assert finding["found"] == "the worker process died (killed by signal 6) while computing check of Aborts"
     assert run.counts()["failed_items"] == 2 and not run.meta["checks"]["Right"]["findings"]

@@ -24,24 +24,24 @@ METRICS = "stoi,si_sdr,mel_distance,bitrate"
 
 @pytest.fixture(scope="module")
 def asked():
-    """Three systems and every third clip of the embedded speech: all voices, 2 to 5 s."""
-    return {"codec": "unprocessed,opus-12k,g711-ulaw", "data": list(open_source("embedded"))[::3], "metrics": METRICS}
+    """Three systems and every fifth clip of the embedded speech: all voices, 2 to 5 s."""
+    return {"codec": "unprocessed,opus-12k,g711-ulaw", "data": list(open_source("embedded"))[::5], "metrics": METRICS}
 
 
 @pytest.fixture(scope="module")
 def undisturbed(asked, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    return evaluate(**asked, out=folder / "run", page=False, cache=False, save_audio="none", workers=2)
+    return evaluate(**asked, out=folder / "run", page=False, cache=False, save_audio="none", workers=1)
 
 
-@pytest.mark.parametrize("batch_s", [1, 10, 100])
+@pytest.mark.parametrize("batch_s", [1, 100])
 def test_the_batch_budget_changes_no_number(run_it, asked, undisturbed, same, batch_s):
     same(undisturbed, run_it(**asked, batch_s=batch_s))
 
 
 def test_the_number_of_workers_changes_no_number(run_it, asked, undisturbed, same):
     # One worker gets the threads of two, and a matrix product over two threads may round its last bit otherwise.
-    same(undisturbed, run_it(**asked, workers=1), relative=1e-12)
+    same(undisturbed, run_it(**asked, workers=2), relative=1e-12)
 
 
 def test_the_order_of_the_data_changes_no_number(run_it, asked, undisturbed, same):
@@ -158,7 +158,8 @@ def test_a_batch_too_large_for_memory_is_halved_until_it_fits(run_it, own, same)
     ],
 )
 def test_one_items_fault_is_its_own_and_the_rest_goes_on(run_it, own, name, batch_s, longest_s, says):
-    run = run_it(codec=own(name), data="embedded", metrics="si_sdr", batch_s=batch_s)
+    samples = sorted(open_source("embedded"), key=lambda s: Audio.read(s.audio).duration_s)
+    run = run_it(codec=own(name), data=[*samples[:6], *samples[-2:]], metrics="si_sdr", batch_s=batch_s)
     lengths = {s.id: s.duration_s for s in run.samples()}
     assert any(d > longest_s for d in lengths.values()) and any(d <= longest_s for d in lengths.values())
     for score in run.scores():
@@ -267,7 +268,9 @@ def _read(path):
 
 
 def test_a_codec_of_which_nothing_comes_back_is_given_up(run_it, own, own_clock):
-    run = run_it(codec=f"g711-ulaw,{own('HangsAlways')}", data="embedded", metrics="bitrate", time_limit_s=0.5)
+    run = run_it(
+        codec=f"g711-ulaw,{own('HangsAlways')}", data="embedded", metrics="bitrate", time_limit_s=0.5, workers=2
+    )
     reasons = [s.reason for s in run.scores("quantiser")]
     assert len(reasons) == run.counts()["samples"] > 8
     late = [r for r in reasons if r.endswith("took longer than its limit of 0.5 s, twice")]
@@ -293,7 +296,7 @@ def test_a_metric_that_hangs_fails_its_item_only(run_it, own, monkeypatch, own_c
 
 
 def test_loading_does_not_count_against_the_limit(run_it, own, own_clock):
-    run = run_it(codec="unprocessed", data="embedded", metrics=own("SlowToLoad"), limit=4, time_limit_s=0.7)
+    run = run_it(codec="unprocessed", data="embedded", metrics=own("SlowToLoad"), limit=4, time_limit_s=0.7, workers=2)
     assert [s.status for s in run.scores()] == ["ok"] * 4
 
 

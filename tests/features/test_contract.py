@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -51,12 +53,17 @@ def test_a_point_that_does_not_exist_is_one_sentence(name, nothing_here):
     assert "\n" not in str(caught.value)
 
 
+@cache
+def loaded(name):
+    return load_feature(name)
+
+
 @pytest.mark.parametrize("name", EMBEDDED)
 @pytest.mark.parametrize("samples", [0, 1, 159, 160, 400, 5_000])
 def test_any_signal_has_a_result_or_a_reason(name, samples):
     rng = np.random.default_rng(samples)
     noise = (0.1 * rng.standard_normal(samples)).astype(np.float32)
-    feature = load_feature(name)
+    feature = loaded(name)
     for signal in (noise, np.zeros(samples, np.float32), np.ones(samples, np.float32)):
         (result,) = feature.compute([signal])
         if isinstance(result, Unavailable):

@@ -17,7 +17,7 @@ from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features import Unavailable, dnsmos, load_feature
 
 TOLERANCE = 1e-4
-LENGTHS_S = (0.1, 0.5, 1.0, 2.3, 4.6, 9.01, 9.02, 10.99, 11, 15, 24, 33)
+LENGTHS_S = (0.1, 2.3, 9.01, 9.02, 10.99, 11, 33)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_clips_of_every_length(feature, oracle, speech):
         expected = oracle(clip)
         for name in SCORES:
             assert found[name] == pytest.approx(expected[name], abs=TOLERANCE), f"{name} of {seconds} s"
-    assert results == [feature.compute([clip])[0] for clip in clips[:8]] + results[8:]
+    assert results == [feature.compute([clip])[0] for clip in clips[:4]] + results[4:]
 
 
 def test_clips_of_every_source(feature, oracle, spoken):

@@ -87,10 +87,10 @@ def build(name: str, folder: Path) -> Path:
         _write_air_bench(root, str(data.config))
         return Path(folder)
     for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
-        sharing = _sharing(data, split if data.split or data.splits else None)
         file = root / (data.data_dir or data.config or "data") / f"{split}-00000-of-00001.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(_table(sharing), file)
+        if not file.exists():  # or a benchmark that shares it has written the same
+            pq.write_table(_table(_sharing(data, split if data.split or data.splits else None)), file)
     _write_card(root)
     return Path(folder)
 

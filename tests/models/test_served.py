@@ -8,7 +8,8 @@ from codec_bench.errors import UserError
 from codec_bench.models import _config, check_served, list_models, load_model, served_words
 from codec_bench.models.served import Served
 
-ROWS = [row for row in list_models() if row.served is not None]
+MODELS = {row.name: row for row in list_models()}
+ROWS = [row for row in MODELS.values() if row.served is not None]
 BEFORE, AFTER = date(2026, 11, 30), date(2026, 12, 1)
 """Around the day on which gemini-2.5-pro is shut down."""
 
@@ -44,21 +45,20 @@ def test_a_shutdown_is_announced_sixty_days_before(day, warned):
 def test_every_recorded_shutdown_says_where_when_and_what_instead(row):
     served = row.served
     assert served.source.startswith("https://") and served.looked_up >= date(2026, 11, 22)
-    names = {other.name: other for other in list_models()}
     if served.successor is not None:
-        successor = names[served.successor].served
+        successor = MODELS[served.successor].served
         assert successor.until is None or successor.until > served.until
     assert Served.model_validate(served.facts()) == served
 
 
 def test_every_model_of_a_vendor_says_how_long_it_is_served():
-    keyed = [row.name for row in list_models() if row.kind is not None and "key_env" in _config(row.name).options]
-    of_vendors = {*keyed, *(row.name for row in list_models() if row.kind in ("gemini", "openai-realtime"))}
+    keyed = [row.name for row in MODELS.values() if row.kind is not None and "key_env" in _config(row.name).options]
+    of_vendors = {*keyed, *(row.name for row in MODELS.values() if row.kind in ("gemini", "openai-realtime"))}
     assert of_vendors - {row.name for row in ROWS} == {"azure-speech"}, "a deployment of one's own"
 
 
 def test_prices_of_configs_are_read_and_hold_at_their_own_address():
-    priced = [row for row in list_models() if row.prices is not None]
+    priced = [row for row in MODELS.values() if row.prices is not None]
     assert len(priced) >= 15
     for row in priced:
         prices = load_model(row.name).prices

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from multiprocessing.connection import Pipe
 from pathlib import Path
 
@@ -56,6 +57,8 @@ SMALL = {
 def profiled(tmp_path, monkeypatch):
     """Profiles the first embedded clips without page and quality, unless told otherwise."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    # One worker, as on a machine of one core.
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
 
     def run(*names, settings=None, **more):
         arguments = {

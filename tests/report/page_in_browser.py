@@ -13,9 +13,9 @@ FLAGS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """A real browser that keeps its logs; skipped where there is none."""
+    """A real browser that keeps its logs, one for all pages; skipped where there is none."""
     webdriver = pytest.importorskip("selenium.webdriver")
     from selenium.webdriver.chrome.service import Service
 
@@ -36,10 +36,11 @@ def browser(tmp_path_factory):
 
 
 def open_page(browser, path):
-    """Opens a page and waits until its script is done; the logs are empty then, and the window has its first size."""
+    """Opens a page and waits until its script is done; the logs are empty then, and the window is as at first."""
     for log in ("browser", "performance"):
         browser.get_log(log)
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     browser.get(path.as_uri())
     until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
     return browser

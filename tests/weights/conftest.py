@@ -99,6 +99,7 @@ class Server:
 class _Handler(BaseHTTPRequestHandler):
     server_of: Server
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
 
     def log_message(self, *_):
         pass

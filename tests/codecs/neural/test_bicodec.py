@@ -17,7 +17,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.codecs.neural.bicodec import prepared, reference_clip
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks import bicodec as bicodec_net
-from codec_bench.networks.bicodec_config import SMALL
+from codec_bench.networks.bicodec_config import PUBLISHED, SMALL
 from codec_bench.networks.speech_encoder import SpeechEncoder
 from codec_bench.types import Audio, CodeStream
 
@@ -66,6 +66,7 @@ def full(tmp_path_factory):
     return codec
 
 
+@pytest.mark.long
 def test_the_reference_s_codes_decode_to_its_wave(full):
     streams = [np.array([EXPECTED[f"{kind}_tokens"]["all"]]) for kind in ("semantic", "global")]
     blank = built("spark-bicodec").encode([Audio(np.zeros(FACTS["input"]["samples"]), 16000)])[0]
@@ -80,6 +81,7 @@ def test_the_reference_s_codes_decode_to_its_wave(full):
     assert abs(own.sum() - decoded["sum"]) < TOLERANCE["decoded_absolute"] * np.sqrt(own.size)
 
 
+@pytest.mark.long
 def test_speech_gets_the_reference_s_codes(full, speech_set, spoken):
     facts = FACTS if speech_set == "recordings" else EMBEDDED
     name = facts["input"]["file"].removesuffix(".wav") if speech_set == "recordings" else facts["input"]["id"]
@@ -110,6 +112,23 @@ def test_speech_gets_the_reference_s_codes(full, speech_set, spoken):
     assert speaker == originals["global_tokens"]["all"]
     (codes,) = full.encode([audio])
     assert [stream.values[0].tolist() for stream in codes.streams] == [said, speaker]
+
+
+def test_the_published_files_hold_every_tensor_of_the_networks(monkeypatch):
+    """By name and shape; the two tests above also load them, at their full size."""
+    # torchaudio looks at the numbers of the filters, to warn of empty ones; on this device there are none.
+    monkeypatch.setattr("torchaudio.functional.melscale_fbanks", lambda rows, *_, **__: torch.zeros(rows, 1))
+    with torch.device("meta"):
+        speech, net = SpeechEncoder(PUBLISHED.speech), bicodec_net.BiCodecNet(PUBLISHED)
+        states = [
+            {name: torch.zeros(shape) for name, shape in golden(keys).items()}
+            for keys in ("spark_bicodec_speech_keys", "spark_bicodec_keys")
+        ]
+        found = bicodec_net.renamed_speech(states[0], PUBLISHED.speech.layers), bicodec_net.renamed(states[1])
+    for network, state in zip((speech, net), found, strict=True):
+        assert {name: value.shape for name, value in network.state_dict().items()} == {
+            name: value.shape for name, value in state.items()
+        }
 
 
 @pytest.mark.parametrize("case", FACTS["volume"]["cases"], ids=lambda case: f"{case['scale']}")

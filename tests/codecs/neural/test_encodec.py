@@ -143,7 +143,7 @@ def test_lengths_where_the_package_fails_are_decoded():
 def test_a_batch_of_speech_equals_one_by_one(model, kbps, spoken):
     codec = built(model, kbps)
     rate_hz, channels = codec.info.sample_rates_hz[0], codec.info.channels[0]
-    keep_s, every = (1.0, 2) if model == "24khz" else (1.2, 6)
+    keep_s, every = (1.0, 4) if model == "24khz" else (1.2, 8)
     batch = []
     for k, (_, audio) in enumerate(spoken[::every]):
         length = int(audio.sample_rate_hz * keep_s * (0.4 + 0.6 * ((k * 7) % 11) / 10))  # ragged

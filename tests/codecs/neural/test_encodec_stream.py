@@ -57,7 +57,7 @@ def unequal_frames(codec, audio, a, b):
 
 
 # Below, at and above the seven frames that the start needs; multiples of a frame and others.
-@pytest.mark.parametrize("length", [1, 7, 319, 320, 321, 1919, 1920, 2239, 2240, 2241, 2560, 5003, 30_001])
+@pytest.mark.parametrize("length", [1, 319, 320, 321, 1919, 1920, 2239, 2240, 2241, 2560, 9001])
 @pytest.mark.parametrize("step", [320, 960, 2240, 24000])
 def test_pieces_equal_the_whole_signal_in_both_directions(length, step):
     codec, audio = built(), sound(length)

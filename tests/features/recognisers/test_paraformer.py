@@ -11,15 +11,14 @@ import pickle
 import numpy as np
 import pytest
 import tiny_funasr
+import torch
 from hostile import Hostile
 
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import Unavailable
 from codec_bench.features.recognisers.paraformer import CHUNK_SAMPLES, Paraformer
 
-pytest.importorskip("funasr", reason="FunASR is not installed")
-import torch
-
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("funasr") is None, reason="FunASR is not installed")
 RATE_HZ = 16_000
 MODELS = {
     "Paraformer": ("paraformer-zh", "CifPredictorV2"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import logging
 import re
@@ -10,15 +11,14 @@ import re
 import numpy as np
 import pytest
 import tiny_funasr
+import torch
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import Unavailable
 from codec_bench.features.recognisers.sensevoice import SenseVoice
 
-pytest.importorskip("funasr", reason="FunASR is not installed")
 pytest.importorskip("sentencepiece", reason="SentencePiece is not installed")
-import torch
-
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("funasr") is None, reason="FunASR is not installed")
 RATE_HZ = 16_000
 
 

@@ -138,11 +138,12 @@ def test_embeddings_have_norm_one_and_no_negative_entry(feature, signals):
 
 
 def test_does_not_depend_on_the_batch(feature, signals, rng, monkeypatch):
+    signals = signals[::3]
     alone = np.concatenate([embeddings(feature, [signal]) for signal in signals])
     scale = np.abs(alone).max()
-    for at_once in (1, 7, 64, 1000):
+    for at_once in (1, 7, 1000):
         monkeypatch.setattr(ge2e, "PARTIALS_AT_ONCE", at_once)
-        order = rng.permutation(len(signals))[: 12 if at_once == 1 else None]
+        order = rng.permutation(len(signals))
         together = embeddings(feature, [signals[k] for k in order])
         np.testing.assert_allclose(together, alone[order], atol=1e-5 * scale)
 

@@ -103,6 +103,22 @@ def test_the_head_of_a_batch_is_the_plain_one_item_by_item(rng):
             assert float((ours[item] - expected).abs().max() / expected.abs().max()) < 1e-5
 
 
+def test_an_embedding_is_the_plain_head_over_the_weighted_hidden_states(small, rng):
+    """The parts as the reference puts them together; its own numbers are those of the full size, below."""
+    (item,) = voices(rng, (8000,))
+    found = small.compute([item])[0]["embedding"]
+    state = small._net.state_dict()
+    wave = torch.from_numpy(item)[None]
+    with torch.inference_mode():
+        states = list(
+            small._net.feature_extract["model"].hidden_states(F.layer_norm(wave, wave.shape, eps=1e-5), [8000])
+        )
+        weights = state["feature_weight"].softmax(0)
+        mixed = sum(weight * hidden[0] for weight, hidden in zip(weights, states, strict=True)) + 1e-6
+        expected = plain_head(state, mixed.T).numpy()
+    assert np.abs(found - expected).max() < 1e-5 * np.abs(expected).max()
+
+
 def test_an_embedding_does_not_depend_on_the_batch(small, rng):
     items = voices(rng, [720, 1039, 1040, *rng.integers(800, 24_000, 8).tolist()])
     alone = [small.compute([item])[0]["embedding"] for item in items]
@@ -224,6 +240,7 @@ def feature(tmp_path_factory):
     return feature
 
 
+@pytest.mark.long
 def test_full_size_embeddings_of_a_batch_and_their_cosine(feature, clips, expected):
     found = [result["embedding"] for result in feature.compute(clips)]
     for embedding, clip in zip(found, expected["clips"], strict=True):
@@ -232,6 +249,7 @@ def test_full_size_embeddings_of_a_batch_and_their_cosine(feature, clips, expect
     assert cosine == pytest.approx(expected["cosine"], abs=expected["tolerance"]["cosine_absolute"])
 
 
+@pytest.mark.long
 def test_full_size_hidden_states(feature, clips, expected):
     wanted, tolerance = expected["clips"][0]["expected"], expected["tolerance"]
     with torch.inference_mode():
