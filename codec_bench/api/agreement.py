@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench.api.agreement_material import Material
+from codec_bench.api.agreement_options import Options
 from codec_bench.data.ratings import (
     KINDS,
     UNCLEAR,
@@ -27,7 +28,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
 from codec_bench.stats.consensus import TIES, preference, undecided
 from codec_bench.stats.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
-from codec_bench.stats.raters import READ, Item, Scale, name_of, option_named, options_read
+from codec_bench.stats.raters import Item, Scale
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run, open_run
 
@@ -131,7 +132,7 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
     problems = people.problems
     for problem in material.problems.all():
         problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)
-    options, read = _options(material.runs) if people.kind == "option" else ({}, {})
+    options = Options.of(material.runs) if people.kind == "option" else Options()
     rated: dict[Item, dict[str, float]] = defaultdict(dict)
     labels: dict[str, int] = {}
     groups: dict[str, set[Item]] = defaultdict(set)
@@ -141,7 +142,7 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
             continue
         value = row.value
         if people.kind == "option":
-            value = float(labels.setdefault(option_named(row.chosen, options.get(item, ())), len(labels)))
+            value = float(labels.setdefault(options.named(row.chosen, item), len(labels)))
         elif item.other and item.system != row.system:
             value = -(value or 0.0)
         rated[item][row.rater] = float(value or 0.0)
@@ -151,7 +152,7 @@ def _with_people(material: Material, people: Ratings, equal_within: float) -> tu
     at = {item: place for place, item in enumerate(items)}
     raters = _persons(people.raters, items, rated, people.scale, list(material.units))
     if people.kind == "option":
-        raters.append(_read_by_runs(items, read, labels))
+        raters += options.raters(items, labels)
     elif people.kind == "preference":
         raters += _preferences(material, items, equal_within)
     else:
@@ -209,24 +210,6 @@ def _persons(
             Rater(name, "person", values, dict.fromkeys(over, scale), {"not rated": lacking} if lacking else {})
         )
     return made
-
-
-def _options(runs: Sequence[Run]) -> tuple[dict[Item, tuple[str, ...]], dict[Item, str | None]]:
-    """By item, the options of its question, and the option that was read of its answer."""
-    options: dict[Item, tuple[str, ...]] = {}
-    read: dict[Item, str | None] = {}
-    for run in runs:
-        for id, label, given in options_read(run):
-            item = Item(name_of(run), next(iter(run.systems)), id)
-            options[item], read[item] = given, label
-    return options, read
-
-
-def _read_by_runs(items: Sequence[Item], read: Mapping[Item, str | None], labels: dict[str, int]) -> Rater:
-    found = [read.get(item) for item in items]
-    values = [np.nan if label is None else float(labels.setdefault(label, len(labels))) for label in found]
-    unread = sum(label is None for label in found)
-    return Rater(READ, "run", np.array(values, np.float64), {}, {"no option could be read": unread} if unread else {})
 
 
 def _preferences(material: Material, items: Sequence[Item], equal_within: float) -> list[Rater]:

@@ -8,16 +8,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from codec_bench.errors import UserError
-from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.record import Run
 
 Scale = tuple[float, float]
-NO_OPTION = "(none)"
-"""What stands for "none of the options" where somebody chose."""
 READ = "read by the run"
 """The name of the rater that is the run's own reading of its answers."""
 _HASH = re.compile(r"-[0-9a-f]{8}$")
-_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\].:]?")
 
 
 class Item(NamedTuple):
@@ -124,34 +120,13 @@ def ratings_in(run: Run, system: str, metric: str) -> Iterator[tuple[str, float 
     )
 
 
-def options_read(run: Run) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
-    """Each answer's question, the option that was read of it (None if none could be), and the question's options."""
-    if not has_answers(run):
-        raise UserError(f"'{run.folder}' holds no answers, so no option was read", hint="name a run of a benchmark")
-    for exchange in exchanges(run):
-        options = options_of(exchange.question.fields)
-        read = exchange.reading.parsed if exchange.reading is not None else None
-        yield exchange.question.id, None if read is None else option_named(read, options), options
-
-
-def options_of(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """The options of a question, in their order; empty if it has none."""
-    given = fields.get("choices") or fields.get("options")
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        return tuple(str(one) for one in given)
-    if isinstance(given, Mapping):
-        return tuple(str(one) for one in given.values())
-    letters = (fields.get(f"choice_{letter}") for letter in "abcdefgh")
-    return tuple(str(one) for one in letters if one is not None)
-
-
-def option_named(text: str, options: Sequence[str]) -> str:
-    """One name for an option, whether its letter or its text is given: its letter where the options are known."""
-    plain = " ".join(text.split()).casefold()
-    texts = [" ".join(one.split()).casefold() for one in options]
-    if plain in texts:
-        return chr(ord("A") + texts.index(plain))
-    letter = _LETTER.fullmatch(plain)
-    if letter is not None and (not options or ord(letter[1].upper()) - ord("A") < len(options)):
-        return letter[1].upper()
-    return NO_OPTION if plain in ("none", "no option", "-") else plain
+def letters_in(run: Run, system: str) -> Iterator[tuple[str, str, str | None]]:
+    """The options that judges read of answers by an aligning rubric: the judge, the question's id, the letter or None."""
+    for metric, (_, judge) in judged_by(run).items():
+        for id, letter in run.query(
+            "SELECT p.id, json_extract(c.detail, '$.letter') FROM scores c JOIN samples p ON p.number = c.sample "
+            "JOIN systems s ON s.number = c.system JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? "
+            "AND c.detail LIKE '%\"stage\"%' ORDER BY c.sample",
+            (system, metric),
+        ):
+            yield judge, id, letter

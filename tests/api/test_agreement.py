@@ -124,6 +124,19 @@ def test_air_bench_foundations_protocol(judged, tmp_path, rng):
     assert found.apart[0].item == Item("foundation", "m", "q5") and found.apart[0].ratings[READ] == "B"
 
 
+def test_the_judge_that_aligns_answers_is_compared_too(judged, tmp_path):
+    """AIR-Bench's table: the aligner beside people. It reads what the rule did not, and errs on question 2."""
+    aligned = ["A", "B", "A", "D", ""]
+    place = judged(
+        "foundation", {"gpt-4": aligned}, parsed=["A", None, "C", "D", "A"], choices=("a dog", "a cat", "rain", "wind")
+    )
+    human = write(tmp_path, [(f"q{n}", rater, "ABCDA"[n]) for n in range(5) for rater in ("ann", "bob", "cem")])
+    found = agreement(runs=place, human=human)
+    pairs = {name: found.pair("majority of 3 raters", name).whole for name in ("gpt-4", READ)}
+    assert [(pair.n, pair.coefficients["exact"].value) for pair in pairs.values()] == [(4, 0.75), (4, 1.0)]
+    assert found.apart[0].ratings["gpt-4"] == "A" and found.apart[0].item.id == "q2"
+
+
 SYSTEMS = ("qwen", "salmonn", "blsp", "cascade")
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from codec_bench.api.agreement import agreement
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.run import Terms, judge_label, run_folder
 from codec_bench.errors import RunMismatch, UserError
@@ -452,8 +453,21 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
     )
     asked = len(served.seen)
     assert rated(both) == folder and len(served.seen) == asked, "nobody is asked twice"
+    pair = agreement(runs=folder, judges=f"{strict},mild").pair(strict, mild)
+    assert (pair.whole.n, pair.whole.coefficients["difference"].value) == (2, 4.0)
     with pytest.raises(UserError, match="are the same one"):
         rated(f"{judges[0]},{tmp_path}/./mild.yaml")
+
+
+def test_a_judge_that_comes_later_is_the_only_one_that_is_asked(rated, server, tmp_path):
+    served, url = server
+    first, second = (judge_file(tmp_path / f"{name}.yaml", url, temperature=t) for name, t in (("a", 0.1), ("b", 0.9)))
+    folder = rated(first)
+    served.seen.clear()
+    with pytest.raises(RunMismatch, match="scored"):
+        rated(f"{first},{second}")
+    assert rated(f"{first},{second}", rescore=True) == folder
+    assert [body["top_p"] for body in served.seen] == [0.9, 0.9, 0.9], "the verdicts of the first are in the cache"
 
 
 def test_a_changed_reader_reads_the_same_replies_anew(rated, server, tmp_path, monkeypatch):

@@ -31,7 +31,8 @@ def judged_run(
 
     Args:
         place: the run folder. name: of the benchmark.
-        verdicts: by judge, one rating for each answer; None where it gave none.
+        verdicts: by judge, one rating for each answer; None where it gave none. A letter is the
+            option that an aligning judge read, and an empty text means that it read none.
         model: its name. scale: of the judges. parsed: the options that were read of the answers; None where none could be.
         choices: the options of every question. subset: by number, the value of the column `part`.
         speakers: of the questions. sounds: how many questions have a sound. answer: by number, the text of an answer.
@@ -72,6 +73,10 @@ def judged_run(
 def _score(value, protocol):
     if value is None:
         return Score(None, "unparsed", "no rating", protocol, detail={"replies": ["I cannot say."]})
+    if value == "":
+        return Score(None, "unparsed", "no option", protocol, detail={"replies": ["none"], "stage": "neither"})
+    if isinstance(value, str):
+        return Score.ok(1.0, protocol, detail={"replies": [value], "letter": value, "stage": "aligned"})
     return Score.ok(float(value), protocol, detail={"replies": [f"Rating: {value:g}"]})
 
 
