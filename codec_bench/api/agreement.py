@@ -97,10 +97,13 @@ def agreement(
         people = read_ratings(human, kind=kind, scale=scale, otherwise=material.scale)
         panel, problems = _with_people(material, people, equal_within)
         scale = people.scale
+        if not panel.items:
+            raise UserError(f"none of the ratings in '{human}' can be used: {_told(problems)}")
     if ties == "equal" and panel.kind != "preference":
         raise UserError(f"the rule 'equal' is for preferences, and these are of the kind '{panel.kind}'")
     notes = _notes(panel, ties, human is not None and scale is None)
     with_consensus(panel, ties)
+    _tell_apart(panel.raters)
     pairs = _pairs(panel)
     if not pairs:
         have = ", ".join(rater.name for rater in panel.raters) or "none"
@@ -222,6 +225,22 @@ def _preferences(material: Material, items: Sequence[Item], equal_within: float)
         lacking = int(np.isnan(values).sum())
         made.append(Rater(one.name, one.role, values, {}, {"no score of one of the two": lacking} if lacking else {}))
     return made
+
+
+def _told(problems: Problems) -> str:
+    """The problems in one line."""
+    return "; ".join(f"{one.count:,} {one.what} (such as {one.examples[0]})" for one in problems.all() if one.examples)
+
+
+def _tell_apart(raters: Sequence[Rater]) -> None:
+    """Gives raters of one name, such as a person who is called like a judge, names of their own."""
+    seen: set[str] = set()
+    for rater in raters:
+        name, count = rater.name, 1
+        while rater.name in seen:
+            count += 1
+            rater.name = f"{name} ({rater.role}{f' {count - 1}' if count > 2 else ''})"
+        seen.add(rater.name)
 
 
 def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:

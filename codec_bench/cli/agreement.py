@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from codec_bench.stats.panel import Agreement
 
 _SCALE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|to|,|\.\.)\s*(-?\d+(?:\.\d+)?)")
-_SHOWN = 8
+_SHOWN, _MOST_ROWS = 8, 40
 
 
 def agreement(
@@ -88,7 +88,10 @@ def _print(found: Agreement) -> None:
     for note in written.agreement_notes(found):
         out.print(note, markup=False)
     for column in written.columns_of(found):
-        show(written.subset_rows(found, column))
+        heads, rows = written.subset_rows(found, column)
+        show((heads, rows[:_MOST_ROWS]))
+        if len(rows) > _MOST_ROWS:
+            talk(f"{len(rows) - _MOST_ROWS:,} more rows by {column} are on the page")
     for note in written.subset_notes(found):
         out.print(note, markup=False)
     first = written.crossed(found)[0]

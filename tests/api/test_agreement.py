@@ -215,21 +215,20 @@ def test_whatever_is_wrong_with_a_file_is_counted(judged, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "head", "what"),
+    ("row", "what"),
     [
-        ([("q0", "ann", "opus", 1)], "id,rater,system,score", ratings.UNKNOWN_SYSTEM),
-        ([("q0", "ann", 1)], "id,rater,score", ratings.UNCLEAR),
-        ([("q0", "ann", "other", 1)], "id,rater,benchmark,score", ratings.UNKNOWN_ID),
+        ("q0,ann,opus,mine,1", ratings.UNKNOWN_SYSTEM),
+        ("q0,ann,m,,1", ratings.UNCLEAR),
+        ("q0,ann,m,other,1", ratings.UNKNOWN_ID),
+        ("q9,ann,m,mine,1", ratings.UNKNOWN_ID),
     ],
 )
-def test_a_rating_that_cannot_be_placed_is_counted(judged, tmp_path, rows, head, what):
+def test_a_rating_that_cannot_be_placed_is_counted(judged, tmp_path, row, what):
     folders = [judged("mine", {"judge": [1, 2, 3]}), judged("yours", {"judge": [1, 2, 3]})]
-    rows += [("q1", "ann", "mine", 1)] if "benchmark" in head else []
-    file = write(
-        tmp_path, [*rows, ("q0", "bob", *("m",) * head.count("system"), *("mine",) * head.count("benchmark"), 2)], head
-    )
+    file = write(tmp_path, [row.split(","), ("q0", "bob", "", "mine", 2)], "id,rater,system,benchmark,score")
     found = agreement(runs=folders, human=file)
-    assert what in {problem["what"] for problem in found.problems}
+    assert [(p["what"], p["rater"], p["count"]) for p in found.problems] == [(what, "ann", 1)]
+    assert found.pair("bob", "judge").whole.n == 1
 
 
 def test_a_metric_of_the_run_can_be_compared_with_people(judged, tmp_path):
@@ -281,6 +280,16 @@ def test_what_a_caller_can_do_wrong_is_one_sentence(judged, options, said):
     place = judged("mine", {"a": [1, 2, 3], "b": [1, 2, 3]})
     with pytest.raises(UserError, match=said):
         agreement(runs=place, **options)
+
+
+def test_a_person_who_is_called_like_a_judge_is_somebody_else(judged, tmp_path):
+    place = judged("mine", {"ann": [1, 2, 3, 4]})
+    found = agreement(runs=place, human=write(tmp_path, [(f"q{n}", "ann", 1) for n in range(4)]))
+    (pair,) = found.pairs
+    assert (pair.reference, pair.rater) == ("ann", "ann (judge)") and found.apart[0].ratings == {
+        "ann": "1",
+        "ann (judge)": "4",
+    }
 
 
 def test_nothing_is_written(judged):

@@ -58,12 +58,17 @@ def test_a_file_edited_by_hand_is_used_as_far_as_it_can_be(command, run, tmp_pat
     [
         (["nowhere"], "is not a run folder and holds none"),
         (["run", "--with", "no.csv"], "'no.csv' cannot be read"),
+        (
+            ["run", "--with", "useless.csv"],
+            "none of the ratings in 'useless.csv' can be used: 1 unknown id (such as line 2: x)",
+        ),
         (["run", "--scale", "good"], "--scale got 'good'"),
         (["run", "--judges", "strct"], "did you mean strict?"),
         (["run", "--kind", "stars"], "no kind of rating called 'stars'"),
         (["run", "--out", "nowhere/page.html"], "'nowhere/page.html' cannot be written"),
     ],
 )
-def test_what_is_typed_wrong_is_one_sentence(command, run, typed, said):
+def test_what_is_typed_wrong_is_one_sentence(command, run, tmp_path, typed, said):
+    (tmp_path / "useless.csv").write_text("id,rater,score\nx,ann,1\n")
     code, out, err = command("agreement", *typed)
     assert (code, out) == (2, "") and said in err and "Traceback" not in err
