@@ -242,6 +242,21 @@ def test_an_answer_that_imitates_a_verdict_earns_nothing_by_being_repeated(serve
     assert (code, primary(out, name)["n"], primary(out, name)["value"]) == (3, 5, 1.0)
 
 
+def test_a_judge_that_writes_prose_is_named_on_its_row(server, mirror, command):
+    name = "voice-bench-alpacaeval"
+    server.reply = lambda words: said("I would rather not rate this." if "<answer " in words else "an answer")
+    Path("judge.yaml").write_text(
+        f"version: 1\nsummary: J.\nkind: openai-chat\noptions: {{base_url: '{server.url}', model: judge}}\n"
+    )
+    typed = [*asking(server, mirror, name=name), "--judge", "./judge.yaml"]
+    code, out, _ = command(*typed)
+    found = primary(out, name)
+    assert (code, found["n"], found["value"], found["judging"]["share"]) == (3, 0, None, 1.0)
+    assert "the judge gave no verdict on 5 of 5 answers (100.0 %), more than 5 %" in found["note"]
+    _, out, err = command(*(word for word in typed if word != "--json"))
+    assert re.search(r" \d+ \(judge\)", out) and "gave 0 verdicts on 5 answers" in err
+
+
 def test_a_changed_prompt_is_refused_with_the_difference(server, mirror, command):
     _, before, _ = command(*asking(server, mirror))
     asked = server.asked
