@@ -25,7 +25,12 @@ def board_names() -> list[str]:
 
 
 def leaderboard(
-    name: str, runs: Iterable[str | os.PathLike[str]] = (), *, robustness: bool = False, seed: int = 0
+    name: str,
+    runs: Iterable[str | os.PathLike[str]] = (),
+    *,
+    robustness: bool = False,
+    correlations: bool = False,
+    seed: int = 0,
 ) -> Board:
     """A published leaderboard, with one's own runs placed among its rows.
 
@@ -34,6 +39,7 @@ def leaderboard(
         runs: run folders, or folders that hold run folders at any depth.
         robustness: whether `trust` of the board says how the ranks change without a benchmark, without a group of tasks and
             under other normalisations, and for own rows how they change with other items.
+        correlations: whether `likeness` of the board says how alike its columns order the rows.
         seed: of the draws of other items.
 
     Raises:
@@ -56,11 +62,12 @@ def leaderboard(
     rows.sort(key=_rank)
     facts = (name, document["summary"], document["source"], columns, tuple(rows), tuple(ignored))
     board = Board(*facts, means, averages, rules.by_sample)
-    if not robustness:
-        return board
-    from codec_bench.report.trust import trust
+    if robustness or correlations:
+        from codec_bench.report.trust import likeness, trust
 
-    return replace(board, trust=trust(board, seed))
+        known = trust(board, seed) if robustness else None
+        board = replace(board, trust=known, likeness=likeness(board) if correlations else None)
+    return board
 
 
 def _rank(row: Row) -> tuple[bool, Decimal, str]:

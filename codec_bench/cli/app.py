@@ -13,6 +13,7 @@ from codec_bench.cli.agreement import agreement
 from codec_bench.cli.answers import answers_app
 from codec_bench.cli.cluster import progress, slurm
 from codec_bench.cli.evaluate import demo, evaluate, score
+from codec_bench.cli.leaderboard import leaderboard
 from codec_bench.cli.listen import listen_app
 from codec_bench.cli.options import (
     By,
@@ -29,7 +30,7 @@ from codec_bench.cli.options import (
 from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
 from codec_bench.cli.record import merge, rescue, verify
-from codec_bench.cli.run import leaderboard, run
+from codec_bench.cli.run import run
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Literal
 
+from codec_bench.stats.correlation import Correlation, Pair
 from codec_bench.stats.ranking import Robustness
 
 Counting = Literal["score", "error", "mos", "rating"]
@@ -164,6 +165,25 @@ class Trust:
 
 
 @dataclass(frozen=True, slots=True)
+class Likeness:
+    """How alike the columns of a board order its rows.
+
+    Args:
+        columns: their names. pairs: the correlations of every two, by their numbers.
+        order: the names in an order in which columns that are alike stand side by side.
+    """
+
+    columns: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+    order: tuple[str, ...]
+
+    def value(self, first: str, second: str) -> Correlation | None:
+        """Spearman's rho of two columns by name; None of a column with itself."""
+        wanted = {self.columns.index(first), self.columns.index(second)}
+        return next((pair.spearman for pair in self.pairs if {pair.first, pair.second} == wanted), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     """A leaderboard: its columns, and its rows from the best average down, incomplete and limited rows last.
 
@@ -173,6 +193,7 @@ class Board:
         averages: whether there is an average over the groups.
         by_sample: whether every sample counts as one in the average, in place of every group.
         trust: how much the ranks can be trusted; None if that was not asked for.
+        likeness: how alike the columns are; None if that was not asked for.
     """
 
     name: str
@@ -185,6 +206,7 @@ class Board:
     averages: bool = True
     by_sample: bool = False
     trust: Trust | None = None
+    likeness: Likeness | None = None
 
 
 @dataclass(frozen=True, slots=True)

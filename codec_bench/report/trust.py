@@ -14,8 +14,9 @@ from contextlib import closing
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.report.board import Board, Column, Row, Trust
+from codec_bench.report.board import Board, Column, Likeness, Row, Trust
 from codec_bench.stats.breakdown import Parts, parts_of
+from codec_bench.stats.correlation import correlations, similar_first
 from codec_bench.stats.intervals import unit_codes, unit_sums
 from codec_bench.stats.ranking import LeftOut, Points, RankDraws, Redundancy, rank_draws, redundancy, robustness
 from codec_bench.store.record import Run, open_run
@@ -54,17 +55,32 @@ def trust(board: Board, seed: int = 0) -> Trust:
     )
 
 
-def points_of(board: Board) -> Points:
+def likeness(board: Board) -> Likeness:
+    """How alike the columns of a board order its rows: all rank correlations, and the columns in an order in which like ones meet.
+
+    Raises:
+        UserError: the board has one column only.
+    """
+    if len(board.columns) < 2:
+        raise UserError(f"the board '{board.name}' has one column, which correlates with no other")
+    pairs = correlations(points_of(board, printed=False).values)
+    names = tuple(board.columns[n].name for n in similar_first(pairs, len(board.columns)))
+    return Likeness(tuple(column.name for column in board.columns), tuple(pairs), names)
+
+
+def points_of(board: Board, *, printed: bool = True) -> Points:
     """The cells of a board as points of its average.
 
     A rating by a judge of one's own is no cell. Where the authors printed a group and none of its cells, what they printed
-    stands for each of them.
+    stands for each of them, unless `printed` is False.
     """
     values = np.full((len(board.rows), len(board.columns)), np.nan)
     for n, row in enumerate(board.rows):
         with_cells = {column.group for column in board.columns if column.name in row.cells}
         for c, column in enumerate(board.columns):
-            told = row.cells.get(column.name) if column.group in with_cells else row.printed.get(column.group)
+            told = row.cells.get(column.name)
+            if printed and column.group not in with_cells:
+                told = row.printed.get(column.group)
             if told is not None:
                 values[n, c] = float(column.points(told))
     held = Counter(column.benchmark for column in board.columns if column.subset is not None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,12 +79,16 @@ class Drawing:
 
     def save(self, plot: Plot, folder: Path) -> list[Path]:
         """Writes a plot as SVG and PDF; returns the files."""
+        return self.write(lambda: figure_of(plot), folder / plot.stem)
+
+    def write(self, made: Callable[[], Figure], place: Path) -> list[Path]:
+        """Makes a figure in the style of this package, and writes it as SVG and PDF; `place` is the path without its end."""
         files = []
         with self.styled(), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            figure = figure_of(plot)
+            figure = made()
             for form, metadata in _NO_TIME.items():
-                files.append(folder / f"{plot.stem}.{form}")
+                files.append(place.with_name(f"{place.name}.{form}"))
                 figure.savefig(files[-1], format=form, metadata=metadata, bbox_inches="tight", pad_inches=0.04)
         if any("missing from font" in str(warning.message) for warning in said):
             note = "some letters are in no font that was found, and are drawn as boxes; install a font that has them, such as Noto Sans CJK"

@@ -1,0 +1,272 @@
+"""`codec-bench leaderboard`: published rows with one's own among them, and how much to trust their order."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codec_bench.cli.output import talk
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from codec_bench.report.board import Board, Column, Likeness, Row, Trust
+    from codec_bench.stats.correlation import Correlation
+
+_SAME_ORDER = 1 - 1e-9
+"""Kendall's tau from which two orders are the same."""
+
+
+def leaderboard(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation or ultraeval-codec."
+        ),
+    ],
+    runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
+    robustness: Annotated[
+        bool,
+        typer.Option(
+            "--robustness",
+            help="Show how the ranks change without a benchmark, without a group of tasks, under other normalisations, and with other items.",
+        ),
+    ] = False,
+    correlations: Annotated[
+        bool,
+        typer.Option(
+            "--correlations", help="Show how alike the columns order the rows: rank correlations of every two."
+        ),
+    ] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", help="With --correlations: a folder for them as a picture (SVG, PDF) and CSV."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
+) -> None:
+    """Show a published leaderboard with your runs among its rows."""
+    from codec_bench.api.leaderboard import leaderboard as read_board
+
+    if figures is not None and not correlations:
+        raise UserError("--figures draws the correlations of a board", hint="give --correlations too")
+    board = read_board(name, runs or [], robustness=robustness, correlations=correlations, seed=seed)
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(board), ensure_ascii=False) + "\n")
+    else:
+        _print_board(board)
+        if board.trust is not None:
+            _print_trust(board, board.trust)
+        if board.likeness is not None:
+            _print_likeness(board.likeness)
+    if figures is not None and board.likeness is not None:
+        from codec_bench.report.figures.heatmap import write_heatmap
+
+        for path in write_heatmap(board.likeness, figures, f"correlations-{board.name}"):
+            talk(f"written: {path}")
+
+
+def _plain(board: Board) -> dict[str, Any]:
+    numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
+    rows = [
+        {
+            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "folders": list(row.folders), "judged": dict(row.judged),
+            "average": float(row.average) if row.average is not None else None,
+            "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
+            "policies": {column: numbers(values) for column, values in row.policies.items()},
+            "worded": {column: numbers(values) for column, values in row.worded.items()},
+        }
+        for row in board.rows
+    ]  # fmt: skip
+    if board.trust is not None:
+        for row, told in zip(rows, _plain_trust(board.trust), strict=True):
+            row.update(told)
+    columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
+    facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
+    more: dict[str, Any] = (
+        {}
+        if board.trust is None
+        else {"dispensable": [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]}
+    )
+    if board.likeness is not None:
+        more["correlations"] = _plain_likeness(board.likeness)
+    return {**facts, "rows": rows, "ignored": list(board.ignored), **more}
+
+
+def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
+    """The correlations of columns, as JSON values."""
+
+    def plain(one: Correlation) -> dict[str, Any]:
+        ends = None if one.low is None or one.high is None else [one.low, one.high]
+        return {"value": one.value, "ci95": ends, "note": one.note}
+
+    pairs = [
+        {
+            "columns": [likeness.columns[pair.first], likeness.columns[pair.second]], "rows": pair.rows,
+            "spearman": plain(pair.spearman), "kendall": plain(pair.kendall),
+        }
+        for pair in likeness.pairs
+    ]  # fmt: skip
+    return {"order": list(likeness.order), "pairs": pairs}
+
+
+def _plain_trust(trust: Trust) -> list[dict[str, Any]]:
+    """What is known of each row's rank, as JSON values."""
+    pair = lambda span: None if span is None else list(span)  # noqa: E731
+    return [
+        {
+            "rank": one.rank,
+            "robustness": {
+                "leave_one_benchmark_out": pair(one.leave_one_benchmark_out),
+                "leave_one_group_out": pair(one.leave_one_group_out),
+                "other_normalisations": pair(one.other_normalisations),
+                "notes": list(one.notes),
+            },
+            "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row], "tied": list(trust.tied[row]),
+        }
+        for row, one in enumerate(trust.robustness)
+    ]  # fmt: skip
+
+
+def _print_trust(board: Board, trust: Trust) -> None:
+    """A table of ranks: by the rule of the board, under other rules, and with other items."""
+    from codec_bench.cli.output import console, table
+
+    own = any(interval is not None for interval in trust.rank_intervals)
+    heads = (
+        "",
+        "rank",
+        "without one benchmark",
+        "without one group",
+        "other normalisations",
+        *(("other items", "tied with") if own else ()),
+    )
+    rows = [
+        (
+            row.name if row.published else f"> {row.name}", one.rank or "", _span(one.leave_one_benchmark_out),
+            _span(one.leave_one_group_out), _span(one.other_normalisations),
+            *((_span(trust.rank_intervals[n]), ", ".join(trust.tied[n])) if own else ()),
+        )
+        for n, (row, one) in enumerate(zip(board.rows, trust.robustness, strict=True))
+    ]  # fmt: skip
+    console().print(table(heads, rows))
+    for said in dict.fromkeys(said for one in trust.robustness if one.rank for said in one.notes):
+        talk(said)
+    for row, note in zip(board.rows, trust.notes, strict=True):
+        if note and not row.published:
+            talk(f"{row.name}: {note}")
+    kept = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
+    if kept:
+        talk(
+            f"the order of the rows stays the same without these columns, left out one after the other: {', '.join(kept)}"
+        )
+
+
+def _print_likeness(likeness: Likeness) -> None:
+    """Spearman's rho of every two columns, in an order in which columns that are alike stand side by side."""
+    from codec_bench.cli.output import console
+    from codec_bench.report.table import wide_table
+
+    rows = []
+    for number, first in enumerate(likeness.order, 1):
+        cells = [likeness.value(first, second) for second in likeness.order[: number - 1]]
+        shown = ["" if one is None or one.value is None else f"{one.value:+.2f}" for one in cells]
+        rows.append((f"{number} {first}", *shown, *[""] * (len(likeness.order) - len(shown))))
+    out = console()
+    out.print(wide_table(["Spearman's rho", *map(str, range(1, len(rows) + 1))], rows, out.width))
+    for note in dict.fromkeys(pair.spearman.note for pair in likeness.pairs if pair.spearman.note):
+        talk(note)
+    talk("with --json: the intervals, and Kendall's tau")
+
+
+def _span(span: tuple[int, int] | None) -> str:
+    return "" if span is None else f"{span[0]}" if span[0] == span[1] else f"{span[0]} to {span[1]}"
+
+
+def _print_board(board: Board) -> None:
+    from codec_bench.cli.output import console
+    from codec_bench.report.table import wide_table
+
+    of_group = {column.group: column for column in board.columns}
+    heads = [
+        "",
+        *(["average"] if board.averages else []),
+        *(_mean_head(group, of_group[group]) for group in board.means),
+    ]
+    rows = [
+        (
+            row.name if row.published else f"> {row.name}",
+            *([_average(row)] if board.averages else []),
+            *(_cell(row.shown_mean(group), row, group) for group in board.means),
+            *(_cell(row.cells.get(column.name), row, column.name) for column in board.columns),
+        )
+        for row in board.rows
+    ]
+    out = console()
+    out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
+    talk(
+        f"published rows: {board.source}; rows that begin with > are from your runs; (part): the average is over fewer columns; "
+        "(limit): only a part of the questions was taken; (other model): the service says that another model answered"
+    )
+    for row in board.rows:
+        for note in (row.note, *_failures(row), *_wordings(row)):
+            if note:
+                talk(f"{row.name}: {note}")
+    if board.ignored:
+        talk(f"runs without a value for this board: {', '.join(board.ignored)}")
+
+
+def _cell(value: Decimal | None, row: Row, name: str) -> Any:
+    return row.judged.get(name) if value is None else value
+
+
+def _average(row: Row) -> str:
+    shown = row.shown_average
+    return row.judged.get("average", "") if shown is None else f"{shown}{_doubts(row)}"
+
+
+def _failures(row: Row) -> list[str]:
+    """One sentence for each cell that the rule for failures changes."""
+    words = {
+        "left_out": "with failures left out",
+        "as_wrong": "with failures as wrong",
+        "official": "by the rule of the toolkit",
+    }
+    return [
+        f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"
+        for column, values in row.policies.items()
+    ]
+
+
+def _wordings(row: Row) -> list[str]:
+    """One sentence for each cell whose questions were asked in several wordings."""
+    return [
+        f"{column} over {over['n']} wordings, failures as wrong: mean {over['mean']}, standard deviation {over['sd']}"
+        + "".join(f", {word} {over[word]}" for word in ("worst", "best") if word in over)
+        for column, over in row.worded.items()
+    ]
+
+
+def _mean_head(group: str, column: Column) -> str:
+    from codec_bench.report.numbers import ARROWS
+
+    return f"{group}\n" + " ".join(filter(None, ("mean", ARROWS[column.counts != "error"], column.unit)))
+
+
+def _head(column: Column) -> str:
+    """The heading of a column in two lines: the data, then what is measured with its direction and unit, and the chance level."""
+    from codec_bench.report.numbers import ARROWS
+
+    data, _, measured = column.name.partition("/")
+    chance = "" if column.chance is None else f"(chance {column.chance})"
+    return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))
+
+
+def _doubts(row: Row) -> str:
+    doubts = (("part", not row.complete), ("limit", row.limited), ("other model", row.rerouted))
+    return "".join(f" ({word})" for word, holds in doubts if holds)
