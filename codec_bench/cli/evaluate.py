@@ -132,7 +132,6 @@ def _run(
         verb: the function. asked: its arguments. how: the fields of `Running`. as_json, timings: what is printed.
     """
     from codec_bench.api.progress import progress_line
-    from codec_bench.cli.show import print_run
     from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running
     from codec_bench.stats.summary import summarise
@@ -142,6 +141,13 @@ def _run(
         with progress_line() as progress:
             run = verb(**asked, running=Running(**how, progress=progress.tell, on_folder=stop.on_folder))
         summary = summarise(run)
+    print_finished(run, summary, as_json, timings)
+
+
+def print_finished(run: Run, summary: Mapping[str, Any], as_json: bool, timings: bool) -> None:
+    """Prints a run that is finished; exits with 3 if something failed."""
+    from codec_bench.cli.show import print_run
+
     if as_json:
         sys.stdout.write(json.dumps(summary, ensure_ascii=False) + "\n")
     else:

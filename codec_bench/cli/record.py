@@ -53,8 +53,8 @@ def merge(
     """Make one run of the runs of all shards, row for row that of one machine."""
     from codec_bench.api.merge import merge as merge_runs
     from codec_bench.benchmark.tables import Outcome
+    from codec_bench.cli.evaluate import print_finished
     from codec_bench.cli.run import print_outcome
-    from codec_bench.cli.show import print_run
     from codec_bench.stats.summary import summarise
 
     merged = merge_runs(parts=parts, out=out, partial=partial, tell=talk)
@@ -62,10 +62,4 @@ def merge(
         if print_outcome(merged, as_json, broken_down=False):
             raise typer.Exit(3)
         return
-    summary = summarise(merged)
-    if as_json:
-        sys.stdout.write(json.dumps(summary, ensure_ascii=False) + "\n")
-    else:
-        print_run(merged, summary, timings=timings)
-    if summary["failures"]["items"] or summary["failures"]["scores"]:
-        raise typer.Exit(3)
+    print_finished(merged, summarise(merged), as_json, timings)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from codec_bench.errors import UserError
-from codec_bench.store.parts import MARK
-from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.parts import MARK, items_now
+from codec_bench.store.record import DATABASE
 
 State = Literal["waiting", "running", "finished", "unreadable"]
 
@@ -43,8 +42,7 @@ def _progress_of(folder: Path) -> PartProgress:
     if not path.is_file() or not path.stat().st_size:
         return PartProgress(folder, "waiting")
     try:
-        with closing(Run(folder)) as run:
-            counts = run.progress()
+        counts = items_now(folder)
     except (UserError, sqlite3.Error) as error:
         return PartProgress(folder, "unreadable", reason=str(getattr(error, "message", error)))
     state: State = "finished" if (folder / MARK).is_file() else "running"

@@ -69,6 +69,25 @@ def mark_part(run: Run) -> None:
     write_json(run.folder / MARK, mark)
 
 
+def items_now(folder: Path) -> tuple[int, int, int]:
+    """How many items a run has, how many are finished, and how many of these failed, in this moment.
+
+    Unlike everything else that reads rows, this does not check them first: it is for records that are being written.
+
+    Raises:
+        UserError: the folder holds no run record, or one that cannot be opened.
+    """
+    path = folder / DATABASE
+    Run(folder).close()
+    with closing(integrity.connect(path)) as db, integrity.reading(path):
+        rows = db.execute(
+            "SELECT (SELECT COUNT(*) FROM samples) * (SELECT COUNT(*) FROM systems), COUNT(*), COALESCE(SUM(status != 'ok'), 0) "
+            "FROM items"
+        )
+        items, done, failed = rows.fetchone()
+    return items, done, failed
+
+
 def read_part(folder: Path) -> Part:
     """Reads which shard a run folder holds, and checks that its record is whole.
 

@@ -370,19 +370,6 @@ class Run:
             "failed_scores": one("SELECT COUNT(*) FROM scores WHERE status = 'failed'"),
         }
 
-    def progress(self) -> tuple[int, int, int]:
-        """How many items there are, how many are finished, and how many of these failed, in this moment.
-
-        Unlike everything else that reads rows, this does not check them first: it is for records that are being written.
-        """
-        with integrity.reading(self._path):
-            rows = self._db.execute(
-                "SELECT (SELECT COUNT(*) FROM samples) * (SELECT COUNT(*) FROM systems), COUNT(*), "
-                "COALESCE(SUM(status != 'ok'), 0) FROM items"
-            )
-            items, done, failed = rows.fetchone()
-        return items, done, failed
-
     def _number(self, table: str, room: str, name: str) -> int:
         row = next(self._rows(f"SELECT number FROM {table} WHERE name = ?", (name,)), None)
         if row is None:
