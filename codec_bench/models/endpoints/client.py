@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from codec_bench.errors import MissingExtra
@@ -33,6 +35,8 @@ from codec_bench.models.endpoints.persistence import (
 )
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 T = TypeVar("T")
@@ -98,7 +102,7 @@ class Client(Persistence):
         headers = {"User-Agent": "codec-bench", **self._headers, **self._key.headers()}
         timeout = httpx.Timeout(self.patience.timeout_s, connect=CONNECT_S)
         limits = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
-        certificates = httpx.create_ssl_context()  # made once, because it reads every certificate of the system
+        certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
         # One client per request in flight: a shared client searches all of its connections at every request.
         def open_lane() -> httpx.AsyncClient:
@@ -345,6 +349,14 @@ async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
         kind = response.headers.get("content-type", "no content type")
         said = clean(body.decode("utf-8", "replace")) or "nothing"
         raise Again(f"expected JSON, got {clean(kind)}: {said}") from None
+
+
+@cache
+def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """What connections are checked with, made once for what these variables say: it reads every certificate of the system."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 __all__ = [
