@@ -38,12 +38,14 @@ def progress_of(folders: list[Path]) -> list[PartProgress]:
 
 
 def _progress_of(folder: Path) -> PartProgress:
-    path = folder / DATABASE
-    if not path.is_file() or not path.stat().st_size:
+    """The sum over the runs at or below the part's folder: a benchmark's command makes one for each benchmark and model."""
+    runs = [path.parent for path in sorted(folder.rglob(DATABASE)) if path.stat().st_size]
+    if not runs:
         return PartProgress(folder, "waiting")
     try:
-        counts = items_now(folder)
+        counts = [items_now(run) for run in runs]
     except (UserError, sqlite3.Error) as error:
         return PartProgress(folder, "unreadable", reason=str(getattr(error, "message", error)))
-    state: State = "finished" if (folder / MARK).is_file() else "running"
-    return PartProgress(folder, state, *counts)
+    state: State = "finished" if all((run / MARK).is_file() for run in runs) else "running"
+    items, done, failed = (sum(column) for column in zip(*counts, strict=True))
+    return PartProgress(folder, state, items, done, failed)

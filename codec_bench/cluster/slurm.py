@@ -23,11 +23,14 @@ from pathlib import Path
 
 from codec_bench.errors import UserError
 from codec_bench.store.files import read_json, write_json
+from codec_bench.store.integrity import DATABASE
 from codec_bench.store.parts import MARK
 
 ROUNDS = 3
 """How often a part is submitted before it counts as failed."""
 FOLDER, STATE = "slurm", "slurm.json"
+ENDED = "part.ended"
+"""The file in a part's folder that says that its command has ended well. A command may make several runs."""
 _ID = re.compile(r"[0-9]+")
 _TIME = re.compile(r"(\d+-)?\d+(:\d+){0,2}")
 
@@ -147,8 +150,13 @@ def go_on(out: Path) -> Submission | None:
 
 
 def unfinished(out: Path, parts: int) -> list[int]:
-    """The numbers of the parts without a mark."""
-    return [number for number in range(1, parts + 1) if not (part_folder(out, number) / MARK).is_file()]
+    """The numbers of the parts whose command has not ended well, or has left a run without its mark."""
+    return [number for number in range(1, parts + 1) if not _is_finished(part_folder(out, number))]
+
+
+def _is_finished(folder: Path) -> bool:
+    runs = [path.parent for path in folder.rglob(DATABASE)]
+    return (folder / ENDED).is_file() and bool(runs) and all((run / MARK).is_file() for run in runs)
 
 
 def part_folder(out: Path, number: int | str) -> Path:
@@ -218,7 +226,10 @@ def _part_script(asked: Submission, out: Path) -> str:
     return f"""#!/bin/bash
 #SBATCH --job-name=codec-bench
 #SBATCH --open-mode=append
-exec {command} --shard "{number}/{asked.parts}" --out {place}/"{number}"
+{command} --shard "{number}/{asked.parts}" --out {place}/"{number}"
+code=$?
+if [ $code -eq 0 ] || [ $code -eq 3 ]; then touch {place}/"{number}"/{ENDED}; fi
+exit $code
 """
 
 

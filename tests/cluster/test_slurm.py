@@ -20,7 +20,10 @@ def finish(out, *numbers):
     for number in numbers:
         folder = out / "parts" / str(number)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "part.json").write_text("{}")
+        run = folder / "benchmark" / "model"
+        run.mkdir(parents=True, exist_ok=True)
+        for path in (folder / "part.ended", run / "run.sqlite", run / "part.json"):
+            path.write_text("{}")
 
 
 def test_an_array_and_a_job_that_waits_for_it(tmp_path, slurm):
@@ -50,6 +53,13 @@ def test_what_the_jobs_run(tmp_path, slurm):
         ["bash", str(out / "slurm" / "part.sh")], env={**os.environ, "SLURM_ARRAY_TASK_ID": "3"}, capture_output=True, text=True, check=True
     )  # fmt: skip
     assert ran.stdout.splitlines() == [*COMMAND, "--shard", "3/8", "--out", f"{out}/parts/3"]
+    for code in (0, 3, 2, 137):
+        folder = tmp_path / str(code)
+        submit(COMMAND, ("bash", "-c", f"mkdir -p {folder}/parts/3; exit {code}"), folder, 8, Resources())
+        ended = subprocess.run(
+            ["bash", str(folder / "slurm" / "part.sh")], env={**os.environ, "SLURM_ARRAY_TASK_ID": "3"}
+        )
+        assert ended.returncode == code and (folder / "parts" / "3" / "part.ended").exists() == (code in (0, 3))
     merges = subprocess.run(["bash", str(out / "slurm" / "merge.sh")], capture_output=True, text=True, check=True)
     assert merges.stdout.splitlines() == ["slurm", "--go-on", "--out", str(out)]
 
@@ -57,7 +67,9 @@ def test_what_the_jobs_run(tmp_path, slurm):
 def test_parts_that_are_missing_are_submitted_again_and_not_for_ever(tmp_path, slurm):
     out = tmp_path / "run"
     submit(COMMAND, PRINTS, out, 9, Resources(gpus=2))
-    finish(out, 1, 2, 3, 5, 9)
+    finish(out, 1, 2, 3, 4, 5, 6, 9)
+    (out / "parts" / "4" / "part.ended").unlink()  # its command was ended before it made its second run
+    (out / "parts" / "6" / "benchmark" / "model" / "part.json").unlink()  # a run without its mark is not finished
     again = go_on(out)
     assert "--array=4,6-8 " in slurm.submitted[2] and "--gres=gpu:2" in slurm.submitted[2]
     assert again.rounds == 2 and again.waiting_for == (4, 6, 7, 8)
