@@ -17,9 +17,11 @@ _QUOTES = re.compile(
 )
 NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)(?![.,_]?\d|[A-Za-z_])"
 _OUT_OF = r"(?:\s?/\s?(?P<below>\d{1,4})|\s+out\s+of\s+(?P<of>\d{1,4}))?"
+# `Rating: 3-4` and `Rating: 3 or 4` leave the rating open, and their first number is none.
+_NO_RANGE = r"(?![-\u2013\u2014~]\d|\s(?:[-\u2013\u2014~]|to|or)\s\d|\s?[至到或]\s?\d)"
 BRACKETED = re.compile(rf"\[\[\s?{NUMBER}\s?{_OUT_OF}\s?\]\]")
 LABELLED = re.compile(
-    rf"(?:(?:rating|score|评分|得分|分数)[\s*_]{{0,4}}(?:[:=]|is)|\[RESULT\])[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}",
+    rf"(?:(?:rating|score|评分|得分|分数)[\s*_]{{0,4}}(?:[:=]|is)|\[RESULT\])[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}{_NO_RANGE}",
     re.IGNORECASE,
 )
 WHOLE = re.compile(rf"[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}[\s*_)\].]{{0,6}}")

@@ -232,4 +232,6 @@ def test_every_prompt_of_many_wordings_has_twenty_that_differ_in_more_than_punct
     assert len(set(letters)) == len(wordings) >= 20
     listed = [("labels" in wording) for wording in wordings]
     assert all(listed) or not any(listed)  # where there are labels, every wording names them
+    if name.startswith("reworded-choice"):
+        assert all("{{ question }}" in wording and "{{ choices }}" in wording for wording in wordings)
     assert name.endswith("-zh") == all(any("\u4e00" <= c <= "\u9fff" for c in wording) for wording in wordings)
