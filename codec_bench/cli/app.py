@@ -154,16 +154,30 @@ def report(
 @app.command()
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet; with --summary: csv, markdown or latex.")] = "csv",
+    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet; with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index.")] = "csv",
     out: Annotated[Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")] = None,
     summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
     safe_csv: Annotated[bool, typer.Option("--safe-csv", help="Put an apostrophe before texts that a spreadsheet would take for formulas.")] = False,
+    system: Annotated[str | None, typer.Option("--system", help="For the hub: the system. Needed where the run has several.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="For the hub: only this metric.")] = None,
 ) -> None:  # fmt: skip
-    """Write every score as a row of a table, or with --summary the table of systems and metrics for a paper."""
+    """Write every score as a row, with --summary the table for a paper, or the results for a model's repository."""
+    from codec_bench.errors import UserError
+    from codec_bench.report.hugging_face import FORMATS, export_hugging_face
     from codec_bench.report.paper import export_summary
     from codec_bench.store.export import export_run
     from codec_bench.store.record import open_run
 
+    if form in FORMATS:
+        if summary or safe_csv:
+            raise UserError(
+                f"--summary and --safe-csv are for tables, and the format is '{form}'", hint="leave them out"
+            )
+        if left := export_hugging_face(open_run(run), form, out, system=system, metric=metric):
+            talk(f"left out, because they have no value: {', '.join(left)}")
+        return
+    if system is not None or metric is not None:
+        raise UserError(f"--system and --metric are for {' and '.join(FORMATS)}", hint="leave them out")
     (export_summary if summary else export_run)(open_run(run), form, out, safe=safe_csv)
 
 
