@@ -158,9 +158,9 @@ def _data(meta: Mapping[str, Any]) -> _Data:
     benchmark = meta.get("benchmark")
     if benchmark:
         asked = ((meta.get("fingerprint") or {}).get("asked") or {}).get("data") or {}
-        # A mirror's revision need not be that of the hub.
-        found = None if meta["config"].get("mirror") else (meta.get("data") or {}).get("fingerprint")
-        revision = found if isinstance(found, str) and _COMMIT.fullmatch(found) else None
+        # Only a pinned commit is one of the hub for certain: a mirror's files may have a hash of their own, or none.
+        pinned = None if meta["config"].get("mirror") else asked.get("revision")
+        revision = pinned if isinstance(pinned, str) and _COMMIT.fullmatch(pinned) else None
         repository, split = asked.get("repository"), asked.get("split") or "+".join(asked.get("splits") or ()) or None
         return _Data(benchmark["name"], repository, asked.get("config"), split, revision if repository else None)
     name = str(meta["config"].get("data") or "")
@@ -207,7 +207,7 @@ def _facts(meta: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
         "n": entry["n"],
         "failed": entry["failed"],
         "benchmark": (meta.get("benchmark") or {}).get("name"),
-        "data": config.get("data") if not meta.get("benchmark") else None,
+        "data": _data(meta).name if not meta.get("benchmark") else None,
         "mirror": "the data were read from a mirror" if config.get("mirror") else None,
         "judge": config.get("judge"),
         "repeats": config.get("repeats"),

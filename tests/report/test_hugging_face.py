@@ -63,7 +63,9 @@ def test_eval_results_are_read_back_by_the_hubs_own_reader(made, tmp_path):
     run = made()
     (entry,) = parse_eval_result_entries(written(run, "hf-eval-results", tmp_path)[0])
     told = summarise(run)["systems"]["whisper"]["metrics"][PRIMARY]
-    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("TwinkStart/librispeech", "clean", COMMIT)
+    assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("TwinkStart/librispeech", "clean", None)
+    pinned = made(data={**ASKED, "revision": COMMIT})
+    assert parse_eval_result_entries(written(pinned, "hf-eval-results", tmp_path)[0])[0].dataset_revision == COMMIT
     assert entry.value == told["value"] == pytest.approx(0.3125)
     assert entry.date == "2026-11-22T22:23:40+00:00"
     assert PRIMARY in entry.notes and str(told["ci95"][0]) in entry.notes and "n 6" in entry.notes
@@ -87,7 +89,8 @@ def test_a_model_index_is_read_back_with_every_metric_that_has_a_value(made, tmp
 
 
 def test_a_limited_run_and_a_mirror_are_marked(made, tmp_path):
-    (entry,) = parse_eval_result_entries(written(made(limit=6, mirror="/data"), "hf-eval-results", tmp_path)[0])
+    mirrored = made(limit=6, mirror="/data", data={**ASKED, "revision": COMMIT})
+    (entry,) = parse_eval_result_entries(written(mirrored, "hf-eval-results", tmp_path)[0])
     assert "limited to 6 items" in entry.notes and "mirror" in entry.notes
     assert entry.dataset_revision is None
 
@@ -96,6 +99,7 @@ def test_a_codec_run_has_the_name_of_its_data(made, tmp_path):
     local = made(("unprocessed", "opus-12k"), benchmark=None, named="/data/vctk")
     index, _ = written(local, "model-index", tmp_path)
     name, results = model_index_to_eval_results(index["model-index"])
+    assert "/data" not in yaml.safe_dump(index)  # the paths of this machine are nobody's business
     assert name == "opus-12k" and {(r.task_type, r.dataset_type) for r in results} == {("audio-to-audio", "vctk")}
     with pytest.raises(UserError, match="not a data set of the Hugging Face hub"):
         export_hugging_face(local, "hf-eval-results", None, metric="stoi")
