@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, compare, error_rate, evaluate,
+    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, compare, error_rate, evaluate,
     export_listening, import_listening, interval,
     leaderboard, load_codec, load_metric, merge, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
     verify_batching, write_figures,
@@ -54,6 +54,7 @@ merged: Path = merge(parts="parts", out="runs/whole", partial=True).folder
 drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").files
 
 
+rho: float | None = agreement(runs=folder, human="human.csv").pairs[0].whole.coefficients["spearman"].value
 page: Path = export_listening(runs=[run], kind="mushra", items=8).page
 raters: int = len(import_listening(["anna.json"], key="listening.key.json").raters)
 

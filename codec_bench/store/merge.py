@@ -86,7 +86,7 @@ def merge_records(
     Raises:
         UserError: a part is missing, doubled, unfinished, damaged or of another run, or the record cannot be written.
     """
-    tell(f"checking {len(folders)} parts")
+    tell(f"checking {len(folders)} part{'' if len(folders) == 1 else 's'}")
     found = read_parts(folders, differences)
     lock = FolderLock(out)
     try:

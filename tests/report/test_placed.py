@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec_bench.api.leaderboard import leaderboard
-from codec_bench.cli.run import leaderboard as show_leaderboard
+from codec_bench.cli.leaderboard import leaderboard as show_leaderboard
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score

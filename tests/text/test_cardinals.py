@@ -69,7 +69,12 @@ def test_decimals_are_the_librarys(language, whole, decimals):
     decimals = decimals.rstrip("0") or "5"  # a library does not read zeros at the end
     said = get_normaliser(f"folded-{language}")
     written = f"{whole}{SEPARATORS[language][1]}{decimals}"
-    assert said(written) == said(library(language, float(f"{whole}.{decimals}")))
+    words = library(language, float(f"{whole}.{decimals}"))
+    if (
+        language == "pt"
+    ):  # the library leaves out the "e" of "seis mil e trezentos" before a comma, and says it without one
+        words = library(language, whole) + library(language, float(f"0.{decimals}")).removeprefix(library(language, 0))
+    assert said(written) == said(words)
 
 
 @pytest.mark.parametrize(
