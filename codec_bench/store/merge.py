@@ -87,7 +87,7 @@ def merge_records(
         UserError: a part is missing, doubled, unfinished, damaged or of another run, or the record cannot be written.
     """
     tell(f"checking {len(folders)} part{'' if len(folders) == 1 else 's'}")
-    found = read_parts(folders, differences)
+    found = read_parts(folders)
     lock = FolderLock(out)
     try:
         held = _held(out, found)

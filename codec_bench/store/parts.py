@@ -22,6 +22,7 @@ from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.record import Run
 from codec_bench.store.tables import CHECKSUM
+from codec_bench.store.writer import differences
 
 MARK = "part.json"
 MERGED = "merged"
@@ -152,11 +153,11 @@ class Parts:
         return self.parts[0].of
 
 
-def read_parts(folders: Sequence[Path], differences: Any) -> Parts:
+def read_parts(folders: Sequence[Path]) -> Parts:
     """Reads run folders of shards, and checks that they are parts of one run.
 
     Args:
-        folders: of the runs. differences: says in words what differs between two fingerprints.
+        folders: of the runs.
 
     Raises:
         UserError: one of them is none, is damaged, is there twice, or is a part of another run. The message names each.
@@ -169,7 +170,7 @@ def read_parts(folders: Sequence[Path], differences: Any) -> Parts:
         except UserError as error:
             wrong.append(error.message)
     if found:
-        wrong += _foreign(found, differences)
+        wrong += _foreign(found)
         wrong += _doubled(found)
     if wrong or not found:
         more = f"; and {len(wrong) - 10} more" if len(wrong) > 10 else ""
@@ -187,7 +188,7 @@ def read_parts(folders: Sequence[Path], differences: Any) -> Parts:
     )
 
 
-def _foreign(found: Sequence[Part], differences: Any) -> list[str]:
+def _foreign(found: Sequence[Part]) -> list[str]:
     """The parts that do not belong to the run of most of them."""
     kinds: dict[str, list[Part]] = {}
     for part in found:
