@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import os
 
 Made = TypeVar("Made")
+Spoken = TypeVar("Spoken")
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
 GraphMode = Literal["off", "on", "auto"]
 """Whether passes of a network on a GPU are captured as CUDA graphs and replayed: never, wherever they can be, or where that
@@ -253,7 +254,27 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Response:
+class Answered(Generic[Spoken]):
+    """The fields of an answer; `Response` explains them. `Spoken` is what a spoken answer is held as."""
+
+    status: Status = "ok"
+    reason: str | None = None
+    text: str | None = None
+    audio: Spoken | None = None
+    usage: Mapping[str, float] = field(default_factory=dict)
+    latency_s: float | None = None
+    first_s: float | None = None
+    finish: str | None = None
+    cut_s: float = 0.0
+    attempts: int = 1
+    cached: bool = False
+    notes: tuple[str, ...] = ()
+    served: Mapping[str, str] = field(default_factory=dict)
+    sound_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Response(Answered[Audio]):
     """What a model gave back for one request. A failure is a status with a reason, never an empty answer.
 
     Args:
@@ -273,21 +294,6 @@ class Response:
             `request` (the id of the request); empty if it said nothing, or if no service answered.
         sound_s: seconds of input audio in all, those of `cut_s` included; None if it is not known.
     """
-
-    status: Status = "ok"
-    reason: str | None = None
-    text: str | None = None
-    audio: Audio | None = None
-    usage: Mapping[str, float] = field(default_factory=dict)
-    latency_s: float | None = None
-    first_s: float | None = None
-    finish: str | None = None
-    cut_s: float = 0.0
-    attempts: int = 1
-    cached: bool = False
-    notes: tuple[str, ...] = ()
-    served: Mapping[str, str] = field(default_factory=dict)
-    sound_s: float | None = None
 
     @classmethod
     def failed(cls, reason: str, **more: Any) -> Response:

@@ -100,6 +100,14 @@ def spoken(speech_dir):
 
 
 @pytest.fixture(scope="session")
+def speechmos_scores():
+    """The scores of the package speechmos for a signal, under the project's names."""
+    import speechmos_scores
+
+    return speechmos_scores.speechmos_scores()
+
+
+@pytest.fixture(scope="session")
 def embedded():
     """The embedded speech as (Sample, Audio)."""
     from codec_bench.data import open_source

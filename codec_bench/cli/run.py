@@ -86,16 +86,9 @@ def run(
             asked = cast("Phase", phase)  # `run_benchmark` refuses what is no phase
             terms = Terms(wait, reuse_answers, anyway, max_cost_usd, max_hours, batch)
             outcome = run_benchmark(
-                model=model,
-                phase=asked,
-                judge=judge,
-                rescore=rescore,
-                terms=terms,
-                repeats=repeats,
-                prompts=prompts,
-                choices=choices,
+                model=model, phase=asked, judge=judge, rescore=rescore, terms=terms, repeats=repeats, prompts=prompts, choices=choices,
                 **common,
-            )
+            )  # fmt: skip
     if print_outcome(outcome, as_json, broken_down=by is not None):
         raise typer.Exit(3)
 

@@ -205,7 +205,21 @@ class _Batch:
     ready: Any
 
 
-class _Kernels:
+class _ClipByClip:
+    """What measures the windows of one clip at a time."""
+
+    def prepare(self, clips: list[_Clip]) -> list[_Clip]:
+        return clips
+
+    def score(self, clips: list[_Clip]) -> _Outputs:
+        return [self.windows(clip) for clip in clips]
+
+    def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
+        """The outputs of both networks for every window of a clip."""
+        raise NotImplementedError
+
+
+class _Kernels(_ClipByClip):
     """The project's own kernels, clip by clip."""
 
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
@@ -214,13 +228,7 @@ class _Kernels:
         self._crew = cpu.Crew(own_threads())
         self._p835, self._p808 = cpu.SigBakOvr(p835), cpu.P808(p808, feature._how.reflect)
 
-    def prepare(self, clips: list[_Clip]) -> list[_Clip]:
-        return clips
-
-    def score(self, clips: list[_Clip]) -> _Outputs:
-        return [self._windows(clip) for clip in clips]
-
-    def _windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
+    def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
         raw, scores = [], []
         with self._crew as crew:
             for part, count in clip.parts(WINDOWS_AT_ONCE):
@@ -251,7 +259,7 @@ class _Torch:
         return [(np.concatenate([o[0] for o in some]), np.concatenate([o[1] for o in some])) for some in joined]
 
 
-class _OnnxRuntime:
+class _OnnxRuntime(_ClipByClip):
     """The published files as they are, window by window."""
 
     def __init__(self, feature: Dnsmos, p835: Any, p808: Any) -> None:
@@ -276,13 +284,7 @@ class _OnnxRuntime:
                 "which needs neither package",
             )
 
-    def prepare(self, clips: list[_Clip]) -> list[_Clip]:
-        return clips
-
-    def score(self, clips: list[_Clip]) -> _Outputs:
-        return [self._windows(clip) for clip in clips]
-
-    def _windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
+    def windows(self, clip: _Clip) -> tuple[np.ndarray, np.ndarray]:
         from codec_bench.kernels.dnsmos.ref import HOP_SAMPLES, mel_levels
 
         raw, scores = [], []

@@ -18,6 +18,7 @@ from typing import Any
 from codec_bench.errors import UserError
 from codec_bench.listening.key import Key
 from codec_bench.listening.webmushra import Row, own_id, read_results
+from codec_bench.store.files import read_json
 
 FORMAT = "codec-bench listening answers"
 
@@ -140,13 +141,8 @@ def _of_page(path: Path) -> tuple[str, AnswerFile]:
     Raises:
         UserError: it cannot be read, or is no file of answers.
     """
-    try:
-        held = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"'{path}' is not JSON ({str(error).splitlines()[0]})") from error
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
+    held = read_json(path, hint=None)
+    if held.get("format") != FORMAT:
         raise UserError(f"'{path}' is no file of answers that a listening test saved")
     rows = held.get("answers")
     rater = held.get("rater")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.store.files import write_json
+from codec_bench.store.files import read_json, write_json
 
 SUFFIX = ".key.json"
 FORMAT, VERSION = "codec-bench listening key", 1
@@ -112,15 +112,10 @@ def read_key(path: Path) -> Key:
     Raises:
         UserError: it cannot be read, is no key, or was changed.
     """
-    what = f"the key '{path}'"
-    try:
-        held = json.loads(path.read_bytes())
-    except OSError as error:
-        raise UserError(f"{what} cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{what} is not JSON ({str(error).splitlines()[0]})") from error
-    if not isinstance(held, dict) or held.get("format") != FORMAT:
-        raise UserError(f"'{path}' is no key of a listening test", hint="listen export writes it beside the page")
+    what, beside = f"the key '{path}'", "listen export writes the key beside the page"
+    held = read_json(path, hint=beside)
+    if held.get("format") != FORMAT:
+        raise UserError(f"'{path}' is no key of a listening test", hint=beside)
     if held.get("version") != VERSION:
         raise UserError(f"{what} is of version {held.get('version')}; expected {VERSION}")
     if held.pop("sha256", None) != hashlib.sha256(_text(held)).hexdigest():

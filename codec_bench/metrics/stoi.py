@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-
-import numpy as np
 
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.types import Score
 
 
 class _Intelligibility(Metric):
-    """The common part of STOI and ESTOI: the signals that they read, and when they are undefined."""
+    """The common part of STOI and ESTOI: the signals that they read, and when they are undefined.
+
+    The kernel has the metric's name. It gives None if too few frames are left without the reference's silence.
+    """
 
     kind = "pair"
     rate_hz = 16_000
     range = (-1.0, 1.0)
-
-    @abstractmethod
-    def _measure(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-        """The value, or None if too few frames are left without the reference's silence."""
 
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item; undefined for a silent reference and for less than 0.4 s of sound in the reference."""
         return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
+        from codec_bench.kernels.stoi import cpu
+
         reference, estimate = item.pair
         if not reference.any():
             return Score.undefined("the reference is silent", self.protocol)
-        value = self._measure(reference, estimate, item.rate_hz)
+        value = getattr(cpu, self.name)(reference, estimate, item.rate_hz)
         if value is None:
             return Score.undefined(
                 "fewer than 30 frames (about 0.4 s) of the reference are not silent, and that many make one segment",
@@ -55,11 +53,6 @@ class Stoi(_Intelligibility):
     paper = "Taal, Hendriks, Heusdens, Jensen: An Algorithm for Intelligibility Prediction of Time-Frequency Weighted Noisy Speech, IEEE TASLP 19(7), 2011"
     source = "pystoi 0.4.1, to 1e-6"
 
-    def _measure(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-        from codec_bench.kernels.stoi.cpu import stoi
-
-        return stoi(reference, estimate, rate_hz)
-
 
 class Estoi(_Intelligibility):
     """Extended STOI, which also follows modulated noise. Higher is better; 1 for a perfect copy, and no unit.
@@ -75,8 +68,3 @@ class Estoi(_Intelligibility):
     protocol = "estoi/pystoi-0.4"
     paper = "Jensen, Taal: An Algorithm for Predicting the Intelligibility of Speech Masked by Modulated Noise Maskers, IEEE/ACM TASLP 24(11), 2016"
     source = "pystoi 0.4.1, to 1e-4"
-
-    def _measure(self, reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float | None:
-        from codec_bench.kernels.stoi.cpu import estoi
-
-        return estoi(reference, estimate, rate_hz)

@@ -24,7 +24,7 @@ from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.tables import QUESTIONS, TABLES
 from codec_bench.store.writer import SCORES, RunWriter, set_entries
-from codec_bench.types import Score
+from codec_bench.types import Answered, Score
 
 CALLS = "calls"
 """The key in the detail of a judge's score under which its calls stand; what the judge was not asked about has none."""
@@ -77,26 +77,8 @@ class QuestionRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRecord:
-    """An answer as the record keeps it.
-
-    The fields are those of `types.Response`, except that `audio` is a path relative to the run folder.
-    """
-
-    status: str
-    reason: str | None = None
-    text: str | None = None
-    audio: str | None = None
-    usage: Mapping[str, float] = field(default_factory=dict)
-    latency_s: float | None = None
-    first_s: float | None = None
-    finish: str | None = None
-    cut_s: float = 0.0
-    attempts: int = 1
-    cached: bool = False
-    notes: tuple[str, ...] = ()
-    served: Mapping[str, str] = field(default_factory=dict)
-    sound_s: float | None = None
+class AnswerRecord(Answered[str]):
+    """An answer as the record keeps it: a spoken one is a path relative to the run folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from codec_bench.errors import UserError
 
-_AGAIN = "delete it and run the same command again, which writes it again"
+WRITTEN_AGAIN = "delete it and run the same command again, which writes it again"
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -26,8 +26,12 @@ def write_json(path: Path, value: Any) -> None:
         raise UserError(f"'{path}' cannot be written: {error.strerror}") from error
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Reads a JSON file that a run wrote, such as `summary.json`.
+def read_json(path: Path, *, hint: str | None = WRITTEN_AGAIN) -> dict[str, Any]:
+    """Reads a JSON file that holds an object, such as the `summary.json` that a run wrote.
+
+    Args:
+        path: the file.
+        hint: what to do if it holds something else.
 
     Raises:
         UserError: it cannot be read, or does not hold a JSON object.
@@ -37,7 +41,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise UserError(f"'{path}' is not JSON ({str(error).splitlines()[0]})", hint=_AGAIN) from error
+        raise UserError(f"'{path}' is not JSON ({str(error).splitlines()[0]})", hint=hint) from error
     if not isinstance(held, dict):
-        raise UserError(f"'{path}' holds {type(held).__name__}; expected a JSON object", hint=_AGAIN)
+        raise UserError(f"'{path}' holds {type(held).__name__}; expected a JSON object", hint=hint)
     return held

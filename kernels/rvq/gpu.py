@@ -43,6 +43,14 @@ _TILES = {
 
 
 @triton.jit
+def _better(scores, start, best, which):
+    """The best score of each frame so far and its codeword, after a tile of scores that begins at the codeword `start`."""
+    top, at = tl.max(scores, axis=1, return_indices=True, return_indices_tie_break_left=True)
+    better = top > best  # an equal one has a higher index
+    return tl.where(better, top, best), tl.where(better, start + at, which)
+
+
+@triton.jit
 def _euclidean(
     latents, embed, offsets, codes, frames, dims,
     latents_item, latents_dim, latents_frame, codes_item, codes_codebook, codes_frame,
@@ -68,10 +76,7 @@ def _euclidean(
             )
             offset = tl.load(offsets + codebook * ENTRIES + k, mask=k < ENTRIES, other=float("-inf"))
             scores = tl.dot(residual, tile, input_precision=PRECISION) + offset[None, :]
-            top, at = tl.max(scores, axis=1, return_indices=True, return_indices_tie_break_left=True)
-            better = top > best  # an equal one has a higher index
-            which = tl.where(better, start + at, which)
-            best = tl.where(better, top, best)
+            best, which = _better(scores, start, best, which)
         place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
         tl.store(place, which.to(tl.int64), mask=real)
         residual -= tl.load(words + which[:, None] * dims + d[None, :], mask=d[None, :] < dims, other=0.0)
@@ -108,10 +113,7 @@ def _factorised(
             )  # fmt: skip
             scores = tl.dot(wanted, tile, input_precision=PRECISION)
             scores = tl.where(k[None, :] < ENTRIES, scores, float("-inf"))
-            top, at = tl.max(scores, axis=1, return_indices=True, return_indices_tie_break_left=True)
-            better = top > best  # an equal one has a higher index
-            which = tl.where(better, start + at, which)
-            best = tl.where(better, top, best)
+            best, which = _better(scores, start, best, which)
         place = codes + item * codes_item + codebook * codes_codebook + t.to(tl.int64) * codes_frame
         tl.store(place, which.to(tl.int64), mask=real)
         row = (codebook * ENTRIES + which[:, None, None]) * stages + q

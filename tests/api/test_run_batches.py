@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from contextlib import closing
 from email.parser import BytesParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 import yaml
+from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.asking import batched
@@ -107,36 +106,22 @@ def service():
     """(the service, its base_url)."""
     held = Service()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
-
+    class Handler(Connection):
         def handle_any(self):
-            data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, body = held.answer(self.command, self.path, self.headers, data)
+            status, body = held.answer(self.command, self.path, self.headers, self.body())
             if status is None:
                 self.close_connection = True
                 self.connection.close()
                 return
-            out = body if isinstance(body, bytes) else json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(out)))
-            self.end_headers()
-            self.wfile.write(out)
+            if isinstance(body, bytes):
+                self.send(status, body)
+            else:
+                self.send_json(status, body)
 
         do_GET = do_POST = do_DELETE = handle_any
 
-        def log_message(self, *_):
-            pass
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    yield held, f"http://127.0.0.1:{http.server_address[1]}/v1"
-    http.shutdown()
-    http.server_close()
-    thread.join()
+    with closing(LocalServer(Handler)) as http:
+        yield held, f"{http.url}/v1"
 
 
 @pytest.fixture

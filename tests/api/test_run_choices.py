@@ -8,8 +8,6 @@ from contextlib import closing
 import pytest
 import yaml
 
-from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import run_folder
 from codec_bench.cli.robustness import print_choices
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store.answers import exchanges
@@ -59,29 +57,13 @@ FIXED = [{"id": "f0", "q": "Which?", "c": ["the right one", "all of the above"],
 
 
 @pytest.fixture
-def ask(tmp_path, monkeypatch):
+def ask(own):
     """Runs with the test's model; returns the run's folder and what the model was asked in this call."""
-    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "models.py").write_text(MODEL)
-    folder, log = tmp_path / "mine", tmp_path / "log"
-    folder.mkdir()
 
-    def run(out="out", rows=(*THREE, *TWO, *FIXED), definition=(), own=(), **settings):
-        (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
-        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        log.write_text("")
-        model = f"{tmp_path / 'models.py'}:Chooser"
-        settings = {"page": False, "workers": 1, "choices": "all-rotations", **settings}
-        outcome = run_benchmark(
-            benchmark=str(folder),
-            model=model,
-            out=tmp_path / out,
-            options={model: {"log": str(log), **dict(own)}},
-            **settings,
-        )
-        for done in outcome.runs.values():
-            done.close()
-        return run_folder(tmp_path / out, "mine", "chooser"), log.read_text().splitlines()
+    def run(out="out", rows=(*THREE, *TWO, *FIXED), definition=(), options=(), **settings):
+        (own.folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
+        (own.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return own.run("Chooser", out, options, **{"choices": "all-rotations", **settings})
 
     return run
 
@@ -113,7 +95,7 @@ def test_every_question_in_every_rotation(ask):
 
 
 def test_a_model_that_likes_the_first_place_is_seen(ask, capsys):
-    folder, _ = ask(own={"likes": "first"})
+    folder, _ = ask(options={"likes": "first"})
     chosen = summary(folder)["answers"]["choices"]
     assert chosen["consistent"]["value"] == 0 and chosen["places"]["A"]["named"]["value"] == 1
     assert entry(folder)["subsets"]["right_answer_at"]["B"]["value"] == 0
@@ -128,7 +110,7 @@ def test_a_model_that_likes_the_first_place_is_seen(ask, capsys):
 
 def test_shuffled_options_are_shuffled_by_seed_and_continue_so(ask):
     with pytest.raises(UserError, match="the power is off"):
-        ask(choices="shuffled", own={"stop_after": 4}, cache=False)
+        ask(choices="shuffled", options={"stop_after": 4}, cache=False)
     folder, rest = ask(choices="shuffled", cache=False)
     _, whole = ask("other", choices="shuffled", cache=False)
     assert len(whole) == 9 and whole[4:] == rest and entry(folder)["value"] == 1
@@ -139,7 +121,7 @@ def test_shuffled_options_are_shuffled_by_seed_and_continue_so(ask):
 
 def test_rotations_that_were_stopped_are_continued(ask):
     with pytest.raises(UserError, match="the power is off"):
-        ask(own={"stop_after": 10}, cache=False)
+        ask(options={"stop_after": 10}, cache=False)
     folder, rest = ask(cache=False)
     assert (
         len(rest) == 13 and entry(folder)["n"] == 23 and summary(folder)["answers"]["choices"]["consistent"]["n"] == 8

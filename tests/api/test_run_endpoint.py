@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
-from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import yaml
+from local_http import Connection, LocalServer
 
 from codec_bench.api.agreement import agreement
 from codec_bench.api.run_benchmark import run_benchmark
@@ -59,45 +58,19 @@ def server():
     """A chat endpoint on this machine: (what it serves, its base_url)."""
     served = Served()
 
-    class Chat(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
-
+    class Chat(Connection):
         def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.body())
             served.seen.append(body)
-            self.send(*served.reply(body))
+            status, reply = served.reply(body)
+            self.send_json(status, reply, {"x-request-id": f"req-{len(served.seen)}"})
 
         def do_GET(self):
             found = served.get(self.path)
-            self.send(200 if found is not None else 404, found or {})
+            self.send_json(200 if found is not None else 404, found or {})
 
-        def send(self, status, body):
-            data = json.dumps(body).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("x-request-id", f"req-{len(served.seen)}")
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_):
-            pass
-
-    with running(ThreadingHTTPServer(("127.0.0.1", 0), Chat)) as http:
-        yield served, f"http://127.0.0.1:{http.server_address[1]}/v1"
-
-
-@contextmanager
-def running(http):
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield http
-    finally:
-        http.shutdown()
-        http.server_close()
-        thread.join()
+    with closing(LocalServer(Chat)) as http:
+        yield served, f"{http.url}/v1"
 
 
 @pytest.fixture

@@ -9,8 +9,6 @@ from contextlib import closing
 import pytest
 import yaml
 
-from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import run_folder
 from codec_bench.cli.robustness import print_robustness
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store.answers import exchanges
@@ -49,30 +47,14 @@ DEFINITION = {
 
 
 @pytest.fixture
-def ask(tmp_path, monkeypatch):
+def ask(own):
     """Runs with the test's model; returns the run's folder and what the model was asked in this call."""
-    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "models.py").write_text(MODEL)
-    folder, log = tmp_path / "mine", tmp_path / "log"
-    folder.mkdir()
-    (folder / "benchmark.yaml").write_text(yaml.safe_dump(DEFINITION))
-    (folder / "rows.jsonl").write_text("".join(json.dumps({"id": f"a{n}", "w": f"word {n}"}) + "\n" for n in range(20)))
+    rows = "".join(json.dumps({"id": f"a{n}", "w": f"word {n}"}) + "\n" for n in range(20))
+    (own.folder / "benchmark.yaml").write_text(yaml.safe_dump(DEFINITION))
+    (own.folder / "rows.jsonl").write_text(rows)
 
-    def run(out="out", stop_after=0, own=(), **settings):
-        log.write_text("")
-        model = f"{tmp_path / 'models.py'}:Picky"
-        options = {model: {"log": str(log), "stop_after": stop_after, **dict(own)}}
-        outcome = run_benchmark(
-            benchmark=str(folder),
-            model=model,
-            out=tmp_path / out,
-            options=options,
-            workers=1,
-            **{"page": False, **settings},
-        )
-        for done in outcome.runs.values():
-            done.close()
-        return run_folder(tmp_path / out, "mine", "picky"), log.read_text().splitlines()
+    def run(out="out", stop_after=0, options=(), **settings):
+        return own.run("Picky", out, {"stop_after": stop_after, **dict(options)}, **settings)
 
     return run
 
@@ -124,7 +106,7 @@ def test_every_question_in_all_wordings(ask):
 
 
 def test_a_wording_under_which_a_model_collapses_is_told_with_how(ask, capsys):
-    folder, _ = ask(prompts="each", own={"says": "这是什么"}, page=True)
+    folder, _ = ask(prompts="each", options={"says": "这是什么"}, page=True)
     found, answers = entry(folder)["robustness"], json.loads((folder / "summary.json").read_text())["answers"]
     assert (found["n"], found["worst"]["wording"], found["worst"]["value"]) == (3, "02", 0)
     assert found["mean"]["value"] == pytest.approx(2 / 3) and found["sd"]["value"] == pytest.approx(

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from local_http import Connection, LocalServer
 
 from codec_bench.store.answers import exchanges
 from codec_bench.store.record import open_run
@@ -34,40 +34,27 @@ def _golden(name):
     return module
 
 
-class Server(ThreadingHTTPServer):
+class Server(LocalServer):
     """Answers every chat completion with `(status, content type, body)` as `reply(words)` says; `hold` makes it wait."""
 
-    daemon_threads = True
-
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
         self.reply, self.asked, self.hold, self.waiting = (lambda words: said("Paris")), 0, None, threading.Event()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/v1"
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        super().__init__(Handler)
+        self.url += "/v1"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Connection):
     """One connection."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
-
     def do_POST(self):  # the name that the base class calls
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.body())
         self.server.asked += 1
         if self.server.hold is not None and self.server.asked > 2:
             self.server.waiting.set()
             self.server.hold.wait(30)
         content = body["messages"][-1]["content"]
         status, kind, raw = self.server.reply(content if isinstance(content, str) else "")
-        self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *_):
-        pass
+        self.send(status, raw, {"Content-Type": kind})
 
 
 def said(text):
@@ -92,8 +79,7 @@ def mirror(tmp_path_factory):
 def server():
     made = Server()
     yield made
-    made.shutdown()
-    made.server_close()
+    made.close()
 
 
 def asking(server, mirror, out="run", *, name=NAME, attempts=1):

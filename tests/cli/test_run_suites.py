@@ -13,12 +13,12 @@ import sys
 import threading
 from collections import defaultdict
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+from local_http import Connection, LocalServer
 
 from codec_bench.benchmark import load_benchmark, suite
 from codec_bench.models import model_info
@@ -61,24 +61,18 @@ def heard(samples):
     return np.round(np.asarray(samples).ravel() * 32768).astype(np.int16).tobytes()
 
 
-class Server(ThreadingHTTPServer):
+class Server(LocalServer):
     """Chat completions as OpenAI defined them, from a table of what it may be asked.
 
     The model `answers` looks up the words and the sound that it is sent; the model `judge` gives the best verdict to every
     answer but the wrong ones, in the form that the rubric asks for.
     """
 
-    daemon_threads = True
-
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
         self.table, self.asked, self.lock = {}, [], threading.Lock()
         self.stop_after, self.stopped, self.go_on = None, threading.Event(), threading.Event()
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}/v1"
+        super().__init__(Handler)
+        self.url += "/v1"
 
     def learn(self, names, mirror):
         """Adds every question of some benchmarks to the table."""
@@ -114,15 +108,12 @@ class Server(ThreadingHTTPServer):
         return "1" if wrong else "5"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(Connection):
     """One connection."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
 
     def do_POST(self):  # the name that the base class calls
         server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.body())
         with server.lock:
             server.asked.append(body["model"])
             late = server.stop_after is not None and len(server.asked) > server.stop_after
@@ -134,15 +125,7 @@ class Handler(BaseHTTPRequestHandler):
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
             "usage": {"prompt_tokens": 50, "completion_tokens": 5},
         }
-        raw = json.dumps(made).encode()
-        self.send_response(200 if self.path == "/v1/chat/completions" else 404)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *_):
-        pass
+        self.send_json(200 if self.path == "/v1/chat/completions" else 404, made)
 
 
 @pytest.fixture(scope="module")
@@ -161,8 +144,7 @@ def server(tmp_path):
     )
     yield made
     made.go_on.set()
-    made.shutdown()
-    made.server_close()
+    made.close()
 
 
 def arguments(which, mirror, server, out, *more):

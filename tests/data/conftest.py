@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+from local_http import Connection, LocalServer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 CONVERTED = "fedcba9876543210fedcba9876543210fedcba98"
@@ -121,11 +120,8 @@ class Hub:
         self.repos: dict[str, dict[str, dict[str, bytes]]] = {}
         self.gated: set[str] = set()
         self.sent: list[tuple[str, str, int]] = []
-        handler = type("Handler", (_Handler,), {"hub": self})
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._http.daemon_threads = True
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        http = LocalServer(type("Handler", (_Handler,), {"hub": self}))
+        self.url, self.close = http.url, http.close
 
     def add(self, repo: str, folder: Path, commit: str = COMMIT) -> None:
         files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
@@ -135,18 +131,9 @@ class Hub:
         """How much of a file was sent."""
         return sum(size for method, asked, size in self.sent if method == "GET" and asked == path)
 
-    def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Connection):
     hub: Hub
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
-
-    def log_message(self, *_):
-        pass
 
     def do_HEAD(self):
         self._answer(b"")
@@ -155,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(b"")
 
     def do_POST(self):
-        self._answer(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        self._answer(self.body())
 
     def _answer(self, body):
         path = unquote(urlsplit(self.path).path)
@@ -164,15 +151,15 @@ class _Handler(BaseHTTPRequestHandler):
         repo, rest = "/".join(parts[:2]), parts[2:]
         revisions = self.hub.repos.get(repo)
         if revisions is None:
-            return self._send(401 if api else 404, {"X-Error-Code": "RepoNotFound"})
+            return self._refuse(401 if api else 404, "RepoNotFound")
         if rest == ["auth-check"]:
-            return self._send(403, {"X-Error-Code": "GatedRepo"})
+            return self._refuse(403, "GatedRepo")
         joined = "/".join(rest[1:])
         refs = {"main": COMMIT, "refs/convert/parquet": CONVERTED, COMMIT: COMMIT, CONVERTED: CONVERTED}
         ref = next((ref for ref in refs if joined == ref or joined.startswith(f"{ref}/")), "main" if not rest else None)
         files = revisions.get(refs.get(ref, ""))
         if files is None:
-            return self._send(404, {"X-Error-Code": "RevisionNotFound"})
+            return self._refuse(404, "RevisionNotFound")
         inside = joined[len(ref) + 1 :]
         if not api:
             return self._file(repo, refs[ref], inside, files)
@@ -180,19 +167,19 @@ class _Handler(BaseHTTPRequestHandler):
         if kind == "revision":
             siblings = [{"rfilename": name} for name in files]
             about = {"_id": "1", "id": repo, "sha": refs[ref], "siblings": siblings, "private": False}
-            return self._json({**about, "gated": "manual" if repo in self.hub.gated else False})
+            return self.send_json(200, {**about, "gated": "manual" if repo in self.hub.gated else False})
         if kind == "tree":
-            return self._json(_tree(files, inside))
+            return self.send_json(200, _tree(files, inside))
         if kind == "paths-info":
             asked = json.loads(body)["paths"] if body.startswith(b"{") else []
-            return self._json([item for name in asked for item in _entries(files, name)])
-        return self._send(404, {})
+            return self.send_json(200, [item for name in asked for item in _entries(files, name)])
+        return self.send(404, b"")
 
     def _file(self, repo, commit, name, files):
         if repo in self.hub.gated:
-            return self._send(403, {"X-Error-Code": "GatedRepo"})
+            return self._refuse(403, "GatedRepo")
         if name not in files:
-            return self._send(404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
+            return self.send(404, b"", {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit})
         content, status, headers = files[name], 200, {}
         etag = hashlib.sha256(content).hexdigest()
         if asked := self.headers.get("Range"):
@@ -204,19 +191,10 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= {"X-Repo-Commit": commit, "ETag": f'"{etag}"', "X-Linked-Etag": f'"{etag}"'}
         headers["X-Linked-Size"] = str(len(files[name]))
         self.hub.sent.append((self.command, name, len(content)))
-        self._send(status, headers, content)
+        self.send(status, content, headers)
 
-    def _json(self, value):
-        self._send(200, {"Content-Type": "application/json"}, json.dumps(value).encode())
-
-    def _send(self, status, headers, content=b""):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(content)
+    def _refuse(self, status, code):
+        self.send(status, b"", {"X-Error-Code": code})
 
 
 def _entries(files, name):

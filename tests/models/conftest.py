@@ -142,6 +142,23 @@ async def started(model):
         await model.close()
 
 
+async def live(handle, name, path, request, process_request=None, **options):
+    """What the model `name` answers to a request, with a WebSocket at `path` that `handle` serves.
+
+    `process_request` is as the websockets library takes it; `options` are the model's.
+    """
+    from websockets.asyncio.server import serve
+
+    from codec_bench.models import load_model
+
+    async with serve(handle, "127.0.0.1", 0, process_request=process_request) as server:
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}{path}"
+        model = load_model(name, {"base_url": url, "attempts": 1, **options})
+        unhurried(model)
+        async with started(model):
+            return await model.ask(request)
+
+
 def tone(seconds=0.5, rate=16_000, hz=440.0):
     """A tone at half of full scale."""
     at = np.arange(int(seconds * rate)) / rate
@@ -159,16 +176,8 @@ def kit():
     """Helpers that the tests of this folder share, because modules beside a test cannot be imported."""
     from types import SimpleNamespace
 
-    return SimpleNamespace(
-        serving=serving,
-        reply=reply,
-        chat=chat,
-        Clock=Clock,
-        unhurried=unhurried,
-        started=started,
-        tone=tone,
-        question=question,
-    )
+    shared = (serving, reply, chat, Clock, unhurried, started, live, tone, question)
+    return SimpleNamespace(**{one.__name__: one for one in shared})
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from speechmos_scores import RATE, assert_scores, speechmos_files, speechmos_scores
+from speechmos_scores import RATE, assert_scores, speechmos_files
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import MissingExtra, UserError
@@ -29,11 +29,6 @@ def sessions():
 
 
 @pytest.fixture(scope="module")
-def speechmos():
-    return speechmos_scores()
-
-
-@pytest.fixture(scope="module")
 def torch_feature():
     return load_feature("dnsmos@torch")
 
@@ -43,7 +38,7 @@ def speech(embedded):
     return np.concatenate([prepare(audio, RATE) for _, audio in embedded][::7])
 
 
-def test_torch_is_speechmos(torch_feature, speechmos, speech, rng):
+def test_torch_is_speechmos(torch_feature, speechmos_scores, speech, rng):
     clips = [
         speech[: round(2.3 * RATE)],  # a window of one repeated signal
         speech[: round(11.1 * RATE)],  # windows that share a picture
@@ -51,7 +46,7 @@ def test_torch_is_speechmos(torch_feature, speechmos, speech, rng):
         rng.uniform(-1, 1, 10 * RATE).astype(np.float32),
     ]
     for clip, found in zip(clips, torch_feature.compute(clips), strict=True):
-        assert_scores(found, speechmos(clip))
+        assert_scores(found, speechmos_scores(clip))
 
 
 def test_the_three_ways_agree_over_every_window(speech):
@@ -126,13 +121,13 @@ def test_the_mirror_image_matters_where_a_signal_begins_loud(speech):
 
 
 @pytest.mark.parametrize("way", ["numba", "torch"])
-def test_versa_divides_by_the_peak(speechmos, speech, way):
+def test_versa_divides_by_the_peak(speechmos_scores, speech, way):
     clip = speech[: 10 * RATE] * np.float32(0.3)
     feature = load_feature(f"dnsmos[versa]@{way}")
     found, silent = feature.compute([clip, np.zeros(RATE, np.float32)])
     assert feature.protocol == "dnsmos/versa"
-    assert_scores(found, speechmos(clip / np.max(np.abs(clip))))
-    assert abs(found["bak"] - speechmos(clip)["bak"]) > 10 * TOLERANCE
+    assert_scores(found, speechmos_scores(clip / np.max(np.abs(clip))))
+    assert abs(found["bak"] - speechmos_scores(clip)["bak"]) > 10 * TOLERANCE
     assert isinstance(silent, Unavailable) and "silent" in str(silent)
 
 
@@ -181,11 +176,11 @@ def test_another_way_is_refused():
 
 
 @pytest.mark.gpu
-def test_on_a_gpu(speechmos, speech):
+def test_on_a_gpu(speechmos_scores, speech):
     import torch
 
     if not torch.cuda.is_available():
         pytest.skip("there is no GPU")
     clips = [speech[i * RATE : i * RATE + n] for i, n in enumerate([4_000, 176_200, 144_160])]
     for clip, found in zip(clips, load_feature("dnsmos", device="cuda:0").compute(clips), strict=True):
-        assert_scores(found, speechmos(clip))
+        assert_scores(found, speechmos_scores(clip))

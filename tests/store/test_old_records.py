@@ -19,12 +19,12 @@ RENEWED = {"wer/answer/by-language-1": "wer/answer/by-language-3"}
 left to choice, as none is here."""
 
 
-def rebuild(name: str, folder: Path) -> Path:
-    """The run folder that a killed run of version 0.1 left."""
+def rebuild(folder: Path, *names: str) -> Path:
+    """The run folder that a killed run of version 0.1 left; the later of several files changes rows of the first."""
     folder.mkdir(parents=True)
-    text = (OLD / name).read_text("utf-8").replace("{embedded}", str(REGISTERED["embedded"]))
     with sqlite3.connect(folder / "run.sqlite") as record:
-        record.executescript(text)
+        for name in names:
+            record.executescript((OLD / name).read_text("utf-8").replace("{embedded}", str(REGISTERED["embedded"])))
     record.close()
     return folder
 
@@ -46,7 +46,7 @@ def same_numbers(folder: Path, expected: str) -> None:
 
 def test_a_killed_evaluation_is_read_and_continued(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    folder = rebuild("evaluate.sql", tmp_path / "run")
+    folder = rebuild(tmp_path / "run", "evaluate.sql")
     begun = open_run(folder).scores()
     assert {(row.system, row.id) for row in begun} == {("g722", "awb_05")}
     run = evaluate(
@@ -69,7 +69,7 @@ def test_a_killed_benchmark_is_read_and_continued(tmp_path, monkeypatch):
         whole = OLD / name
         (shutil.copytree if whole.is_dir() else shutil.copy)(whole, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    folder = rebuild("capitals.sql", tmp_path / "out" / "capitals" / "echo")
+    folder = rebuild(tmp_path / "out" / "capitals" / "echo", "capitals.sql")
     monkeypatch.setenv(
         "ECHO_ANSWERS", "3"
     )  # it is killed at a fourth question: what was answered must not be asked again
@@ -88,7 +88,7 @@ def test_a_benchmark_whose_definition_names_speakers_since_is_the_same_run(tmp_p
         text.replace("id: id,", "id: id, speaker: {column: id, pattern: '(a[1-4])'}, optional: [speaker],")
     )
     monkeypatch.chdir(tmp_path)
-    folder = rebuild("capitals.sql", tmp_path / "out" / "capitals" / "echo")
+    folder = rebuild(tmp_path / "out" / "capitals" / "echo", "capitals.sql")
     assert [sample.speaker for sample in open_run(folder).samples()] == [None] * 3
     monkeypatch.setenv("ECHO_ANSWERS", "3")  # what was answered is not asked again
     run_benchmark(benchmark="./capitals", model="./model.py:Echo", out=tmp_path / "out", cache=False, page=False)
@@ -98,7 +98,7 @@ def test_a_benchmark_whose_definition_names_speakers_since_is_the_same_run(tmp_p
 
 def test_a_run_by_an_earlier_protocol_is_read_and_says_why_it_is_not_continued(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    folder = rebuild("si_sdr.sql", tmp_path / "run")
+    folder = rebuild(tmp_path / "run", "evaluate.sql", "si_sdr.sql")
     (begun,) = [row for row in open_run(folder).scores() if row.metric == "si_sdr"]
     assert (begun.protocol, begun.value) == ("si_sdr/no-zero-mean", pytest.approx(26.295, abs=1e-3))
     with pytest.raises(RunMismatch, match=r"metrics\.si_sdr was si_sdr/no-zero-mean, now si_sdr/no-zero-mean/uncut"):
@@ -115,7 +115,7 @@ def test_a_run_by_an_earlier_protocol_is_read_and_says_why_it_is_not_continued(t
 
 def test_another_question_is_another_run(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    folder = rebuild("evaluate.sql", tmp_path / "run")
+    folder = rebuild(tmp_path / "run", "evaluate.sql")
     with pytest.raises(RunMismatch, match="seed"):
         evaluate(
             codec="g722,opus-12k",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import import_module
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from local_http import Connection, LocalServer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -38,13 +37,6 @@ class Request:
     sent: int = 0
 
 
-class _Quiet(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request, client_address):
-        """Ignores clients that hang up, because some tests do that on purpose."""
-
-
 class Server:
     """Files and answers by path; every request is kept."""
 
@@ -52,14 +44,8 @@ class Server:
         self.files: dict[str, Served] = {}
         self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
         self.requests: list[Request] = []
-        handler = type("Handler", (_Handler,), {"server_of": self})
-        self._http = _Quiet(("127.0.0.1", 0), handler)
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
-
-    def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
+        self._http = LocalServer(type("Handler", (_Handler,), {"server_of": self}))
+        self.url, self.close = self._http.url, self._http.close
 
     def sent(self, path: str) -> list[int]:
         """Bytes of content that each GET of a path was sent."""
@@ -96,21 +82,16 @@ class Server:
             self.files[f"/api/v1/models/{repo}/repo?Revision=master&FilePath={path}"] = Served(content)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Connection):
     server_of: Server
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # a reply is two packets; the second would wait for the first to be acknowledged
-
-    def log_message(self, *_):
-        pass
 
     def do_HEAD(self):
-        self._answer(body=False)
+        self._answer()
 
     def do_GET(self):
-        self._answer(body=True)
+        self._answer()
 
-    def _answer(self, body):
+    def _answer(self):
         split = urlsplit(self.path)
         query = {k: v[0] for k, v in parse_qs(split.query).items() if k in ("Revision", "FilePath", "Recursive", "id")}
         path = unquote(split.path) + ("?" + "&".join(f"{k}={v}" for k, v in query.items()) if query else "")
@@ -118,18 +99,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.server_of.requests.append(request)
         if path in self.server_of.answers:
             status, headers, content = self.server_of.answers[path]
-            return self._send(status, headers, content if body else b"")
+            return self.send(status, content, headers)
         served = self.server_of.files.get(path)
         if served is None:
-            return self._send(404, {}, b"")
+            return self.send(404, b"")
         if served.status != 200:
-            return self._send(served.status, {}, b"")
+            return self.send(served.status, b"")
         begin, status = 0, 200
         condition = self.headers.get("If-Range")
         if served.ranges and request.range and (condition is None or condition == served.etag):
             begin, status = int(request.range.removeprefix("bytes=").rstrip("-").split("-")[0]), 206
             if begin >= len(served.content):
-                return self._send(416, {"Content-Range": f"bytes */{len(served.content)}"}, b"")
+                return self.send(416, b"", {"Content-Range": f"bytes */{len(served.content)}"})
         self.send_response(status)
         self.send_header("Content-Type", served.kind)
         if served.etag:
@@ -145,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self.send_header("Connection", "close")
         self.end_headers()
-        if not body:
+        if self.command == "HEAD":
             return None
         cut = served.cuts.pop(0) if served.cuts else len(served.content)
         piece = served.content[begin : max(begin, cut)]
@@ -154,14 +135,6 @@ class _Handler(BaseHTTPRequestHandler):
         if cut < len(served.content) or not served.length:
             self.close_connection = True
         return None
-
-    def _send(self, status, headers, content):
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
 
 
 def _json(value):

@@ -12,6 +12,7 @@ from codec_bench.codecs.classical.bitstream import (
     check_bitrate,
     check_packet_sizes,
     decode_packets,
+    one_rate,
     packets_for,
 )
 
@@ -36,14 +37,7 @@ class AmrNb(RatedCodec):
 
     def __init__(self, bitrate_bps: int) -> None:
         check_bitrate("AMR-NB", bitrate_bps, MODES_BPS)
-        super().__init__(
-            "amr-nb",
-            bitrate_bps,
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=_RATE_HZ / _FRAME,
-            causal=True,
-            lookahead_s=0.005,
-        )
+        super().__init__("amr-nb", bitrate_bps, **one_rate(_RATE_HZ, _FRAME, DELAY_SAMPLES))
         # Frame type in bits 3 to 6, and the bit that marks the frame as undamaged.
         self._header = bytes([MODES_BPS.index(bitrate_bps) << 3 | 0b100])
         self._frame_bytes = -(-bitrate_bps * _FRAME // _RATE_HZ // 8)

@@ -197,6 +197,17 @@ class RatedCodec(BitstreamCodec):
         super().__init__(CodecInfo(name, nominal_bitrate_bps=float(bitrate_bps), **facts))
 
 
+def one_rate(rate_hz: int, frame_samples: int, delay_samples: float) -> dict[str, Any]:
+    """The facts of `CodecInfo` that a causal codec of one sample rate and one frame size has.
+
+    Args:
+        rate_hz: the sample rate. frame_samples: samples in a frame. delay_samples: how far the codec looks ahead.
+    """
+    return {
+        "sample_rates_hz": (rate_hz,), "frame_rate_hz": rate_hz / frame_samples, "causal": True, "lookahead_s": delay_samples / rate_hz,
+    }  # fmt: skip
+
+
 def check_bitrate(codec: str, bitrate_bps: int, known_bps: Sequence[int]) -> None:
     """Checks that a codec has a bitrate.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, one_rate, packets_for
 
 _RATE_HZ = 16000
 _FRAME = 320
@@ -18,16 +18,7 @@ class G722(BitstreamCodec):
     """G.722, mode 1 (64 kbps), 20 ms packets."""
 
     def __init__(self) -> None:
-        super().__init__(
-            CodecInfo(
-                name="g722",
-                sample_rates_hz=(_RATE_HZ,),
-                frame_rate_hz=_RATE_HZ / _FRAME,
-                nominal_bitrate_bps=64000.0,
-                causal=True,
-                lookahead_s=DELAY_SAMPLES / _RATE_HZ,
-            )
-        )
+        super().__init__(CodecInfo("g722", nominal_bitrate_bps=64000.0, **one_rate(_RATE_HZ, _FRAME, DELAY_SAMPLES)))
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """One byte for every two samples; the last packet is cut after the last byte that is needed."""

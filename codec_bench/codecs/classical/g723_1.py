@@ -12,6 +12,7 @@ from codec_bench.codecs.classical.bitstream import (
     Encoder,
     check_packet_sizes,
     decode_packets,
+    one_rate,
     packets_for,
 )
 
@@ -29,16 +30,8 @@ class G7231(BitstreamCodec):
     """
 
     def __init__(self) -> None:
-        super().__init__(
-            CodecInfo(
-                name="g723.1",
-                sample_rates_hz=(_RATE_HZ,),
-                frame_rate_hz=_RATE_HZ / _FRAME,
-                nominal_bitrate_bps=float(BITRATE_BPS),
-                causal=True,
-                lookahead_s=DELAY_SAMPLES / _RATE_HZ,
-            )
-        )
+        facts = one_rate(_RATE_HZ, _FRAME, DELAY_SAMPLES)
+        super().__init__(CodecInfo("g723.1", nominal_bitrate_bps=float(BITRATE_BPS), **facts))
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """One packet a frame."""

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, check_bitrate, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import (
+    Encoder,
+    RatedCodec,
+    check_bitrate,
+    decode_packets,
+    one_rate,
+    packets_for,
+)
 
 _RATE_HZ = 8000
 _PACKET = 160  # 20 ms: a whole number of bytes at every bitrate
@@ -24,14 +31,7 @@ class G726(RatedCodec):
 
     def __init__(self, bitrate_bps: int) -> None:
         check_bitrate("G.726", bitrate_bps, BITRATES_BPS)
-        super().__init__(
-            "g726",
-            bitrate_bps,
-            sample_rates_hz=(_RATE_HZ,),
-            frame_rate_hz=_RATE_HZ / _PACKET,
-            causal=True,
-            lookahead_s=0.0,
-        )
+        super().__init__("g726", bitrate_bps, **one_rate(_RATE_HZ, _PACKET, 0))
         self._bits = bitrate_bps // _RATE_HZ
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:

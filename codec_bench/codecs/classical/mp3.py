@@ -31,13 +31,7 @@ class Mp3(RatedCodec):
     def __init__(self, bitrate_bps: int) -> None:
         rates = tuple(rate for rate, kbps in _KBPS.items() if bitrate_bps / 1000 in kbps)
         check_bitrate("MP3", bitrate_bps, [1000 * kbps for kbps in sorted({*_MPEG_1, *_MPEG_2})])
-        super().__init__(
-            "mp3",
-            bitrate_bps,
-            sample_rates_hz=rates,
-            channels=(1, 2),
-            causal=False,
-        )
+        super().__init__("mp3", bitrate_bps, sample_rates_hz=rates, channels=(1, 2), causal=False)
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Frames of one item with header and side information: a decoder needs both in every frame."""

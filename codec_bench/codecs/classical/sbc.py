@@ -14,6 +14,7 @@ from codec_bench.codecs.classical.bitstream import (
     RatedCodec,
     check_packet_sizes,
     decode_packets,
+    one_rate,
     packets_for,
 )
 from codec_bench.errors import UserError
@@ -124,16 +125,9 @@ class Msbc(BitstreamCodec):
     """
 
     def __init__(self) -> None:
-        super().__init__(
-            CodecInfo(
-                name="msbc",
-                sample_rates_hz=(_MSBC_RATE_HZ,),
-                frame_rate_hz=_MSBC_RATE_HZ / _MSBC_FRAME,
-                nominal_bitrate_bps=8.0 * _MSBC_BYTES * _MSBC_RATE_HZ / _MSBC_FRAME,
-                causal=True,
-                lookahead_s=delay_samples(8) / _MSBC_RATE_HZ,
-            )
-        )
+        bitrate_bps = 8.0 * _MSBC_BYTES * _MSBC_RATE_HZ / _MSBC_FRAME
+        facts = one_rate(_MSBC_RATE_HZ, _MSBC_FRAME, delay_samples(8))
+        super().__init__(CodecInfo("msbc", nominal_bitrate_bps=bitrate_bps, **facts))
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """One packet a frame."""

@@ -191,9 +191,8 @@ class Whisper(PreparedFeature):
                 intra_threads=own_threads() if self._kind == "cpu" else 0,
             )
         except Exception as error:  # a broken file raises RuntimeError, ValueError, MemoryError or a JSON error
+            self._refuse_if_too_large(error)
             reason = " ".join(str(error).split())
-            if out_of_memory(error):
-                raise MemoryError(f"{self.name} does not fit into the memory of '{self.device}'") from error
             raise WeightsError(
                 f"the weights in '{self._folder}' cannot be loaded: {type(error).__name__}: {reason}",
                 hint="the file may be cut short or of another kind: codec-bench weights verify",
@@ -205,6 +204,10 @@ class Whisper(PreparedFeature):
             together = windows_that_fit(self.facts, self.compute_type, room(self.device))
             self._together = _Together(together * WINDOW_S)
 
+    def _refuse_if_too_large(self, error: Exception) -> None:
+        if out_of_memory(error):
+            raise MemoryError(f"{self.name} does not fit into the memory of '{self.device}'") from error
+
     def _try(self) -> None:
         """Encodes one silent window: a library that is missing or too old for the device is found before any item is."""
         import ctranslate2
@@ -214,8 +217,7 @@ class Whisper(PreparedFeature):
             encoded = self._net.encode(ctranslate2.StorageView.from_array(silence), to_cpu=True)
         except RuntimeError as error:
             self._net = None
-            if out_of_memory(error):
-                raise MemoryError(f"{self.name} does not fit into the memory of '{self.device}'") from error
+            self._refuse_if_too_large(error)
             raise UserError(
                 f"{self.name} cannot compute on '{self.device}': {' '.join(str(error).split())}",
                 hint="codec-bench doctor checks the device and its libraries",

@@ -119,14 +119,8 @@ class OpenAiSpeech(JsonModel):
 
     checked: ClassVar[str] = "the types of openai 3.54, and the documentation of Azure and of vLLM-Omni; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = (
-        "path",
-        "voice",
-        "fields",
-        "audio_as",
-        "languages",
-        "audio_format",
-        "audio_rate_hz",
-    )
+        "path", "voice", "fields", "audio_as", "languages", "audio_format", "audio_rate_hz",
+    )  # fmt: skip
 
     def __init__(
         self,

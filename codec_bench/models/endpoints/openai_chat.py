@@ -128,15 +128,8 @@ class OpenAiChat(BatchableModel):
 
     checked: ClassVar[str] = "the types of the package openai 3.54, and `transformers serve` 5.23; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = (
-        "path",
-        "audio_as",
-        "modalities",
-        "voice",
-        "audio_format",
-        "audio_coding",
-        "audio_rate_hz",
-        "reasoning_end",
-    )
+        "path", "audio_as", "modalities", "voice", "audio_format", "audio_coding", "audio_rate_hz", "reasoning_end",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -56,6 +56,62 @@ class Collected:
     sounds: list[Path]
 
 
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """Where each score of the runs stands on the page.
+
+    Args:
+        runs: the runs. systems: the systems of the page. column_of: the position of each column.
+        sets: the name of each run's data. places: for each run, the position of each of its samples.
+    """
+
+    runs: Sequence[Run]
+    systems: Sequence[System]
+    column_of: Mapping[Column, int]
+    sets: Sequence[str]
+    places: Sequence[Mapping[str, int]]
+
+    def column(self, system: System, metric: str, protocol: str) -> int:
+        """The position of the column of a metric."""
+        return self.column_of[Column(metric, protocol, self.sets[system.run])]
+
+    def values(self, count: int) -> np.ndarray:
+        """Every value, as an array `(systems, columns, samples)` over `count` samples."""
+        values = np.full((len(self.systems), len(self.column_of), count), np.nan, dtype=np.float32)
+        for s, system in enumerate(self.systems):
+            run, place = self.runs[system.run], self.places[system.run]
+            # The numbers have gaps: a question that was not asked yet is not in the record.
+            to_sample = {number: place[id] for number, id in run.query("SELECT number, id FROM samples") if id in place}
+            for name, facts in run.metrics.items():
+                rows, numerators, denominators, _, _ = run.columns(system.name, name)
+                if not rows:
+                    continue
+                below = np.asarray(denominators, dtype=float)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    ratio = np.asarray(numerators, dtype=float) / below
+                ratio[~np.isfinite(ratio)] = np.nan
+                values[s, self.column(system, name, facts.get("protocol", "")), [to_sample[row] for row in rows]] = (
+                    ratio
+                )
+        return values
+
+    def scores(self, position: Mapping[int, int]) -> tuple[list[list[Any]], list[list[Any]]]:
+        """The scores of the chosen samples that have no value, with the reason, and the details of all their scores."""
+        missing: list[list[Any]] = []
+        details: list[list[Any]] = []
+        for s, system in enumerate(self.systems):
+            for score in self.runs[system.run].scores(system.name):
+                place = position.get(self.places[system.run][score.id])
+                if place is None:
+                    continue
+                column = self.column(system, score.metric, score.protocol)
+                if score.status != "ok":
+                    missing.append([s, place, column, score.status, score.reason])
+                if score.detail:
+                    details.append([s, place, column, _detail(score.detail)])
+        return missing, details
+
+
 def collect(
     runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]] | None, *, audio_bytes: int, max_rows: int, folder: Path
 ) -> Collected:
@@ -74,7 +130,8 @@ def collect(
     columns = columns_of(runs, sets)
     benchmarks = [_benchmark(run) for run in runs]
     samples, places, origins = _samples(runs, benchmarks)
-    values = _values(runs, systems, columns, sets, places, len(samples))
+    grid = _Grid(runs, systems, {column: n for n, column in enumerate(columns)}, sets, places)
+    values = grid.values(len(samples))
     estimates = _estimates(runs, systems, places)
     asked = {place[id] for run, place in zip(runs, places) for id in asked_aloud(run)}
 
@@ -96,7 +153,7 @@ def collect(
     tables = Tables(runs, names, summaries, sets, systems, heads, entries)
     data = _data(tables, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
-    missing, data["details"] = _scores(runs, systems, columns, sets, places, position)
+    missing, data["details"] = grid.scores(position)
     data |= _trouble(item_trouble, missing, position)
     data["exchanges"] = collect_exchanges(runs, systems, places, position)
     linked = [(sample, *sound) for sample in chosen if sample not in heard for sound in sounds(sample)]
@@ -166,36 +223,6 @@ def _samples(
                 samples[place] = sample
             places[-1][sample.id] = place
     return samples, places, origins
-
-
-def _values(
-    runs: Sequence[Run],
-    systems: Sequence[System],
-    columns: Mapping[Column, Any],
-    sets: Sequence[str],
-    places: Sequence[Mapping[str, int]],
-    count: int,
-) -> np.ndarray:
-    values = np.full((len(systems), len(columns), count), np.nan, dtype=np.float32)
-    column_of = {key: n for n, key in enumerate(columns)}
-    for s, system in enumerate(systems):
-        run, place = runs[system.run], places[system.run]
-        # The numbers have gaps: a question that was not asked yet is not in the record.
-        to_sample = {number: place[id] for number, id in run.query("SELECT number, id FROM samples") if id in place}
-        for name, facts in run.metrics.items():
-            rows, numerators, denominators, _, _ = run.columns(system.name, name)
-            if not rows:
-                continue
-            below = np.asarray(denominators, dtype=float)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.asarray(numerators, dtype=float) / below
-            ratio[~np.isfinite(ratio)] = np.nan
-            values[
-                s,
-                column_of[Column(name, facts.get("protocol", ""), sets[system.run])],
-                [to_sample[row] for row in rows],
-            ] = ratio
-    return values
 
 
 def _items(
@@ -305,31 +332,6 @@ def _entries(
         known = {Column(name, entry["protocol"], sets[system.run]): entry for name, entry in entries.items()}
         rows.append([known.get(column) for column in columns])
     return rows
-
-
-def _scores(
-    runs: Sequence[Run],
-    systems: Sequence[System],
-    columns: Mapping[Column, Any],
-    sets: Sequence[str],
-    places: Sequence[Mapping[str, int]],
-    position: Mapping[int, int],
-) -> tuple[list[list[Any]], list[list[Any]]]:
-    """The scores of the chosen samples that have no value, with the reason, and the details of all their scores."""
-    column_of = {key: n for n, key in enumerate(columns)}
-    missing: list[list[Any]] = []
-    details: list[list[Any]] = []
-    for s, system in enumerate(systems):
-        for score in runs[system.run].scores(system.name):
-            place = position.get(places[system.run][score.id])
-            if place is None:
-                continue
-            column = column_of[Column(score.metric, score.protocol, sets[system.run])]
-            if score.status != "ok":
-                missing.append([s, place, column, score.status, score.reason])
-            if score.detail:
-                details.append([s, place, column, _detail(score.detail)])
-    return missing, details
 
 
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from websockets.asyncio.server import serve
 
 from codec_bench.audio.clip import Clip
-from codec_bench.models import load_model
 from codec_bench.types import Message, Request
 
 KEY = "gm-UNMISTAKABLE-4321"
@@ -48,15 +46,7 @@ def talked(kit, monkeypatch, request, turn, ends="activityEnd"):
                 for event in turn:
                     await socket.send(json.dumps(event).encode())
 
-    async def main():
-        async with serve(handle, "127.0.0.1", 0) as server:
-            url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/ws"
-            model = load_model("gemini-3.8-live", {"base_url": url, "attempts": 1})
-            kit.unhurried(model)
-            async with kit.started(model):
-                return await model.ask(request), seen
-
-    return asyncio.run(main())
+    return asyncio.run(kit.live(handle, "gemini-3.8-live", "/ws", request)), seen
 
 
 def conversation(kit, wants="text"):

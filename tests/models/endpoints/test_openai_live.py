@@ -6,10 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from websockets.asyncio.server import serve
 
 from codec_bench.audio.clip import Clip
-from codec_bench.models import load_model
 from codec_bench.models.endpoints import openai_live
 from codec_bench.types import Message, Request
 
@@ -60,15 +58,7 @@ def talked(kit, monkeypatch, request, after_question, closed="close_requested", 
                 }
                 await socket.send(json.dumps(ended))
 
-    async def main():
-        async with serve(handle, "127.0.0.1", 0) as server:
-            url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/live/sessions"
-            model = load_model("gpt-live-1", {"base_url": url, "attempts": 1})
-            kit.unhurried(model)
-            async with kit.started(model):
-                return await model.ask(request), seen
-
-    return asyncio.run(main())
+    return asyncio.run(kit.live(handle, "gpt-live-1", "/v1/live/sessions", request)), seen
 
 
 def conversation(kit, wants="audio"):

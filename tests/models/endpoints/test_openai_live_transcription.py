@@ -6,7 +6,6 @@ import json
 
 import numpy as np
 import pytest
-from websockets.asyncio.server import serve
 
 from codec_bench.audio.clip import Clip
 from codec_bench.models import load_model
@@ -37,16 +36,10 @@ def transcribed(kit, monkeypatch, *after_commit, language="en", **options):
                 for event in after_commit:
                     await socket.send(json.dumps(event))
 
-    async def main():
-        async with serve(handle, "127.0.0.1", 0) as server:
-            url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/realtime?intent=transcription"
-            model = load_model("gpt-live-transcribe", {"base_url": url, "attempts": 1, **options})
-            kit.unhurried(model)
-            fields = {"audio": Clip(kit.tone(0.25, 24_000)), "language": language}
-            async with kit.started(model):
-                return await model.ask(Request("q", fields=fields, parameters={"temperature": 0}))
-
-    return asyncio.run(main()), paths[0], seen
+    fields = {"audio": Clip(kit.tone(0.25, 24_000)), "language": language}
+    request = Request("q", fields=fields, parameters={"temperature": 0})
+    asked = kit.live(handle, "gpt-live-transcribe", "/v1/realtime?intent=transcription", request, **options)
+    return asyncio.run(asked), paths[0], seen
 
 
 def test_a_transcript(kit, monkeypatch):

@@ -5,7 +5,6 @@ import logging
 
 import numpy as np
 import pytest
-from websockets.asyncio.server import serve
 from websockets.http11 import Response as HttpResponse
 
 from codec_bench.errors import UserError
@@ -49,16 +48,9 @@ def talked(kit, monkeypatch, *turns, request=None, turn_down=None, **options):
             else None
         )
 
-    async def main():
-        async with serve(handle, "127.0.0.1", 0, process_request=checked) as server:
-            port = server.sockets[0].getsockname()[1]
-            given = {"base_url": f"ws://127.0.0.1:{port}/v1/realtime", "key_env": "RT_KEY", **options}
-            model = load_model("gpt-4o-realtime", given)
-            kit.unhurried(model)
-            async with kit.started(model):
-                return await model.ask(request or kit.question("What?", kit.tone(0.5, 24_000))), seen
-
-    return asyncio.run(main())
+    request = request or kit.question("What?", kit.tone(0.5, 24_000))
+    options = {"attempts": 5, "key_env": "RT_KEY", **options}
+    return asyncio.run(kit.live(handle, "gpt-4o-realtime", "/v1/realtime", request, checked, **options)), seen
 
 
 def done(status="completed", **more):
