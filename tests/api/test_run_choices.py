@@ -15,30 +15,27 @@ from codec_bench.store.draws import ORDER
 from codec_bench.store.record import open_run
 
 MODEL = '''
-from codec_bench.errors import UserError
-from codec_bench.models.base import Model, ModelInfo
+from asked_models import Logged
+
+from codec_bench.models.base import ModelInfo
 from codec_bench.types import Response
 
 
-class Chooser(Model):
+class Chooser(Logged):
     """Knows the answer, or likes the first place, as told."""
 
     info = ModelInfo("chooser")
 
     def __init__(self, log, likes="right", stop_after=0):
-        self.log, self.likes, self.left = log, likes, stop_after or 10**9
+        super().__init__(log, stop_after)
+        self.likes = likes
 
     @property
     def identity(self):
         return {"chooser": self.likes}
 
     async def ask(self, request):
-        if self.left == 0:
-            raise UserError("the power is off")
-        self.left -= 1
-        asked = request.messages[-1].content[-1]
-        with open(self.log, "a") as file:
-            file.write(asked.replace("\\n", " ") + "\\n")
+        asked = self.heard(request)
         lines = [line for line in asked.splitlines() if line[1:2] == "."]
         if self.likes == "first" or not lines:
             return Response(text="A")

@@ -15,27 +15,24 @@ from codec_bench.store.answers import exchanges
 from codec_bench.store.record import open_run
 
 MODEL = '''
-from codec_bench.errors import UserError
-from codec_bench.models.base import Model, ModelInfo
+from asked_models import Logged
+
+from codec_bench.models.base import ModelInfo
 from codec_bench.types import Response
 
 
-class Picky(Model):
+class Picky(Logged):
     """Repeats what it is told, unless it is asked in the wording that it does not like. It stops after some answers if told."""
 
     info = ModelInfo("picky")
     identity = {"picky": 1}
 
     def __init__(self, log, stop_after=0, says="what?"):
-        self.log, self.left, self.says = log, stop_after or 10**9, says
+        super().__init__(log, stop_after)
+        self.says = says
 
     async def ask(self, request):
-        if self.left == 0:
-            raise UserError("the power is off")
-        self.left -= 1
-        asked = request.messages[-1].content[-1]
-        with open(self.log, "a") as file:
-            file.write(asked + "\\n")
+        asked = self.heard(request)
         return Response(text=self.says if asked.startswith("Kindly") else asked.rpartition("|")[2].strip())
 '''
 WORDINGS = ["Say | {{ word }}", "Kindly say | {{ word }}", "The word is | {{ word }}"]

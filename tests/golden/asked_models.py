@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
 
@@ -27,6 +28,27 @@ class Told(Model):
         if isinstance(said, BaseException):
             raise said
         return said if isinstance(said, Response) else Response(text=said)
+
+
+class Logged(Model):
+    """Writes each text that it is asked into a file, as one line, and stops after some answers if told."""
+
+    def __init__(self, log: str, stop_after: int = 0) -> None:
+        self.log, self.left = log, stop_after or 10**9
+
+    def heard(self, request: Request) -> str:
+        """The text that it is asked.
+
+        Raises:
+            UserError: it has given as many answers as it was told to.
+        """
+        if self.left == 0:
+            raise UserError("the power is off")
+        self.left -= 1
+        asked = str(request.messages[-1].content[-1])
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(asked.replace("\n", " ") + "\n")
+        return asked
 
 
 def ask(model: Model, requests: Sequence[Request]) -> list[Response]:
