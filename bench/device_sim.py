@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -396,22 +397,30 @@ def simulate(run: Run) -> Outcome:
     costs = COSTS[run.precision]
     pool = VirtualPool(run.devices, run.cpus or 14 * run.devices, costs, known, run.faults, run.about_s, run.lanes)
     sized = mock.patch.object(feed, "file_bytes", lambda sample: 2 * RATE * known[sample.audio])
-    with sized:
-        counts = record(pool, samples)
+    with sized, tempfile.TemporaryDirectory() as folder:
+        counts = record(pool, samples, folder)
     busy = sum(pool.busy_s.values()) / (pool.now * run.devices)
     return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"])
 
 
-def record(pool: Pool, samples: Sequence[Sample]) -> dict[str, int]:
-    """Runs the scheduler over a pool into a record; gives the record's counts."""
+def record(
+    pool: Pool, samples: Sequence[Sample], folder: str | Path, numbers: Sequence[int] | None = None, **fingerprint: str
+) -> dict[str, int]:
+    """Runs the scheduler over a pool into a record in a folder; gives the record's counts.
+
+    Args:
+        pool: the workers. samples: the utterances. folder: of the record.
+        numbers: of the samples in the whole data, if they are a shard. fingerprint: what else tells this run from others.
+    """
     plan = build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {})
     settings = Settings(look_ahead=ON_A_GPU)
-    with tempfile.TemporaryDirectory() as folder, closing(FeatureCache(None)) as cache:
+    with closing(FeatureCache(None)) as cache:
         engine = Engine(plan, settings, pool, cache, "")
         engine.load_codecs()
-        with closing(RunWriter(folder, {"simulated": len(samples)})) as writer:
-            writer.begin({s.name: {} for s in engine.plan.systems}, metric_facts(engine.plan), samples)
-            engine.run(samples, writer, set(), lambda *told: None)
+        with closing(RunWriter(folder, {"simulated": True, **fingerprint})) as writer:
+            writer.begin({s.name: {} for s in engine.plan.systems}, metric_facts(engine.plan), samples, numbers)
+            engine.run(samples, writer, set(), lambda *told: None, **({"numbers": numbers} if numbers else {}))
+            writer.set_meta(state="finished", config={}, data={"name": "simulated"})
         with closing(store.Run(folder)) as found:
             return found.counts()
 

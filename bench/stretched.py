@@ -115,7 +115,7 @@ def stretched(run: sim.Run, stretch: float) -> sim.Outcome:
         write_audio(samples, run.seconds)
         with closing(StretchedPool(run, stretch)) as pool:
             start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
-            counts = sim.record(pool, samples)
+            counts = sim.record(pool, samples, f"{folder}/run")
             wall_s, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF)
     main_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return sim.Outcome(

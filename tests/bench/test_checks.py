@@ -549,6 +549,13 @@ def test_merge(bench, tmp_path):
     fails(module.compare, tmp_path / "same", tmp_path / "whole")
 
 
+def test_cluster_sim(bench):
+    module = bench("bench_cluster_sim")
+    passes(module.check, "1/2", {"finished": 4, "failed_scores": 0}, 4)
+    for wrong in ({"finished": 3, "failed_scores": 0}, {"finished": 4, "failed_scores": 1}):
+        fails(module.check, "1/2", wrong, 4)
+
+
 # --- models
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bench_cluster_sim
 import device_sim
 import pytest
 from device_sim import Run, simulate
@@ -39,3 +40,13 @@ def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
     monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
     one, two = (simulate(Run(600, "half", lanes=lanes)) for lanes in (1, 2))
     assert two.busy > one.busy + 0.02
+
+
+@pytest.mark.parametrize("each", [1, 3])
+def test_machines_that_share_the_data_make_one_record(monkeypatch, tmp_path, each):
+    monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
+    cluster = bench_cluster_sim.Cluster(Run(240, "half"), tmp_path)
+    whole, one_s = cluster.part("whole", None)
+    last_s, _, merged = cluster.all_parts(4, each)
+    assert bench_cluster_sim.compare(merged, whole) > 240 * 5
+    assert one_s / 4 < last_s - cluster.start_s < one_s
