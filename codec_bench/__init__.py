@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from codec_bench.api.run_benchmark import run_benchmark
     from codec_bench.api.sample_size import sample_size
     from codec_bench.api.score import score
+    from codec_bench.api.site import site
     from codec_bench.api.verify_batching import verify_batching
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.base import Codec, CodecInfo
@@ -60,6 +61,7 @@ __all__ = [
     "run_benchmark",
     "sample_size",
     "score",
+    "site",
     "verify_batching",
     "write_figures",
 ]
@@ -67,6 +69,7 @@ __all__ = [
 _HOMES = {
     "codec_bench.api.evaluate": ("evaluate",),
     "codec_bench.api.score": ("score",),
+    "codec_bench.api.site": ("site",),
     "codec_bench.api.run_benchmark": ("run_benchmark",),
     "codec_bench.api.sample_size": ("sample_size",),
     "codec_bench.codecs": ("load_codec",),

@@ -23,7 +23,7 @@ from codec_bench import (
     Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, compare, error_rate, evaluate,
     export_listening, import_listening, interval,
     leaderboard, load_codec, load_metric, merge, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
-    verify_batching, write_figures,
+    site, verify_batching, write_figures,
 )
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
@@ -51,6 +51,7 @@ asked = run_benchmark(benchmark="aishell-1", model="gpt-4o-audio", limit=3)
 board = leaderboard("ultraeval-understanding", [folder])
 repeated = evaluate(**read_arguments(folder / "run.json", command="eval"))
 merged: Path = merge(parts="parts", out="runs/whole", partial=True).folder
+pages: Path = site([run.folder], out="site", audio_mb=1.0).folder
 drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").files
 
 

@@ -31,6 +31,7 @@ from codec_bench.cli.output import talk
 from codec_bench.cli.profile import profile
 from codec_bench.cli.record import merge, rescue, verify
 from codec_bench.cli.run import run
+from codec_bench.cli.site import site
 from codec_bench.cli.weights import weights_app
 from codec_bench.errors import UserError
 
@@ -42,6 +43,7 @@ app.add_typer(listen_app, name="listen")
 app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)
+app.command("site")(site)
 app.command("agreement")(agreement)
 app.command("verify")(verify)
 app.command("rescue")(rescue)

@@ -38,7 +38,7 @@ def export_run(run: Run, form: str, out: Path | None, *, safe: bool = False) -> 
         if out is None:
             raise UserError("parquet cannot be written to standard output", hint="give --out FILE.parquet")
         with opened(out, binary=True) as file:
-            _write_parquet(run, file)
+            write_parquet(run.rows(), file)
         return
     with opened(out) as file:
         if form == "csv":
@@ -127,13 +127,14 @@ class _Lines:
         self._file.write(line[:-2] + "\n")
 
 
-def _write_parquet(run: Run, file: IO[bytes]) -> None:
+def write_parquet(rows: Iterable[TableRow], file: IO[bytes]) -> None:
+    """Writes rows as `Run.rows` gives them to a parquet file."""
     import pyarrow
     import pyarrow.parquet
 
     kinds = [(name, pyarrow.float64() if name in NUMBERS else pyarrow.string()) for name in COLUMNS]
     schema = pyarrow.schema(kinds)
-    source = run.rows()
+    source = iter(rows)
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         while chunk := list(islice(source, _CHUNK)):
             columns = [pyarrow.array(c, f.type) for c, f in zip(zip(*chunk), schema)]

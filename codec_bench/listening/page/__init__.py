@@ -23,6 +23,7 @@ _LAYOUT = Layout(
     (__package__, "sheet.html.j2"),
     ((SHARED, "style.css"), (__package__, "sheet.css")),
     (
+        (SHARED, "data.js"),
         (SHARED, "elements.js"),
         (SHARED, "player.js"),
         *((__package__, name) for name in ("order.js", "state.js", "sound.js", "controls.js", "kinds.js", "views.js")),

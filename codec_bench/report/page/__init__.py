@@ -19,12 +19,16 @@ from codec_bench.store.record import Run
 MAX_ROWS = 20_000
 _STYLES = ("style.css", "tables.css", "breakdown.css", "wordings.css", "sample.css")
 _SCRIPTS = (
+    "data.js",
     "elements.js",
+    "words.js",
     "core.js",
+    "marks.js",
     "frames.js",
     "summary.js",
     "labels.js",
     "breakdown.js",
+    "scales.js",
     "plots.js",
     "spectrogram.js",
     "player.js",

@@ -1,5 +1,4 @@
-// The data of a page, and how elements are made. Text from data is only ever set as text, never as markup.
-const data = JSON.parse(document.getElementById("data").textContent);
+// How elements are made. Text from data is only ever set as text, never as markup.
 const SVG = document.getElementById("svg-namespace").namespaceURI;
 const byId = (id) => document.getElementById(id);
 

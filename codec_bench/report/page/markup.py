@@ -89,7 +89,7 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
     script = f'"use strict";\n(() => {{\n{code}\n}})();\n'
     return environment.get_template(template).render(
         **variables,
-        data=Markup(_as_json(data)),
+        data=Markup(as_json(data)),
         sounds=sounds,
         base64=lambda path: base64.b64encode(path.read_bytes()).decode("ascii"),
         style=Markup(style),
@@ -104,8 +104,8 @@ def _text(file: tuple[str, str]) -> str:
     return (files(package) / name).read_text("utf-8")
 
 
-def _as_json(value: Any) -> str:
-    """JSON that can be put inside a script element: characters that could end the element are written as escapes."""
+def as_json(value: Any) -> str:
+    """JSON that can be put inside a script element or file: characters that could end the element are written as escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

@@ -1,0 +1,38 @@
+// A published leaderboard with the runs of this site, how far its ranks can be trusted, and how alike its columns are.
+const span = (pair) => (pair ? (pair[0] === pair[1] ? String(pair[0]) : `${pair[0]}–${pair[1]}`) : "–");
+
+view("published", async (box, [name]) => {
+  if (!Object.hasOwn(index.published, name)) throw new Error("This site has no such published leaderboard.");
+  const board = await load(`published/${name}`);
+  const names = runNames();
+  const right = (text) => ({ text, right: true });
+  const title = (row) => {
+    const told = [row.published ? "" : "own", row.limited ? "a part of a benchmark" : "", row.complete ? "" : "incomplete", row.note].filter(Boolean);
+    return el("span", null, row.name, el("span", { class: "count quiet" }, told.join(", ")), row.runs.map((key) => el("span", { class: "count quiet" }, runLink(key, names.get(key) ?? key))));
+  };
+  box.append(el("h1", null, name), el("p", { class: "lead" }, board.summary), el("p", { class: "lead" }, "Source: ", sourceLink(board.source)));
+  box.append(wordTable("Leaderboard", ["Model", ...(board.averages ? [right("Average")] : []), ...board.means.map(right), ...board.columns.map((column) => right(column.name))], board.rows.map((row) => [title(row), ...(board.averages ? [row.average ?? "–"] : []), ...board.means.map((group) => row.means[group] ?? "–"), ...row.cells.map((cell) => cell ?? "–")])));
+  if (board.trusted) {
+    box.append(
+      el("h2", null, "How much to trust the ranks"),
+      el("p", { class: "lead" }, "The rank by the published rule; the best and the worst rank without each benchmark, without each group of tasks, and under other normalisations of the columns; and for rows with items here the ranks that other items could give."),
+      wordTable("Ranks", ["Model", right("Rank"), right("Without a benchmark"), right("Without a group"), right("Other normalisations"), right("Other items"), "Tied with"], board.rows.filter((row) => row.rank !== null).map((row) => [row.name, String(row.rank), ...row.ranks.map(span), row.interval ? span(row.interval) : "–", row.tied.join(", ") || "–"]), "narrow"),
+    );
+    const reasons = [...new Set(board.rows.filter((row) => row.rank !== null).flatMap((row) => row.why))];
+    if (reasons.length) box.append(el("ul", { class: "remarks" }, reasons.map((why) => el("li", null, why))));
+    if (board.dispensable.length) box.append(el("p", { class: "lead" }, "Columns that could be left out with the ranking kept, in this order, with Kendall's tau that is left: ", board.dispensable.map(([column, tau]) => `${column} (${tau.toFixed(2)})`).join(", "), "."));
+  }
+  if (board.like) box.append(el("h2", null, "How alike the columns order the rows"), el("p", { class: "lead" }, "Spearman's rank correlation of every two columns, similar ones side by side."), heatmap(board.like));
+  return name;
+});
+
+function heatmap({ order, pairs: found }) {
+  const by = new Map(found.flatMap(([a, b, ...rest]) => [[`${a}\n${b}`, rest], [`${b}\n${a}`, rest]]));
+  const cell = (a, b) => {
+    if (a === b) return el("td", { class: "heat self" }, "");
+    const [value, low, high] = by.get(`${a}\n${b}`) ?? [null];
+    const td = el("td", { class: value === null ? "heat none" : `heat h${Math.round(Math.abs(value) * 9)}${value < 0 ? " minus" : ""}`, title: low === null || low === undefined ? null : `${number(low, 2)} to ${number(high, 2)}` }, number(value, 2));
+    return td;
+  };
+  return framed("Correlations", el("table", { class: "grid compact heatmap" }, el("thead", null, el("tr", null, el("th", { scope: "col", class: "name" }, "Column"), order.map((name) => el("th", { scope: "col" }, words(name, 4))))), el("tbody", null, order.map((a) => el("tr", null, el("th", { scope: "row", class: "name" }, a), order.map((b) => cell(a, b)))))));
+}

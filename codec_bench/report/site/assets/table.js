@@ -1,0 +1,73 @@
+// Tables of a site: sorted by their heads, drawn in parts.
+const MOST_ROWS = 100;
+
+/**
+ * The newest finished row of every system. What its run did not measure is filled from older runs of the same system, if it has
+ * not changed since. `from` of a row says which run each cell is of.
+ */
+function newestRows(rows) {
+  const seen = new Map();
+  for (const row of rows) {
+    const before = seen.get(row.system);
+    if (!before || (before.state && !row.state)) seen.set(row.system, row);
+  }
+  return rows.filter((row) => seen.get(row.system) === row).map((row) => {
+    const alike = rows.filter((other) => other.system === row.system && other.identity === row.identity && !other.state);
+    const filled = { ...row, cells: [...row.cells], from: row.cells.map(() => row) };
+    row.cells.forEach((cell, c) => {
+      const other = cell === null && !row.state ? alike.find((one) => one.cells[c] !== null) : undefined;
+      if (other) [filled.cells[c], filled.from[c]] = [other.cells[c], other];
+    });
+    return filled;
+  });
+}
+
+/** The row that a cell is of. */
+const sourceOf = (row, c) => (row.from ? row.from[c] : row);
+
+/** A whisker: where a value and its interval lie between the lowest and the highest of the column. */
+function whisker([value, from, to], [low, high]) {
+  if (value === null || !(high > low)) return null;
+  const x = (at) => 2 + (96 * (at - low)) / (high - low);
+  const line = (kind, x1, x2, y1, y2) => shape("line", { class: kind, x1, x2, y1, y2 });
+  const picture = shape("svg", { class: "whisker", viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true" });
+  picture.append(line("span", 0, 100, 2.5, 2.5));
+  if (from !== null && from !== undefined && to > from) picture.append(line("bar", x(from), x(to), 2.5, 2.5));
+  picture.append(line("dot", x(value), x(value), 0, 5));
+  return picture;
+}
+
+/** A head that sorts. `sorted` is the direction by which the table is sorted by it, or null. */
+function sortHead(content, sorted, onclick, attributes = {}) {
+  return el("th", { scope: "col", "aria-sort": sorted, ...attributes }, el("button", { type: "button", onclick }, content));
+}
+
+/** A table of words: heads as texts or {text, right}, rows as lists of cells. */
+function wordTable(label, heads, rows, kind = "", frame = "") {
+  const right = heads.map((head) => typeof head === "object" && head.right);
+  const table = el(
+    "table",
+    { class: `grid text compact ${kind}` },
+    el("thead", null, el("tr", null, heads.map((head, n) => el("th", { scope: "col", class: right[n] ? "right" : null }, words(typeof head === "object" ? head.text : head))))),
+    el("tbody", null, rows.map((cells) => el("tr", null, cells.map((cell, n) => (n === 0 ? el("th", { scope: "row", class: "name" }, cell) : el("td", { class: right[n] ? "right" : typeof cell === "string" && cell.length > 40 ? "reason" : null }, cell)))))),
+  );
+  return framed(label, table, frame);
+}
+
+/** Draws a long list in parts: `draw(from, to)` gives the rows, a button asks for more. */
+function inParts(body, count, draw, after) {
+  const more = el("button", { type: "button", class: "plain" });
+  const box = el("div", { class: "pager" }, el("p", { role: "status" }), el("div", null, more));
+  let end = 0;
+  const grow = () => {
+    const from = end;
+    end = Math.min(count, end + MOST_ROWS);
+    body.append(...draw(from, end));
+    box.firstChild.textContent = count > MOST_ROWS ? `${end.toLocaleString("en")} of ${count.toLocaleString("en")} rows` : "";
+    more.textContent = `Show ${Math.min(MOST_ROWS, count - end)} more`;
+    more.hidden = end >= count;
+  };
+  more.addEventListener("click", grow);
+  grow();
+  after.replaceChildren(count > MOST_ROWS ? box : "");
+}
