@@ -549,6 +549,27 @@ def test_merge(bench, tmp_path):
     fails(module.compare, tmp_path / "same", tmp_path / "whole")
 
 
+def test_million(bench, tmp_path):
+    module = bench("bench_million")
+    scores = [(system, metric, sample, 0.5 * metric) for system in (0, 1) for metric in (0, 1, 2) for sample in (0, 1)]
+
+    def record(out, items=4, scores=scores, status="ok"):
+        out.mkdir()
+        with sqlite3.connect(out / "run.sqlite") as db:
+            db.execute("CREATE TABLE items (status)")
+            db.execute("CREATE TABLE scores (system, metric, sample, value, status)")
+            db.executemany("INSERT INTO items VALUES (?)", [("ok",)] * items)
+            db.executemany("INSERT INTO scores VALUES (?, ?, ?, ?, ?)", [(*score, status) for score in scores])
+        return out
+
+    assert module.check(record(tmp_path / "good"), 2) == 12
+    fails(module.check, record(tmp_path / "fewer", items=3), 2)
+    fails(module.check, record(tmp_path / "without", scores=scores[1:]), 2)
+    fails(module.check, record(tmp_path / "failed", status="failed"), 2)
+    module.CLIPS = 1  # both samples are links to one clip
+    fails(module.check, record(tmp_path / "different", scores=[*scores[:-1], (1, 2, 1, 0.7)]), 2)
+
+
 def test_cluster_sim(bench):
     module = bench("bench_cluster_sim")
     passes(module.check, "1/2", {"finished": 4, "failed_scores": 0}, 4)

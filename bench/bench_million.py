@@ -1,0 +1,207 @@
+"""A run over a million items that is killed ten times (targets: see `TARGETS`).
+
+    python bench/bench_million.py [--samples 500000] [--kills 10] [--keep FOLDER]
+
+All time and memory that is stated includes the runs that were killed. The data are hard links to a few hundred clips of 0.3 s, in a manifest; two codecs, three metrics. The command is the one that
+a user types. It is killed (SIGKILL) at moments that are drawn over the whole run, and started again each time. Then it is started
+once more with nothing left to do, and `report`, `export` and `compare` read the record. Every process's memory and processor
+time are read from /proc.
+
+What is checked: every item is finished, no score failed, and all links to one clip have the same scores to the last digit,
+whatever was killed in between.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import soundfile
+from common import append_rows
+
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+SYSTEMS = ("g711-ulaw", "g711-alaw")
+METRICS = ("si_sdr", "stft_distance", "bitrate")
+TARGETS = {
+    "main process, ms an item": 0.4, "memory grown": 0.1, "bytes an item": 300, "planning, s": 30, "nothing left, s": 30,
+    "report, s": 60, "export, s": 60, "compare, s": 60, "report, MiB": 1024, "export, MiB": 1024, "compare, MiB": 1024,
+}  # fmt: skip
+CLIPS, CLIP_S, RATE_HZ, LINKS_IN_A_FOLDER = 300, 0.3, 8000, 1_000
+SETTLED = 50_000
+_TICKS_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Watched:
+    """What was seen of processes: memory of the last one by the number of finished items, processor time, peak memory of all, and
+    how long the first waited for its first item."""
+
+    memory: list[tuple[int, float]] = field(default_factory=list)
+    cpu_s: float = 0.0
+    peak_mib: float = 0.0
+    first_s: float | None = None
+
+
+def make(folder: Path, samples: int) -> Path:
+    """Clips of the embedded speech, links to them, and a manifest; gives the manifest."""
+    from codec_bench.audio.resample import to_rate
+    from codec_bench.data import open_source
+    from codec_bench.types import Audio
+
+    speech = np.concatenate([to_rate(Audio.read(s.audio), RATE_HZ).samples[0] for s in open_source("embedded")])
+    loud = np.flatnonzero(np.abs(speech) > 0.05)
+    rng, length = np.random.default_rng(0), int(CLIP_S * RATE_HZ)
+    clips = []
+    for number in range(min(CLIPS, samples)):
+        start = min(int(rng.choice(loud)), len(speech) - length)
+        clips.append(folder / f"clip{number:03d}.wav")
+        soundfile.write(clips[-1], speech[start : start + length], RATE_HZ)
+    manifest = folder / "manifest.jsonl"
+    with manifest.open("w", encoding="utf-8") as file:
+        for number in range(samples):
+            link = folder / f"{number // LINKS_IN_A_FOLDER:04d}" / f"u{number:07d}.wav"
+            if number % LINKS_IN_A_FOLDER == 0:
+                link.parent.mkdir()
+            os.link(clips[number % len(clips)], link)
+            file.write(json.dumps({"id": link.stem, "audio": f"{link.parent.name}/{link.name}"}) + "\n")
+    return manifest
+
+
+def finished(out: Path) -> int:
+    """How many items the record holds."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(f"file:{out / 'run.sqlite'}?mode=ro", uri=True)) as db:
+        return int(db.execute("SELECT COUNT(*) FROM items").fetchone()[0])
+    return 0
+
+
+def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: int | None = None) -> float:
+    """Runs a command and watches it; gives its seconds.
+
+    Args:
+        arguments: of `codec-bench`. seen: takes what is seen. out: the run's folder.
+        stop_at: how many items must be finished before the command is killed; None lets it end.
+    """
+    begun, before = time.perf_counter(), finished(out)
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )  # fmt: skip
+    cpu_s = looked = 0.0
+    while process.poll() is None:
+        with suppress(OSError, StopIteration, ValueError):
+            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            cpu_s = (int(fields[11]) + int(fields[12])) / _TICKS_S
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            mib = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+            seen.peak_mib = max(seen.peak_mib, mib)
+            if time.perf_counter() - looked > 2.0:  # counting reads the whole record
+                looked = time.perf_counter()
+                done = finished(out)
+                seen.memory.append((done, mib))
+                if seen.first_s is None and done > before:
+                    seen.first_s = time.perf_counter() - begun
+                if stop_at is not None and done >= stop_at:
+                    os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(0.1)
+    seen.cpu_s += cpu_s
+    assert process.stderr is not None
+    said = process.stderr.read()
+    process.stderr.close()
+    if process.returncode not in (0, -signal.SIGKILL if stop_at is not None else 0):
+        raise SystemExit(f"{arguments[0]} ended with {process.returncode}: {said[-2000:]}")
+    return time.perf_counter() - begun
+
+
+def check(out: Path, samples: int) -> int:
+    """Stops where an item is missing, a score failed, or two links to one clip have different scores; gives the rows of scores."""
+    clips = min(CLIPS, samples)
+    with closing(sqlite3.connect(out / "run.sqlite")) as db:
+        items, failed = db.execute("SELECT COUNT(*), SUM(status != 'ok') FROM items").fetchone()
+        rows, bad = db.execute("SELECT COUNT(*), SUM(status NOT IN ('ok', 'undefined')) FROM scores").fetchone()
+        different = db.execute(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM scores GROUP BY system, metric, sample % ? "
+            "HAVING COUNT(DISTINCT COALESCE(value, status)) > 1)", (clips,),
+        ).fetchone()[0]  # fmt: skip
+    if items != samples * len(SYSTEMS) or failed or bad or rows != items * len(METRICS) or different:
+        raise SystemExit(
+            f"{items} items of {samples * len(SYSTEMS)}, {failed} failed; {rows} scores, {bad} failed; "
+            f"{different} groups of equal clips with different scores"
+        )
+    return int(rows)
+
+
+def grown(memory: Sequence[tuple[int, float]]) -> float | None:
+    """By which share the memory of one process grew after its first 50,000 items; None if it did not run so many."""
+    settled = [mib for done, mib in memory if done - memory[0][0] >= SETTLED]
+    tenth = max(1, len(settled) // 10)
+    return float(np.median(settled[-tenth:]) / np.median(settled[:tenth]) - 1) if settled else None
+
+
+def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
+    """Runs everything in a folder; gives each figure by its name."""
+    items = samples * len(SYSTEMS)
+    manifest = make(folder, samples)
+    asked = ["eval", "--codec", ",".join(SYSTEMS), "--data", manifest, "--metrics", ",".join(METRICS), "--no-cache", "--save-audio", "none", "--no-check"]  # fmt: skip
+    out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float]]]()
+    asked += ["--out", out]
+    found: dict[str, float] = {"run, s": 0.0}
+    for stop_at in [*sorted(np.random.default_rng(1).integers(1, items, kills).tolist()), None]:
+        seen.memory = []
+        found["run, s"] += watched(asked, seen, out, stop_at)
+        legs.append(seen.memory)
+    found["scores"] = check(out, samples)
+    if seen.first_s is not None:
+        found["planning, s"] = seen.first_s
+    found["main process, ms an item"] = 1000 * seen.cpu_s / items
+    found["memory, MiB"] = seen.peak_mib
+    grew = grown(max(legs, key=lambda leg: leg[-1][0] - leg[0][0] if leg else 0))
+    if grew is not None:
+        found["memory grown"] = grew
+    found["bytes an item"] = (out / "run.sqlite").stat().st_size / items
+    found["nothing left, s"] = watched(asked, Watched(), out)
+    for command in (
+        ("report", out, "--out", folder / "page.html"), ("export", out, "--out", folder / "rows.csv", "--format", "csv"),
+        ("compare", out, "--systems", ",".join(SYSTEMS)),
+    ):  # fmt: skip
+        seen = Watched()
+        found[f"{command[0]}, s"] = watched(command, seen, folder / "nothing")
+        found[f"{command[0]}, MiB"] = seen.peak_mib
+    return found
+
+
+def main() -> None:
+    """Measures, prints, writes rows."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--samples", type=int, default=500_000)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--keep", type=Path, help="a folder for the data and the runs, which then stay")
+    parser.add_argument("--dry", action="store_true", help="write no rows")
+    asked = parser.parse_args()
+    os.environ["CODEC_BENCH_CACHE"] = tempfile.mkdtemp()
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = asked.keep or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = measured(folder, asked.samples, asked.kills)
+    case = f"{asked.samples * len(SYSTEMS)} items, {asked.kills} kills"
+    rows = []
+    for name, value in found.items():
+        target = TARGETS.get(name)
+        sys.stdout.write(f"{name:>40} {value:>12.4g}{'' if target is None else f'   (target {target:g})'}\n")
+        rows.append({"case": case, "variant": name, "n": asked.samples * len(SYSTEMS), "unit": name.rpartition(", ")[2], "p50": f"{value:.5g}", "agreement": "all links to a clip have equal scores"})  # fmt: skip
+    if not asked.dry:
+        append_rows("million", rows)
+
+
+if __name__ == "__main__":
+    main()
