@@ -35,7 +35,7 @@ ONLY = {
     "networks": {"kernels", "errors", "memory", "types"},
     "stats": {"kernels", "store", "types", "errors"},
     "report": {"store", "stats", "types", "errors"},
-    "cluster": {"store", "types", "errors"},
+    "cluster": {"engine", "codecs", "data", "store", "types", "errors"},
     "listening": {"benchmark", "report", "store", "stats", "audio", "data", "types", "errors"},
 }
 HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from codec_bench.api.executors import carried_out
 from codec_bench.api.progress import shown_to_caller
-from codec_bench.data import broken_down, data_name, open_source, part_of, read_shard
-from codec_bench.engine.evaluation import Evaluation, execute
+from codec_bench.data import broken_down, data_name, open_source
+from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
-from codec_bench.report.results import write_results
-from codec_bench.store.folders import mark_finished
-from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 
 
@@ -69,14 +68,24 @@ def evaluate(
             is not raised; it is in the run.
     """
     running = chosen_running(running, how)
+    what: dict[str, Any] = {"codec": codec, "metrics": metrics, "preset": preset, "options": options, "by": by}
+    with shown_to_caller(running, progress) as running:
+        return carried_out(partial(_prepared, data, seed, limit, **what), shard, out, running)
+
+
+def _prepared(
+    data: Any,
+    seed: int,
+    limit: int | None,
+    *,
+    codec: Codecs,
+    metrics: str | Sequence[str] | None,
+    preset: str | None,
+    options: Mapping[str, Mapping[str, Any]] | None,
+    by: str | Sequence[str] | None,
+) -> Evaluation:
+    """Reads the arguments of `evaluate`, and opens the data."""
     systems, chosen = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
-    part = part_of(source, read_shard(shard))
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
-    asked = Evaluation(systems, chosen, part, request, dict(options or {}), broken_down(by, source))
-    with shown_to_caller(running, progress) as running:
-        run = execute(asked, out, running)
-        write_results(run, page=running.page)
-        mark_finished(run.folder)
-        mark_part(run)
-    return run
+    return Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))

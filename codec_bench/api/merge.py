@@ -85,7 +85,7 @@ def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
     for folder in folders:
         with closing(Run(folder)) as run:
             meta = run.meta
-        if MERGED in meta:
+        if meta.get(MERGED):
             continue
         config = meta.get("config") or {}
         key = (config["benchmark"], *([config["model"]] if "model" in config else [])) if "benchmark" in config else ()

@@ -6,27 +6,17 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from codec_bench.api.executors import carried_out
 from codec_bench.api.progress import shown_to_caller
-from codec_bench.data import (
-    Source,
-    broken_down,
-    data_name,
-    match_estimates,
-    open_source,
-    part_of,
-    read_shard,
-    sameness,
-)
-from codec_bench.engine.evaluation import Evaluation, execute
+from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
+from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError
 from codec_bench.metrics import chosen_metrics
-from codec_bench.report.results import write_results
-from codec_bench.store.folders import mark_finished
-from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 
 
@@ -67,6 +57,30 @@ def score(
             references, or more than half of them equal their references.
     """
     running = chosen_running(running, how)
+    what: dict[str, Any] = {
+        "metrics": metrics,
+        "preset": preset,
+        "options": options,
+        "by": by,
+        "allow_same": allow_same,
+    }
+    with shown_to_caller(running, progress) as running:
+        return carried_out(partial(_prepared, generated, data, seed, limit, **what), shard, out, running)
+
+
+def _prepared(
+    generated: Any,
+    data: Any,
+    seed: int,
+    limit: int | None,
+    *,
+    metrics: str | Sequence[str] | None,
+    preset: str | None,
+    options: Mapping[str, Mapping[str, Any]] | None,
+    by: str | Sequence[str] | None,
+    allow_same: bool,
+) -> Evaluation:
+    """Reads the arguments of `score`, and opens the data and the generated audio."""
     chosen = chosen_metrics(metrics, preset)
     given = read_generated(generated)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
@@ -81,18 +95,17 @@ def score(
     for system, pairs in matched:
         _report(system, pairs, allow_same)
     taken = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
-    part = part_of(source, read_shard(shard))
-    request = {"command": "score", "data": data_name(data), "generated": told, "seed": seed, "limit": limit}
+    request: dict[str, Any] = {
+        "command": "score",
+        "data": data_name(data),
+        "generated": told,
+        "seed": seed,
+        "limit": limit,
+    }
     if allow_same:
         request["allow_same"] = True
     about = {**broken_down(by, source), **({"taken": taken} if taken else {})}
-    asked = Evaluation(systems, chosen, part, request, dict(options or {}), about)
-    with shown_to_caller(running, progress) as running:
-        run = execute(asked, out, running)
-        write_results(run, page=running.page)
-        mark_finished(run.folder)
-        mark_part(run)
-    return run
+    return Evaluation(systems, chosen, source, request, dict(options or {}), about)
 
 
 def _report(system: System, matched: Source, allow_same: bool) -> None:

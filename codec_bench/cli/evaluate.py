@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codec_bench.cli.options import (
+    Actors,
     BatchS,
     By,
     Cache,
     Check,
+    CpuActors,
+    CpusPerActor,
     Device,
+    Executor,
     Graphs,
     Json,
     Limit,
@@ -23,11 +27,13 @@ from codec_bench.cli.options import (
     Out,
     PerGpu,
     Preset,
+    RayAddress,
     Retry,
     SaveAudio,
     Seed,
     Set,
     Shard,
+    Shards,
     TimeLimit,
     Timings,
     Workers,
@@ -83,7 +89,8 @@ def evaluate(
     config: Config = None, metrics: Metrics = None, preset: Preset = None, out: Out = None, device: Device = "auto",
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, shard: Shard = None, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, check: Check = True,
-    timings: Timings = False, per_gpu: PerGpu = 1, graphs: Graphs = "off", as_json: Json = False,
+    timings: Timings = False, per_gpu: PerGpu = 1, graphs: Graphs = "off", executor: Executor = "local", ray_address: RayAddress = None,
+    shards: Shards = None, actors: Actors = None, cpus_per_actor: CpusPerActor = None, cpu_actors: CpuActors = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
@@ -95,7 +102,7 @@ def evaluate(
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,
         "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "graphs": graphs,
-        "check": check,
+        "check": check, "executor": _executor(executor, address=ray_address, shards=shards, actors=actors, cpus=cpus_per_actor, cpu_actors=cpu_actors),
     }  # fmt: skip
     _run(evaluate_codecs, asked, how, as_json, timings)
 
@@ -107,7 +114,8 @@ def score(
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, shard: Shard = None, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     allow_same: Annotated[bool, typer.Option("--allow-same", help="Score audio that is the reference audio itself, as that of a lossless system.")] = False,
-    per_gpu: PerGpu = 1, graphs: Graphs = "off", as_json: Json = False,
+    per_gpu: PerGpu = 1, graphs: Graphs = "off", executor: Executor = "local", ray_address: RayAddress = None,
+    shards: Shards = None, actors: Actors = None, cpus_per_actor: CpusPerActor = None, cpu_actors: CpuActors = 0, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
     from codec_bench.api.score import score as score_generated
@@ -119,6 +127,7 @@ def score(
     how = {
         "device": device, "workers": workers, "batch_s": batch_s, "cache": cache, "save_audio": save_audio,
         "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "graphs": graphs,
+        "executor": _executor(executor, address=ray_address, shards=shards, actors=actors, cpus=cpus_per_actor, cpu_actors=cpu_actors),
     }  # fmt: skip
     _run(score_generated, asked, how, as_json, timings)
 
@@ -154,6 +163,28 @@ def print_finished(run: Run, summary: Mapping[str, Any], as_json: bool, timings:
         print_run(run, summary, timings=timings)
     if summary["failures"]["items"] or summary["failures"]["scores"]:
         raise typer.Exit(3)
+
+
+def _executor(name: str, **cluster: Any) -> Any:
+    """What `Running.executor` is given.
+
+    Args:
+        name: that was typed. cluster: the options of a Ray cluster, as `OnRay` takes them.
+
+    Raises:
+        UserError: there is no such executor, or options of Ray were given to another.
+    """
+    from codec_bench.engine.executor import OnRay, read_executor
+
+    given = {option: value for option, value in cluster.items() if value}
+    if read_executor(name) is None:
+        if given:
+            raise UserError(
+                f"options of a Ray cluster were given ({', '.join(given)}) without --executor ray",
+                hint="add --executor ray, or leave them out",
+            )
+        return name
+    return OnRay(**{option: value for option, value in cluster.items() if value is not None})
 
 
 def _check_numbers(how: Mapping[str, Any]) -> None:

@@ -47,6 +47,33 @@ Graphs = Annotated[
     str,
     typer.Option("--graphs", help="CUDA graphs on a GPU: off, on, or auto, where they are measured to be faster."),
 ]
+Executor = Annotated[
+    str, typer.Option("--executor", help="local for this machine, or ray for the machines of a Ray cluster.")
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        help="HOST:PORT of the Ray cluster's head node. Default: RAY_ADDRESS, or the Ray of this machine.",
+    ),
+]
+Shards = Annotated[
+    int | None,
+    typer.Option("--shards", help="How many shards --executor ray divides the data into. Default: by the cluster."),
+]
+Actors = Annotated[
+    int | None,
+    typer.Option(
+        "--actors",
+        help="How many Ray actors there are at most. Default: one for each GPU, or as many as the CPUs allow.",
+    ),
+]
+CpusPerActor = Annotated[
+    int | None, typer.Option("--cpus-per-actor", help="CPUs of each Ray actor that has no GPU. Default: 4 at most.")
+]
+CpuActors = Annotated[
+    int, typer.Option("--cpu-actors", help="Ray actors on CPUs beside those that have a GPU. Default: none.")
+]
 BatchS = Annotated[
     float | None, typer.Option("--batch-s", help="Padded seconds of audio per batch. Default: found by trial.")
 ]

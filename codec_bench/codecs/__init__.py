@@ -174,6 +174,18 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
         catalogue.find(name)
 
 
+def runs_on_device(name: str) -> bool:
+    """Whether a codec may run on a GPU, as far as its name says. Own code may; nothing is loaded to find out.
+
+    Args:
+        name: of a codec that exists, as `load_codec` takes it.
+    """
+    if is_command_file(name):
+        return False
+    entry = None if is_own_code(name) else _find(name)
+    return entry is None or load_attribute(TABLE[entry.family.adapter]).where == "device"
+
+
 def is_command_file(name: str) -> bool:
     """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS` after it."""
     return _COMMAND_FILE.match(name.strip()) is not None
@@ -249,4 +261,5 @@ __all__ = [
     "list_codecs",
     "load_codec",
     "require_codec",
+    "runs_on_device",
 ]

@@ -71,6 +71,12 @@ class _Scoring(_Request):
     retry_failed: _Flag = None
     time_limit_s: _Number = None
     timings: _Flag = None
+    executor: _Text = None
+    ray_address: _Text = None
+    shards: _Whole = None
+    actors: _Whole = None
+    cpus_per_actor: _Whole = None
+    cpu_actors: _Whole = None
 
 
 class EvalRequest(_Scoring):

@@ -44,8 +44,24 @@ class Shard:
 
     def holds(self, id: str) -> bool:
         """Whether the sample of this id is in this part."""
-        digest = hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        return int.from_bytes(digest, "big") % self.of == self.number - 1
+        return place_of(id) % self.of == self.number - 1
+
+    def pieces(self, count: int) -> list[Shard]:
+        """Smaller shards that together hold the samples of this one, and no other.
+
+        Args:
+            count: how many.
+
+        Raises:
+            UserError: there would be too many shards.
+        """
+        return [Shard(self.number + turn * self.of, self.of * count) for turn in range(count)]
+
+
+def place_of(id: str) -> int:
+    """The hash of a sample's id by which it belongs to a shard: 64 bits."""
+    digest = hashlib.blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
 
 
 def read_shard(asked: str | tuple[int, int] | Shard | None) -> Shard | None:

@@ -178,13 +178,15 @@ class Arena:
         with self._lock:
             return sum(s.size - sum(room for _, room in s.free) for s in self._segments.values())
 
-    def close(self) -> None:
-        """Closes all segments."""
+    def close(self) -> list[str]:
+        """Closes all segments; returns their names, which workers that stay should forget."""
         with self._lock:
-            self._mapped.forget(list(self._segments))
+            names = list(self._segments)
+            self._mapped.forget(names)
             for segment in self._segments.values():
                 segment.close()
             self._segments.clear()
+        return names
 
 
 def rounded(nbytes: int) -> int:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
-from codec_bench.data import Source
+from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.phases import listed
 from codec_bench.engine.plan import Plan, build_plan
 from codec_bench.engine.run import Engine
-from codec_bench.engine.running import Running, kept_numbers, working_engine
+from codec_bench.engine.running import Running, Workers, kept_numbers, working_engine
 from codec_bench.environment import machine, versions
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, is_own_code, source_hash
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import RunFolder, begun_fingerprint, named_folder, new_folder, own_folder
+from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 from codec_bench.store.writer import RunWriter
 
@@ -55,24 +57,57 @@ def execute(asked: Evaluation, out: str | os.PathLike[str] | None, running: Runn
     Raises:
         UserError: a name, the data or an option is wrong, or the folder cannot be written.
     """
+    return in_folder(asked, out, running, partial(_execute_in, asked=asked, running=running))
+
+
+def in_folder(
+    asked: Evaluation, out: str | os.PathLike[str] | None, running: Running, act: Callable[[RunFolder, Plan], Run]
+) -> Run:
+    """Plans an evaluation, finds its folder, and does something there.
+
+    Args:
+        asked, out, running: as for `execute`. act: is given the folder, which is held, and the plan.
+
+    Raises:
+        UserError: a name, the data or an option is wrong, or the folder cannot be written.
+    """
     source = asked.source
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
     plan = build_plan(asked.systems, asked.metrics, asked.options, source.languages)
     if out is not None:
         with named_folder(out) as place:
-            return _execute_in(place, asked, plan, running)
+            return act(place, plan)
     command, known = asked.request["command"], _fingerprint(plan, {}, asked)
     with own_folder(command, known, also_finished=running.retry_failed) as place:
         try:
-            return _execute_in(place, asked, plan, running)
+            return act(place, plan)
         except RunMismatch as error:  # such as other weights, which are known only when they are loaded
             why = f"; {error.message}"
     with new_folder(command, known, why) as place:
-        return _execute_in(place, asked, plan, running)
+        return act(place, plan)
 
 
-def _execute_in(place: RunFolder, asked: Evaluation, plan: Plan, running: Running) -> Run:
+def execute_shard(asked: Evaluation, shard: Shard, folder: Path, running: Running, workers: Workers) -> Run:
+    """Runs one shard into a folder of its own, with workers that stay.
+
+    Args:
+        asked: what to evaluate, with the whole data set. shard: the part of it. folder: of the shard's run.
+        running: how to run it. workers: those that are used.
+
+    Raises:
+        UserError: as for `execute`.
+    """
+    part = replace(asked, source=part_of(asked.source, shard))
+    act = partial(_execute_in, asked=part, running=running, workers=workers)
+    run = in_folder(part, folder, running, act)
+    mark_part(run)
+    return run
+
+
+def _execute_in(
+    place: RunFolder, plan: Plan, *, asked: Evaluation, running: Running, workers: Workers | None = None
+) -> Run:
     """Runs the plan into a folder that is held.
 
     Raises:
@@ -82,7 +117,8 @@ def _execute_in(place: RunFolder, asked: Evaluation, plan: Plan, running: Runnin
     source, folder = asked.source, place.path
     total = len(source) * len(plan.systems)
     tell = running.progress
-    with working_engine(plan, running, folder, kept_numbers(running.save_audio, source.whole)) as (engine, workers):
+    keep = kept_numbers(running.save_audio, source.whole)
+    with working_engine(plan, running, folder, keep, workers) as (engine, processes):
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
             tell(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
@@ -93,7 +129,7 @@ def _execute_in(place: RunFolder, asked: Evaluation, plan: Plan, running: Runnin
             _check_readable(plan, folder)
         writer = RunWriter(folder, _fingerprint(plan, facts, asked), lock=place.lock)
         how = {
-            "device": running.device, "workers": workers, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
+            "device": running.device, "workers": processes, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
             "cache": running.cache, "save_audio": running.save_audio, "check": running.check,
         }  # fmt: skip
         try:

@@ -125,17 +125,23 @@ class Pool:
         cpu_workers: processes for work that runs on the CPU.
         log: where the workers' output goes.
         graphs: whether passes of networks on a GPU are captured as CUDA graphs.
+        cores: how many cores the workers of the CPU share; None for all that this process may run on.
     """
 
     def __init__(
-        self, devices: Sequence[str], cpu_workers: int, log: IO[bytes] | int, graphs: GraphMode = "off"
+        self,
+        devices: Sequence[str],
+        cpu_workers: int,
+        log: IO[bytes] | int,
+        graphs: GraphMode = "off",
+        cores: int | None = None,
     ) -> None:
         self._graphs = graphs
         self._log = log
         self._numbers = itertools.count()
         self._specs: dict[str, StageSpec] = {}
         self._gpus = [d for d in devices if d != "cpu"]
-        self._threads = max(1, cpu_count() // max(1, cpu_workers))
+        self._threads = max(1, (cores or cpu_count()) // max(1, cpu_workers))
         self.workers = [self._start(d) for d in [*self._gpus, *["cpu"] * cpu_workers]]
 
     def _start(self, device: str) -> Worker:

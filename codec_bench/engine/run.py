@@ -206,7 +206,8 @@ class Engine:
                 self._write(force=True)  # finished items are kept, whatever ended the run
             raise
         finally:
-            self._arena.close()
+            closed = self._arena.close()
+        self._pool.forget(closed)  # the workers may be there for another run
         now = os.times()
         main_cpu_s = now.user + now.system - start_cpu.user - start_cpu.system
         workers, stages = len(self._pool.workers), self._dispatcher.stages

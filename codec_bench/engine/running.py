@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from codec_bench.engine.cache import FeatureCache, cache_folder
 from codec_bench.engine.device import cpu_workers, resolve_devices
+from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, LookAhead, Settings
@@ -48,6 +49,7 @@ class Running:
         retry_failed: whether items that failed before run again.
         check: whether every codec is checked on a few short pieces of the data, for mistakes that its scores do not show.
         page: whether to write `report.html` at the end.
+        executor: `local` for worker processes of this machine, or `ray` or an `OnRay` for the machines of a Ray cluster.
         progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
         on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is loaded.
     """
@@ -63,8 +65,30 @@ class Running:
     retry_failed: bool = False
     check: bool = True
     page: bool = True
+    executor: str | OnRay = "local"
     progress: Progress = quiet
     on_folder: OnFolder = lambda folder, words: None
+
+    @property
+    def on_ray(self) -> OnRay | None:
+        """The Ray cluster that the run is for; None for this machine.
+
+        Raises:
+            UserError: there is no such executor.
+        """
+        return read_executor(self.executor)
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Worker processes, which the runs of several shards may use one after the other. They load a model once.
+
+    Args:
+        pool: the processes. log: path of the file with their output.
+    """
+
+    pool: Pool
+    log: Path
 
 
 def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Running:
@@ -83,10 +107,45 @@ def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Runnin
 
 
 @contextmanager
+def started_workers(running: Running, folder: Path, cores: int | None = None) -> Iterator[Workers]:
+    """Starts the workers of a run, and ends them when the block ends.
+
+    Args:
+        running: which devices, and how many workers. folder: takes what the workers say.
+        cores: how many cores the workers share; None for all that this process may run on.
+
+    Raises:
+        UserError: the folder cannot be written, or this machine has no such device.
+    """
+    devices = resolve_devices(running.device)
+    path = folder / "workers.log"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        log = open(path, "ab")
+    except OSError as error:
+        raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
+    with log:
+        each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
+        pool = Pool(each, running.workers or cpu_workers(devices), log, checked_graphs(running.graphs), cores)
+        try:
+            yield Workers(pool, path)
+        finally:
+            pool.close()
+
+
+@contextmanager
 def working_engine(
-    plan: Plan, running: Running, folder: Path, keep: frozenset[int] = frozenset()
+    plan: Plan,
+    running: Running,
+    folder: Path,
+    keep: frozenset[int] = frozenset(),
+    workers: Workers | None = None,
 ) -> Iterator[tuple[Engine, int]]:
     """Starts workers, cache and engine for one plan, and closes them at the end. Gives (engine, number of workers).
+
+    Args:
+        plan: what is computed. running: how. folder: of the run. keep: numbers of the samples whose audio is kept.
+        workers: those that are used, which then stay; None starts some.
 
     Raises:
         UserError: the run folder cannot be written.
@@ -100,20 +159,9 @@ def working_engine(
     )
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        log = open(folder / "workers.log", "ab")
-    except OSError as error:
-        raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
-    cache = FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)
-    with log:
-        each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
-        pool = Pool(each, running.workers or cpu_workers(devices), log, checked_graphs(running.graphs))
-        try:
-            yield Engine(plan, settings, pool, cache, str(folder / "workers.log")), len(pool.workers)
-        finally:
-            pool.close()
-            cache.close()
+    started = started_workers(running, folder) if workers is None else nullcontext(workers)
+    with started as used, closing(FeatureCache(cache_folder() / "features.sqlite" if running.cache else None)) as cache:
+        yield Engine(plan, settings, used.pool, cache, str(used.log)), len(used.pool.workers)
 
 
 def kept_numbers(save_audio: str | int | None, samples: int) -> frozenset[int]:

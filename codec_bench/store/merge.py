@@ -23,7 +23,7 @@ from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE
-from codec_bench.store.parts import MERGED, Part, Parts, read_parts
+from codec_bench.store.parts import MERGED, Part, Parts, mark_part, read_parts
 from codec_bench.store.record import Run
 from codec_bench.store.writer import RunWriter, differences
 
@@ -72,36 +72,79 @@ class Merged:
 
 
 def merge_records(
-    folders: Sequence[Path], out: Path, *, partial: bool = False, tell: Callable[[str], None] = lambda _: None
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    partial: bool = False,
+    anew: bool = False,
+    lock: FolderLock | None = None,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> Merged:
     """Merges the records of shards into one.
 
-    A record that was merged before keeps the parts that it has, and the further ones are added.
+    A record that was merged before keeps the parts that it has, and the further ones are added. A shard that no part is
+    named of is not missing if the parts hold all samples: with few samples, a shard may have none.
 
     Args:
         folders: the run folders of the shards. out: the folder of the merged run.
         partial: whether shards may be missing or unfinished. The merged run is then marked as partial.
-        tell: is told what is happening.
+        anew: whether parts may have changed since they were merged, and everything is merged again if they have.
+        lock: of the folder, if this process holds it already. tell: is told what is happening.
 
     Raises:
         UserError: a part is missing, doubled, unfinished, damaged or of another run, or the record cannot be written.
     """
     tell(f"checking {len(folders)} part{'' if len(folders) == 1 else 's'}")
     found = read_parts(folders)
-    lock = FolderLock(out)
+    taken = FolderLock(out) if lock is None else None
     try:
-        held = _held(out, found)
+        held = _held(out, found, anew)
         parts = {part.number: part for part in found.parts if part.number not in held}
         every = sorted({*held, *parts})
         missing = tuple(number for number in range(1, found.of + 1) if number not in every)
+        if missing and found.parts[0].fingerprint.get("samples") == _samples(out, held, parts):
+            missing = ()
         unfinished = tuple(sorted(part.number for part in found.unfinished if part.number in parts))
         if not partial:
             _check_complete(missing, found, parts)
         if parts:
             _write(out, found, held, parts, missing, unfinished, tell)
     finally:
-        lock.release()
+        if taken is not None:
+            taken.release()
     return Merged(out, tuple(every), found.of, tuple(sorted(parts)), missing, unfinished)
+
+
+def join_pieces(
+    folders: Sequence[Path], out: Path, shard: str, *, tell: Callable[[str], None] = lambda _: None
+) -> None:
+    """Makes the finished run of one shard of the runs of its pieces, which are smaller shards.
+
+    Args:
+        folders: the run folders of all pieces. out: the folder of the shard's run. shard: which one it is, such as `3/8`.
+        tell: is told what is happening.
+
+    Raises:
+        UserError: a piece is damaged, unfinished or of another run, or the record cannot be written.
+    """
+    merged = merge_records(folders, out, partial=True, tell=tell)
+    if merged.unfinished:
+        raise UserError(f"pieces of shard {shard} in '{out}' are not finished: {list(merged.unfinished)}")
+    with closing(Run(out)) as run:
+        fingerprint, config = run.meta["fingerprint"], run.meta.get("config") or {}
+    with closing(RunWriter(out, {**fingerprint, "shard": shard}, replacing=("shard",))) as writer:
+        writer.set_meta(config={**config, "shard": shard}, state="finished", merged=None)
+    with closing(Run(out)) as run:
+        mark_part(run)
+
+
+def _samples(out: Path, held: Mapping[int, Any], parts: Mapping[int, Part]) -> int:
+    """How many samples the merged record has, with the parts that are added."""
+    total = 0
+    for folder in [*([out] if held else []), *(part.folder for part in parts.values())]:
+        with closing(Run(folder)) as run:
+            total += run.counts()["samples"]
+    return total
 
 
 def _check_complete(missing: Sequence[int], found: Parts, parts: Mapping[int, Part]) -> None:
@@ -120,8 +163,8 @@ def _check_complete(missing: Sequence[int], found: Parts, parts: Mapping[int, Pa
         raise UserError("; ".join(said), hint="run these shards, or give --partial to merge what is there")
 
 
-def _held(out: Path, found: Parts) -> dict[int, dict[str, Any]]:
-    """The parts that the record in `out` was made of, by number; empty if there is none.
+def _held(out: Path, found: Parts, anew: bool) -> dict[int, dict[str, Any]]:
+    """The parts that the record in `out` was made of, by number; empty if there is none, or if all parts are merged again.
 
     Raises:
         UserError: it is no merged record, or of another run; or one of its parts has changed since.
@@ -141,13 +184,13 @@ def _held(out: Path, found: Parts) -> dict[int, dict[str, Any]]:
         )
     held = {int(number): facts for number, facts in said["parts"].items()}
     changed = [part for part in found.parts if part.number in held and held[part.number]["content"] != part.content]
-    again = [part for part in changed if held[part.number]["complete"]]
+    again = [part for part in changed if held[part.number]["complete"] and not anew]
     if again:
         raise UserError(
             f"shard {again[0].shard} in '{again[0].folder}' has changed since it was merged into '{out}'",
             hint="merge all parts into a new folder",
         )
-    if changed:  # shards that were merged before they were finished: everything is merged anew
+    if changed:  # such as shards that were merged before they were finished: everything is merged again
         known = {part.number for part in found.parts}
         lost = [number for number in held if number not in known]
         if lost:
@@ -181,7 +224,7 @@ def _write(
         tell(f"merging {len(sources)} records")
         writer.gather([source / DATABASE for source in sources], leave_out=_ONCE)
         state = "finished" if not (missing or unfinished) else "partial"
-        before = [known for one in metas for known in ([one[MERGED]] if MERGED in one else [])]
+        before = [known for one in metas for known in ([one[MERGED]] if one.get(MERGED) else [])]
         writer.set_meta(
             **{key: value for key, value in meta.items() if key not in _NOT_KEPT},
             **_common(metas),

@@ -1,0 +1,42 @@
+"""Carries out an evaluation where its caller asked for it: on this machine, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+from codec_bench.data import part_of, read_shard
+from codec_bench.engine.evaluation import Evaluation, execute
+from codec_bench.engine.running import Running
+from codec_bench.report.results import write_results
+from codec_bench.store.folders import mark_finished
+from codec_bench.store.parts import mark_part
+from codec_bench.store.record import Run
+
+
+def carried_out(
+    prepare: Callable[[], Evaluation], shard: str | tuple[int, int] | None, out: str | os.PathLike[str] | None, running: Running
+) -> Run:  # fmt: skip
+    """Runs an evaluation to its end, and writes the files beside its record. `evaluate` and `score` both end here.
+
+    Args:
+        prepare: opens the data and reads what is asked for. On a cluster every node calls it.
+        shard: which part of the samples to take; None for all. out: the run folder, as for `evaluate`. running: how to run it.
+
+    Raises:
+        UserError: as for `evaluate`.
+    """
+    cluster = running.on_ray
+    asked = prepare()
+    asked = replace(asked, source=part_of(asked.source, read_shard(shard)))
+    if cluster is None:
+        run = execute(asked, out, running)
+    else:
+        from codec_bench.cluster.ray import execute_on_ray  # imported here, so that a run on this machine starts sooner
+
+        run = execute_on_ray(asked, prepare, out, running, cluster)
+    write_results(run, page=running.page)
+    mark_finished(run.folder)
+    mark_part(run)
+    return run

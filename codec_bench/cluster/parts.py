@@ -1,0 +1,114 @@
+"""The folders of the shards that a driver hands out: which are finished, and which a shard is run into next.
+
+Conventions
+    Shard K is run into `OUT/parts/K`. If that folder cannot be taken, because an actor that counts as lost still holds it, the
+    shard is run into `OUT/parts/K.2`, and so on. The pieces of a shard that was split are run into `OUT/pieces/`, and are made
+    one run of the shard when all are finished. `OUT/ray.json` says how many shards there are.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codec_bench.data.shard import Shard
+from codec_bench.errors import UserError
+from codec_bench.store.files import read_json, write_json
+from codec_bench.store.integrity import DATABASE
+from codec_bench.store.merge import join_pieces
+from codec_bench.store.parts import MARK, MERGED, read_part
+from codec_bench.store.record import Run
+
+STATE = "ray.json"
+
+
+class PartFolders:
+    """The folders of the shards of one run.
+
+    Args:
+        out: the run folder. of: how many shards there are; None for as many as the run was begun with, or `otherwise`.
+        otherwise: how many there are if nobody has said so.
+
+    Raises:
+        UserError: the run was begun with another number of shards, or without Ray.
+    """
+
+    def __init__(self, out: Path, of: int | None, otherwise: int) -> None:
+        self.out = out
+        begun = read_json(out / STATE).get("shards") if (out / STATE).is_file() else None
+        if isinstance(begun, int) and of not in (None, begun):
+            raise UserError(
+                f"the run in '{out}' was begun in {begun} shards; got {of}",
+                hint=f"give --shards {begun}, or another --out",
+            )
+        _check_ours(out)
+        self.of = begun if isinstance(begun, int) else of or otherwise
+        write_json(out / STATE, {"shards": self.of})
+        shutil.rmtree(out / "pieces", ignore_errors=True)  # of a driver that ended; their shards are run again
+        self._finished: dict[Shard, Path] = {}
+
+    def known(self, shards: Sequence[Shard]) -> list[Shard]:
+        """Those of the shards that are finished, by their marks."""
+        for shard in shards:
+            for folder in self._tried(shard):
+                if (folder / MARK).is_file() and (folder / DATABASE).is_file() and read_part(folder).finished:
+                    self._finished[shard] = folder
+        return list(self._finished)
+
+    def next(self, shard: Shard, *, fresh: bool = False) -> Path:
+        """The folder that a shard, or a piece, is run into: the latest that there is, or a fresh one."""
+        if shard.of != self.of:
+            return self.out / "pieces" / f"{shard.number}-{shard.of}"
+        tried = self._tried(shard)
+        if not tried:
+            return self._parts / str(shard.number)
+        return self._parts / f"{shard.number}.{len(tried) + 1}" if fresh else tried[-1]
+
+    def finish(self, shard: Shard, folder: Path) -> None:
+        """Takes it that a shard is finished in a folder."""
+        self._finished[shard] = folder
+
+    def join(self, shard: Shard, pieces: Sequence[Path]) -> None:
+        """Makes the run of a shard of the runs of its pieces.
+
+        Raises:
+            UserError: a piece is damaged, or the record cannot be written.
+        """
+        folder = self.next(shard, fresh=True)
+        join_pieces(pieces, folder, str(shard))
+        self._finished[shard] = folder
+
+    @property
+    def finished(self) -> list[Path]:
+        """The folders of the shards that are finished."""
+        return list(self._finished.values())
+
+    @property
+    def _parts(self) -> Path:
+        return self.out / "parts"
+
+    def _tried(self, shard: Shard) -> list[Path]:
+        first = self._parts / str(shard.number)
+        later = sorted(self._parts.glob(f"{shard.number}.*"), key=lambda path: int(path.suffix[1:]))
+        return [*([first] if first.is_dir() else []), *later]
+
+
+def _check_ours(out: Path) -> None:
+    """Checks that the folder holds no run that was begun without shards.
+
+    Raises:
+        UserError: it does, or what it holds cannot be read.
+    """
+    path = out / DATABASE
+    if not path.is_file() or not path.stat().st_size:
+        return
+    run = Run(out)
+    meta: Mapping[str, Any] = run.meta
+    run.close()
+    if not meta.get(MERGED):
+        raise UserError(
+            f"'{out}' holds a run that was begun without Ray",
+            hint="give another --out, or continue it without --executor ray",
+        )

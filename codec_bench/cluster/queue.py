@@ -1,0 +1,149 @@
+"""Which shard an actor takes next, what happens to the shard of one that is lost, and how a slow shard is split.
+
+How it works
+    Shards wait in a line. An actor that is free takes the next one. The shard of an actor that is lost goes to the front of
+    the line, and continues where its record ends.
+    When the line is empty and an actor is free, a shard that has run much longer than others did is split: its samples are
+    run once more, in pieces, by the actors that are free. Whichever is finished first counts, the shard or all of its pieces;
+    what the other would still compute is not needed. Both have the same results.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from statistics import median
+from time import monotonic
+
+from codec_bench.data.shard import MOST_SHARDS, Shard
+from codec_bench.errors import UserError
+
+SLOW = 2.0
+"""A shard is slow when it has run so many times as long as shards took in the middle."""
+SLOW_AT_FIRST_S = 120.0
+"""Before any shard is finished, one is slow after so many seconds."""
+MOST_PIECES = 8
+LOST_AT_MOST = 5
+"""How often the actors of one shard may end without finishing one more item of it."""
+
+
+@dataclass(slots=True)
+class _Split:
+    """A shard that is run in pieces too: the pieces that are open, and those that are finished."""
+
+    open: set[Shard]
+    finished: list[Shard] = field(default_factory=list)
+
+
+class ShardQueue:
+    """The shards of one run.
+
+    Args:
+        shards: those that are not finished. sizes: tells how many samples a shard has. clock: seconds.
+    """
+
+    def __init__(
+        self, shards: Iterable[Shard], sizes: Callable[[Shard], int], clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._waiting = deque(shards)
+        self._sizes, self._clock = sizes, clock
+        self._began: dict[Shard, float] = {}
+        self._took: list[float] = []
+        self._lost: Counter[Shard] = Counter()
+        self._done: Counter[Shard] = Counter()
+        self._split: dict[Shard, _Split] = {}
+        self._whole: dict[Shard, Shard] = {}
+
+    @property
+    def open(self) -> int:
+        """How many shards and pieces wait or run."""
+        return len(self._waiting) + len(self._began)
+
+    @property
+    def waiting(self) -> int:
+        """How many shards and pieces wait for an actor."""
+        return len(self._waiting)
+
+    def take(self, free: int = 1) -> Shard | None:
+        """The next shard to run; None if there is nothing to do now.
+
+        Args:
+            free: how many actors are free, the one that asks included.
+        """
+        if not self._waiting:
+            self._split_slowest(free)
+        if not self._waiting:
+            return None
+        shard = self._waiting.popleft()
+        self._began[shard] = self._clock()
+        return shard
+
+    def finish(self, shard: Shard) -> tuple[list[Shard], Shard | None, list[Shard]]:
+        """Takes it that a shard, or a piece, is finished.
+
+        Returns:
+            What runs and is not needed any more; the shard whose pieces are all finished now, or None; and these pieces.
+        """
+        began = self._began.pop(shard, None)
+        whole = self._whole.get(shard)
+        if whole is None:
+            if began is not None:
+                self._took.append(self._clock() - began)
+            split = self._split.pop(shard, None)
+            return self._drop(split.open) if split is not None else [], None, []
+        split = self._split.get(whole)
+        if split is None:  # the shard itself was faster
+            return [], None, []
+        split.open.discard(shard)
+        split.finished.append(shard)
+        if split.open:
+            return [], None, []
+        del self._split[whole]
+        return self._drop({whole}), whole, split.finished
+
+    def lose(self, shard: Shard, why: str, done: int) -> None:
+        """Takes it that the actor of a shard is lost, and lets another take the shard.
+
+        Args:
+            shard: that it had. why: it ended. done: how many items of the shard are finished.
+
+        Raises:
+            UserError: this shard has ended its actors again and again.
+        """
+        self._began.pop(shard, None)
+        if shard in self._whole and self._whole[shard] not in self._split:
+            return
+        self._lost[shard] = 0 if done > self._done[shard] else self._lost[shard] + 1
+        self._done[shard] = max(done, self._done[shard])
+        if self._lost[shard] >= LOST_AT_MOST:
+            raise UserError(
+                f"shard {shard} ended {LOST_AT_MOST} actors, and none of them finished an item of it; the last: {why}",
+                hint="run it alone to see why, with --shard and without --executor ray",
+            )
+        self._waiting.appendleft(shard)
+
+    def _drop(self, shards: set[Shard]) -> list[Shard]:
+        """Takes shards out of the line; returns those that run."""
+        self._waiting = deque(shard for shard in self._waiting if shard not in shards)
+        running = [shard for shard in shards if shard in self._began]
+        for shard in running:
+            del self._began[shard]
+        return running
+
+    def _split_slowest(self, free: int) -> None:
+        now = self._clock()
+        slow_s = SLOW * median(self._took) if self._took else SLOW_AT_FIRST_S
+        slow = [
+            shard
+            for shard, began in self._began.items()
+            if now - began > slow_s and shard not in self._split and shard not in self._whole
+        ]
+        for shard in sorted(slow, key=self._began.__getitem__):
+            count = min(free + 1, MOST_PIECES, MOST_SHARDS // shard.of)
+            pieces = [piece for piece in shard.pieces(count) if self._sizes(piece)] if count > 1 else []
+            if len(pieces) > 1:
+                self._split[shard] = _Split(set(pieces))
+                self._whole.update(dict.fromkeys(pieces, shard))
+                self._waiting.extend(pieces)
+                return

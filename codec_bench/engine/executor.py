@@ -1,0 +1,60 @@
+"""Where a run is carried out: by worker processes of this machine, or by the machines of a Ray cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from codec_bench.data.shard import MOST_SHARDS
+from codec_bench.errors import UserError
+
+LOCAL, RAY = "local", "ray"
+
+
+@dataclass(frozen=True, slots=True)
+class OnRay:
+    """The machines of a Ray cluster, which take shards of the data as they become free.
+
+    Args:
+        address: of the head node, as `HOST:PORT`. None takes the environment's RAY_ADDRESS, otherwise the Ray that runs on this
+            machine; if there is none, one is started on this machine for the run.
+        shards: how many the data is divided into; None for as many as suit the cluster.
+        actors: how many actors there are at most, which may be more than fit now, so that a cluster that grows on demand does.
+            None for as many as fit: one for each GPU if networks run, otherwise one for each `cpus` CPUs.
+        cpus: how many CPUs an actor on the CPU has, each with one worker process; None for 4, or fewer if the nodes have fewer.
+        cpu_actors: how many actors on the CPU there are beside those that have a GPU.
+
+    Raises:
+        UserError: a number is too small or too large, or the address is that of Ray's client.
+    """
+
+    address: str | None = None
+    shards: int | None = None
+    actors: int | None = None
+    cpus: int | None = None
+    cpu_actors: int = 0
+
+    def __post_init__(self) -> None:
+        limits = (("shards", 1, MOST_SHARDS), ("actors", 1, None), ("cpus", 1, None), ("cpu_actors", 0, None))
+        for name, least, most in limits:
+            value = getattr(self, name)
+            if value is not None and (value < least or (most is not None and value > most)):
+                limit = f"at least {least}" if most is None else f"{least} to {most}"
+                raise UserError(f"{name} is {value}; expected {limit}")
+        if self.address is not None and self.address.startswith("ray://"):
+            raise UserError(
+                f"the Ray address is '{self.address}', that of a Ray client; expected HOST:PORT of the head node",
+                hint="start the command on a machine of the cluster, with --ray-address HOST:6379",
+            )
+
+
+def read_executor(asked: str | OnRay) -> OnRay | None:
+    """The Ray cluster that a caller asked for; None for this machine.
+
+    Raises:
+        UserError: there is no such executor.
+    """
+    if isinstance(asked, OnRay):
+        return asked
+    if asked not in (LOCAL, RAY):
+        raise UserError(f"the executor is {asked!r}; expected {LOCAL} or {RAY}")
+    return OnRay() if asked == RAY else None
