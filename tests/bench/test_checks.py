@@ -577,6 +577,14 @@ def test_cluster_sim(bench):
         fails(module.check, "1/2", wrong, 4)
 
 
+def test_ray(bench):
+    module = bench("bench_ray")
+    passes(module.compare, [("a", 1.0), ("b", 2.0)], [("a", 1.0), ("b", 2.0)])
+    for wrong in ([("a", 1.0)], [("a", 1.0), ("b", 2.0000001)]):
+        fails(module.compare, wrong, [("a", 1.0), ("b", 2.0)])
+    fails(module.compare, [], [])
+
+
 # --- models
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.errors import UserError
-from codec_bench.store.merge import merge_records
-from codec_bench.store.parts import MARK, mark_part
+from codec_bench.store.merge import join_pieces, merge_records
+from codec_bench.store.parts import MARK, mark_part, read_part
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.verify import verify_record
@@ -190,3 +190,27 @@ def test_a_merge_that_was_killed_leaves_what_was_there(tmp_path, parts):
     assert (out / "run.sqlite").read_bytes() == before
     assert merge_records(parts, out).complete
     assert not (out / "merging").exists()
+
+
+def test_the_pieces_of_a_shard_make_its_run(tmp_path, parts):
+    source = Source("made", list(SAMPLES))
+    pieces = [
+        write(tmp_path / f"piece{k}", part_of(source, one), {"data": "d"})
+        for k, one in enumerate(Shard(2, 4).pieces(3))
+    ]
+    join_pieces(pieces, tmp_path / "joined", "2/4")
+    assert rows(tmp_path / "joined") == rows(parts[1])
+    assert read_part(tmp_path / "joined").finished
+    whole = write(tmp_path / "whole", source, {"data": "d"})
+    merge_records([parts[0], tmp_path / "joined", *parts[2:]], tmp_path / "out")
+    assert rows(tmp_path / "out") == rows(whole)
+
+
+def test_shards_without_samples_are_not_missing(tmp_path):
+    source = Source("made", list(SAMPLES[:5]))
+    shards = [shard for k in range(1, 17) if any((shard := Shard(k, 16)).holds(one.id) for one in source)]
+    known = {"data": "d", "samples": 5}
+    parts = [write(tmp_path / str(shard.number), part_of(source, shard), known) for shard in shards]
+    assert len(parts) < 16 and merge_records(parts, tmp_path / "out").complete
+    with pytest.raises(UserError, match="shards are missing"):
+        merge_records(parts[1:], tmp_path / "less")
