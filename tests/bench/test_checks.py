@@ -549,6 +549,15 @@ def test_merge(bench, tmp_path):
     fails(module.compare, tmp_path / "same", tmp_path / "whole")
 
 
+def test_shards(bench):
+    module = bench("bench_shards")
+    whole = [("opus-12k", "a", "stoi", 0.5, "ok"), ("opus-12k", "b", "stoi", None, "failed")]
+    passes(module.compare, list(whole), whole)
+    for wrong in (whole[:1], [whole[0], (*whole[1][:3], 0.1, "ok")], []):
+        fails(module.compare, wrong, whole)
+    fails(module.compare, [], [])
+
+
 def test_million(bench, tmp_path):
     module = bench("bench_million")
     scores = [(system, metric, sample, 0.5 * metric) for system in (0, 1) for metric in (0, 1, 2) for sample in (0, 1)]
