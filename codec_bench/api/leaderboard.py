@@ -9,12 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from codec_bench.report.board import Board, Column, Row, Rules
+    from codec_bench.report.board_definition import BoardDefinition
 
 
 def board_names() -> list[str]:
@@ -35,7 +39,7 @@ def leaderboard(
     """A published leaderboard, with one's own runs placed among its rows.
 
     Args:
-        name: such as `ultraeval-understanding`.
+        name: such as `ultraeval-understanding`, or a YAML file of one's own.
         runs: run folders, or folders that hold run folders at any depth.
         robustness: whether `trust` of the board says how the ranks change without a benchmark, without a group of tasks and
             under other normalisations, and for own rows how they change with other items.
@@ -44,24 +48,19 @@ def leaderboard(
 
     Raises:
         UnknownName: there is no such leaderboard.
-        UserError: a folder holds no run, or the board has no ranks.
+        UserError: a folder holds no run, the board has no ranks, or its own file does not fit.
     """
-    from codec_bench.config import read_config
-    from codec_bench.report.board import Board, Column, Rules, Variant
+    from codec_bench.report.board import Board, Rules
     from codec_bench.report.placed import own_rows
 
-    document = read_config("leaderboard", name)
-    if "like" in document:  # the columns and rows of another board, computed in another way
-        document = {**read_config("leaderboard", document["like"]), **document}
-    columns = tuple(Column(**{"group": entry["name"], **entry}) for entry in document["columns"])
-    means, averages = tuple(document.get("means", ())), document.get("averages", True)
-    rules = Rules(columns, means, averages, document.get("one", "group") == "sample")
-    variants = [Variant(""), *(Variant(**entry) for entry in document.get("variants", ()))]
-    own, ignored = own_rows(runs, rules, variants)
-    rows = [*_published(document["published"], rules, document.get("notes", {})), *own]
+    definition, published = _definition(name)
+    columns = definition.board_columns
+    rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
+    own, ignored = own_rows(runs, rules, definition.board_variants)
+    rows = [*_published(published, rules, definition.notes), *own]
     rows.sort(key=_rank)
-    facts = (name, document["summary"], document["source"], columns, tuple(rows), tuple(ignored))
-    board = Board(*facts, means, averages, rules.by_sample)
+    facts = (name, definition.summary, definition.source, columns, tuple(rows), tuple(ignored))
+    board = Board(*facts, definition.means, definition.averages, rules.by_sample, definition.board_views)
     if robustness or correlations:
         from codec_bench.report.trust import likeness, trust
 
@@ -73,13 +72,62 @@ def leaderboard(
 def _rank(row: Row) -> tuple[bool, Decimal, str]:
     """What rows are sorted by: the best average first, incomplete and limited rows last."""
     shown = row.shown_average
-    return not row.complete or row.limited, Decimal(1) if shown is None else -shown, row.name
+    return not row.complete or row.limited or row.unfinished, Decimal(1) if shown is None else -shown, row.name
 
 
-def _published(file: str, rules: Rules, notes: Mapping[str, str]) -> list[Row]:
+def _definition(name: str) -> tuple[BoardDefinition, Traversable | None]:
+    """The definition of a leaderboard, by its name or as a file of one's own, and the file of its published rows.
+
+    Raises:
+        UnknownName: there is no such leaderboard.
+        UserError: the file does not fit, or a column asks for a benchmark or a metric that there is not.
+    """
+    from codec_bench.config import fit, load_yaml, read_config
+    from codec_bench.report.board_definition import BoardDefinition
+
+    own = name.endswith((".yaml", ".yml"))
+    document = load_yaml(name) if own else read_config("leaderboard", name)
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise UserError(f"'{name}' holds {type(document).__name__}; expected a mapping of names to values")
+    if "like" in document:  # the columns and rows of another board, computed in another way
+        document = {**read_config("leaderboard", str(document["like"])), **document}
+    definition = fit(document, BoardDefinition, source=name)
+    if own:
+        _check_columns(definition, name)
+    if definition.published is None:
+        return definition, None
+    shipped = files("codec_bench") / "configs" / "leaderboard" / definition.published
+    beside = Path(name).parent / definition.published
+    return definition, beside if own and beside.is_file() else shipped
+
+
+def _check_columns(definition: BoardDefinition, file: str) -> None:
+    """Refuses a column whose benchmark there is not, or whose benchmark has no such metric."""
+    from codec_bench.benchmark import has_benchmark, load_benchmark
+
+    for column in definition.columns:
+        if not has_benchmark(column.benchmark):
+            raise UserError(
+                f"'{file}': the column '{column.name}' asks for the benchmark '{column.benchmark}', which there is not",
+                hint="`codec-bench list benchmarks` names them",
+            )
+        metrics = load_benchmark(column.benchmark).metrics
+        if column.metric not in metrics:
+            raise UserError(
+                f"'{file}': the column '{column.name}' asks for the metric '{column.metric}', which the benchmark "
+                f"'{column.benchmark}' does not have",
+                hint=f"it has {', '.join(metrics)}",
+            )
+
+
+def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[Row]:
     from codec_bench.report.board import AVERAGE
 
-    text = (files("codec_bench") / "configs" / "leaderboard" / file).read_bytes().decode("utf-8")
+    if file is None:
+        return []
+    if not file.is_file():
+        raise UserError(f"there is no file '{file}' with the published rows of the board")
+    text = file.read_bytes().decode("utf-8")
     # What was printed of groups is of means over columns; it says nothing where every sample counts as one.
     told = () if rules.by_sample else (*rules.means, *([AVERAGE] if rules.averages else []))
     counts = _sizes(rules.columns) if rules.by_sample else {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.cli.codec_board import print_codecs
 from codec_bench.cli.output import talk
 from codec_bench.errors import UserError
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from codec_bench.report.board import Board, Column, Likeness, Row, Trust
     from codec_bench.stats.correlation import Correlation
 
+CODECS = "codecs"
+"""The name under which codecs of any runs stand beside published ones."""
 _SAME_ORDER = 1 - 1e-9
 """Kendall's tau from which two orders are the same."""
 
@@ -26,7 +29,7 @@ def leaderboard(
     name: Annotated[
         str,
         typer.Argument(
-            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation or ultraeval-codec."
+            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation or ultraeval-codec; codecs, for codecs of any runs beside published ones; or a YAML file of your own."
         ),
     ],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
@@ -43,15 +46,33 @@ def leaderboard(
             "--correlations", help="Show how alike the columns order the rows: rank correlations of every two."
         ),
     ] = False,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Show means over some of the columns: mean WER, mean CER, and the like.")
+    ] = False,
     figures: Annotated[
         Path | None,
-        typer.Option("--figures", help="With --correlations: a folder for them as a picture (SVG, PDF) and CSV."),
+        typer.Option("--figures", help="With --correlations, or for codecs: a folder for them as pictures (SVG, PDF) and CSV."),
     ] = None,
+    axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, real_time_factor, lookahead or parameters.")] = "bitrate",
+    metrics: Annotated[str | None, typer.Option("--metrics", help="For codecs: only these, with commas.")] = None,
+    anchor: Annotated[str | None, typer.Option("--anchor", help="For codecs: the family that delta rates (Bjøntegaard) are measured against.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Show a published leaderboard with your runs among its rows."""
     from codec_bench.api.leaderboard import leaderboard as read_board
+    from codec_bench.registry import names
+
+    if name == CODECS:
+        if robustness or correlations or groups:
+            raise UserError(
+                f"--robustness, --correlations and --groups are for boards with ranks, and '{CODECS}' has none"
+            )
+        chosen = names(metrics) if metrics else ()
+        print_codecs(runs or [], axis=axis, metrics=chosen, anchor=anchor, seed=seed, figures=figures, as_json=as_json)
+        return
+    if axis != "bitrate" or metrics or anchor:
+        raise UserError(f"--axis, --metrics and --anchor are for '{CODECS}', and the board is '{name}'")
 
     if figures is not None and not correlations:
         raise UserError("--figures draws the correlations of a board", hint="give --correlations too")
@@ -60,6 +81,8 @@ def leaderboard(
         sys.stdout.write(json.dumps(_plain(board), ensure_ascii=False) + "\n")
     else:
         _print_board(board)
+        if groups:
+            _print_views(board)
         if board.trust is not None:
             _print_trust(board, board.trust)
         if board.likeness is not None:
@@ -75,9 +98,10 @@ def _plain(board: Board) -> dict[str, Any]:
     numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
     rows = [
         {
-            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "folders": list(row.folders), "judged": dict(row.judged),
+            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "judged": dict(row.judged),
             "average": float(row.average) if row.average is not None else None,
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
+            "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),
             "policies": {column: numbers(values) for column, values in row.policies.items()},
             "worded": {column: numbers(values) for column, values in row.worded.items()},
         }
@@ -148,7 +172,7 @@ def _print_trust(board: Board, trust: Trust) -> None:
     )
     rows = [
         (
-            row.name if row.published else f"> {row.name}", one.rank or "", _span(one.leave_one_benchmark_out),
+            _own_marked(row), one.rank or "", _span(one.leave_one_benchmark_out),
             _span(one.leave_one_group_out), _span(one.other_normalisations),
             *((_span(trust.rank_intervals[n]), ", ".join(trust.tied[n])) if own else ()),
         )
@@ -200,7 +224,7 @@ def _print_board(board: Board) -> None:
     ]
     rows = [
         (
-            row.name if row.published else f"> {row.name}",
+            _own_marked(row),
             *([_average(row)] if board.averages else []),
             *(_cell(row.shown_mean(group), row, group) for group in board.means),
             *(_cell(row.cells.get(column.name), row, column.name) for column in board.columns),
@@ -211,14 +235,32 @@ def _print_board(board: Board) -> None:
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
         f"published rows: {board.source}; rows that begin with > are from your runs; (part): the average is over fewer columns; "
-        "(limit): only a part of the questions was taken; (other model): the service says that another model answered"
+        "(limit): only a part of the questions was taken; (not finished): a run is not finished; (other model): the service says that another model answered"
     )
     for row in board.rows:
-        for note in (row.note, *_failures(row), *_wordings(row)):
+        for note in (row.note, *_doubled(row), *_failures(row), *_wordings(row)):
             if note:
                 talk(f"{row.name}: {note}")
     if board.ignored:
         talk(f"runs without a value for this board: {', '.join(board.ignored)}")
+
+
+def _print_views(board: Board) -> None:
+    """A table of means over some of the columns, each in its own unit."""
+    from codec_bench.cli.output import console, table
+    from codec_bench.report.numbers import ARROWS
+
+    if not board.views:
+        raise UserError(f"the board '{board.name}' names no groups of columns to take means of")
+    of = {column.name: column for column in board.columns}
+    heads = [f"{v.name} {ARROWS[of[v.columns[0]].counts != 'error']} {of[v.columns[0]].unit}" for v in board.views]
+    rows = [(_own_marked(row), *(view.value(row) for view in board.views)) for row in board.rows]
+    console().print(table(("", *heads), [tuple("" if cell is None else str(cell) for cell in row) for row in rows]))
+    talk("a mean is empty where one of its cells is missing, because it would be another mean")
+
+
+def _own_marked(row: Row) -> str:
+    return row.name if row.published else f"> {row.name}"
 
 
 def _cell(value: Decimal | None, row: Row, name: str) -> Any:
@@ -240,6 +282,14 @@ def _failures(row: Row) -> list[str]:
     return [
         f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"
         for column, values in row.policies.items()
+    ]
+
+
+def _doubled(row: Row) -> list[str]:
+    """One sentence for each cell of which several runs give different values."""
+    return [
+        f"{column} is {others} in an earlier run of the same name; the table shows the later one"
+        for column, others in row.doubled.items()
     ]
 
 
@@ -268,5 +318,10 @@ def _head(column: Column) -> str:
 
 
 def _doubts(row: Row) -> str:
-    doubts = (("part", not row.complete), ("limit", row.limited), ("other model", row.rerouted))
+    doubts = (
+        ("part", not row.complete),
+        ("limit", row.limited),
+        ("not finished", row.unfinished),
+        ("other model", row.rerouted),
+    )
     return "".join(f" ({word})" for word, holds in doubts if holds)

@@ -100,6 +100,24 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """A mean over some columns in their own unit, such as the mean word error rate; it decides no rank.
+
+    Args:
+        name: what it is called. columns: the names of its columns, all of one unit.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+
+    def value(self, row: Row) -> Decimal | None:
+        """The mean of a row's cells to two decimals; None if one of them is missing, because it would be another mean."""
+        if any(name not in row.cells for name in self.columns):
+            return None
+        return _mean([(row.cells[name], 1) for name in self.columns]).quantize(_CENT, ROUND_HALF_UP)
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row: a published one, or one from own runs.
 
@@ -115,6 +133,8 @@ class Row:
         note: what to know of the row, or "".
         policies: where failures change a cell, the value with failures `left_out`, `as_wrong`, and by the rule of the
             benchmark's toolkit (`official`).
+        unfinished: whether one of the runs is not finished.
+        doubled: by column, the other values that an earlier run of the same system has, which the table does not show.
         worded: by column, how far the wordings of the prompt lie apart: `mean`, `worst`, `best` and `sd`, failures as wrong, and
             the number of wordings as `n`.
     """
@@ -127,6 +147,8 @@ class Row:
     folders: tuple[str, ...] = ()
     limited: bool = False
     rerouted: bool = False
+    unfinished: bool = False
+    doubled: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
     means: Mapping[str, Decimal] = field(default_factory=dict)
     printed: Mapping[str, Decimal] = field(default_factory=dict)
@@ -192,6 +214,7 @@ class Board:
         means: the groups whose means are shown.
         averages: whether there is an average over the groups.
         by_sample: whether every sample counts as one in the average, in place of every group.
+        views: means over some of the columns.
         trust: how much the ranks can be trusted; None if that was not asked for.
         likeness: how alike the columns are; None if that was not asked for.
     """
@@ -205,6 +228,7 @@ class Board:
     means: tuple[str, ...] = ()
     averages: bool = True
     by_sample: bool = False
+    views: tuple[View, ...] = ()
     trust: Trust | None = None
     likeness: Likeness | None = None
 

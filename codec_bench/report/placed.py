@@ -35,10 +35,15 @@ class _Values:
     folders: dict[str, None] = field(default_factory=dict)
     limited: bool = False
     rerouted: bool = False
+    unfinished: bool = False
+    doubled: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, column: Column, entry: Mapping[str, Any], judge: str | None) -> None:
         """Takes the value of one column; `judge` says who gave a rating."""
         value, told = _by_rule(entry)
+        before = self.cells.get(column.name)
+        if judge is None and before is not None and before != column.shown(value):
+            self.doubled.setdefault(column.name, []).append(str(before))
         if judge is not None:
             self.ratings[column.name] = (column.shown(value), judge)
         else:
@@ -79,6 +84,7 @@ def own_rows(
             row.take(column, entry, judge)
             row.folders[str(place)] = None
             row.limited |= (run.meta.get("config") or {}).get("limit") is not None
+            row.unfinished |= run.meta.get("state") not in (None, "finished")
             row.rerouted |= any(one["other"] for one in (answers_of(run) or {}).get("served", ()))
     return [_row(name, values, rules) for name, values in found.items()], ignored
 
@@ -93,6 +99,8 @@ def _row(name: str, values: _Values, rules: Rules) -> Row:
         folders=tuple(values.folders),
         limited=values.limited,
         rerouted=values.rerouted,
+        unfinished=values.unfinished,
+        doubled={name: ", ".join(others) for name, others in values.doubled.items()},
         judged=_judged(values, rules),
         policies=values.policies,
         worded=values.worded,

@@ -15,14 +15,10 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.report.board import Board, Column, Likeness, Row, Trust
-from codec_bench.stats.breakdown import Parts, parts_of
+from codec_bench.report.left_out import Changes, changes_of, together
 from codec_bench.stats.correlation import correlations, similar_first
-from codec_bench.stats.intervals import unit_codes, unit_sums
 from codec_bench.stats.ranking import LeftOut, Points, RankDraws, Redundancy, rank_draws, redundancy, robustness
 from codec_bench.store.record import Run, open_run
-
-Changes = dict[str, float]
-"""By the name of a unit, by how much a number changes when the unit is left out."""
 
 
 def trust(board: Board, seed: int = 0) -> Trust:
@@ -136,18 +132,7 @@ def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list
             )
         for benchmark, changes in found.items():
             of_benchmark.setdefault(benchmark, {})[place] = changes
-    return [_together(rows) for rows in of_benchmark.values()], unknown
-
-
-def _together(rows: Mapping[int, Changes]) -> LeftOut:
-    """The changes of several rows by unit, as one table; a unit that a row lacks changes nothing there."""
-    units = {
-        unit: line for line, unit in enumerate(dict.fromkeys(unit for changes in rows.values() for unit in changes))
-    }
-    added = np.zeros((len(units), len(rows)))
-    for column, changes in enumerate(rows.values()):
-        added[[units[unit] for unit in changes], column] = list(changes.values())
-    return LeftOut(list(rows), added)
+    return [together(rows) for rows in of_benchmark.values()], unknown
 
 
 def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
@@ -169,23 +154,6 @@ def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict
 
 def _changes_of(run: Run, system: str, column: Column) -> Changes:
     """By unit, how the points of a column change when the unit is left out; nothing if that is not defined."""
-    facts = run.metrics.get(column.metric)
-    if facts is None or system not in run.systems or column.subset is not None:
+    if column.subset is not None:
         return {}
-    parts = parts_of(run, system, column.metric, facts.get("aggregate", "mean"))
-    if parts.value is None:
-        return {}
-    names, sums = _units(run, parts)
-    with np.errstate(all="ignore"):
-        without = parts.fold(sums.sum(axis=0) - sums) - parts.value
-    if not np.isfinite(without).all():
-        return {}
-    return dict(zip(names, (without * column.points_of_unit).tolist(), strict=True))
-
-
-def _units(run: Run, parts: Parts) -> tuple[list[str], np.ndarray]:
-    """The units' names, the same in every run of a benchmark, and their sums."""
-    ids = dict(run.query("SELECT number, id FROM samples"))
-    names = [unit or f"item {ids[number]}" for number, unit in zip(parts.numbers, parts.units, strict=True)]
-    codes = unit_codes(names, len(names))
-    return list(dict.fromkeys(names)), unit_sums(parts.sums, codes)
+    return {unit: change * column.points_of_unit for unit, change in changes_of(run, system, column.metric).items()}

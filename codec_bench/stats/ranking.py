@@ -229,17 +229,9 @@ def rank_draws(
         seed: of the draws. draws: how many. level: of the intervals.
     """
     rows = len(averages)
-    rng = np.random.default_rng(seed)
-    drawn = np.tile(np.asarray(averages, np.float64), (draws, 1))
+    drawn = drawn_values(averages, parts, seed=seed, draws=draws)
     few = {row: part.units for part in parts for row in part.rows if part.units < FEWEST_UNITS}
     moving = {row for part in parts for row in part.rows} - set(few)
-    for part in parts:
-        if part.units < FEWEST_UNITS:
-            continue
-        values, vectors = np.linalg.eigh(part.covariance())
-        normal = rng.standard_normal((draws, len(part.rows))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
-        freedom = part.units - 1
-        drawn[:, list(part.rows)] += normal * np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
     placed, above = _placed(drawn)
     shares = np.stack([np.bincount(placed[:, row], minlength=rows + 1)[1:] for row in range(rows)]) / draws
     ends = np.quantile(placed, [(1 - level) / 2, (1 + level) / 2], axis=0, method="nearest").astype(int)
@@ -263,6 +255,20 @@ def rank_draws(
         ),
         tuple(notes),
     )  # fmt: skip
+
+
+def drawn_values(averages: np.ndarray, parts: Sequence[LeftOut], *, seed: int, draws: int) -> np.ndarray:
+    """Averages as they could have been with other items, `(draws, rows)`; see `rank_draws`."""
+    rng = np.random.default_rng(seed)
+    drawn = np.tile(np.asarray(averages, np.float64), (draws, 1))
+    for part in parts:
+        if part.units < FEWEST_UNITS:
+            continue
+        values, vectors = np.linalg.eigh(part.covariance())
+        normal = rng.standard_normal((draws, len(part.rows))) @ (vectors * np.sqrt(np.maximum(values, 0))).T
+        freedom = part.units - 1
+        drawn[:, list(part.rows)] += normal * np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
+    return drawn
 
 
 def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

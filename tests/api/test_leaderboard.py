@@ -42,13 +42,13 @@ def test_every_published_average_comes_out_to_the_last_digit(board, line):
     }
 
 
-def recorded(folder, benchmark, system, values, limit=None, protocol=None):
+def recorded(folder, benchmark, system, values, limit=None, protocol=None, state="finished"):
     writer = RunWriter(folder, {"asked": {}})
     facts = {name: {"protocol": protocol or name, "unit": "", "higher_is_better": True} for name in values}
     writer.begin({system: {}}, facts, [Sample("a", None)])
     scores = {name: Score.ok(value, name) for name, value in values.items()}
     writer.write([(0, ItemRecord(system, "a", "ok", None, scores))])
-    writer.set_meta(benchmark={"name": benchmark}, config={"seed": 0, "limit": limit})
+    writer.set_meta(benchmark={"name": benchmark}, config={"seed": 0, "limit": limit}, state=state)
     writer.close()
 
 
@@ -118,3 +118,67 @@ def test_a_rating_by_another_judge_shares_no_column_with_published_ratings(tmp_p
     )
     (row,) = [row for row in leaderboard(board, [tmp_path]).rows if row.name == "other"]
     assert row.cells == {} and row.judged == {column.name: "75.00 by org/m-1 (mine-0a1b2c3d)"}
+
+
+MINE = """version: 1
+summary: mine
+columns:
+  - {name: a, benchmark: meld-emo, metric: "accuracy[official/ultraeval-audio/prefix-match]", counts: score}
+  - {name: b, benchmark: covost2-en-zh, metric: "bleu[zh]", counts: score}
+views: {both: [a]}
+"""
+
+
+def test_a_board_of_ones_own(tmp_path):
+    (tmp_path / "mine.yaml").write_text(MINE)
+    recorded(tmp_path / "runs", "meld-emo", "x", {"accuracy[official/ultraeval-audio/prefix-match]": 0.5})
+    board = leaderboard(str(tmp_path / "mine.yaml"), [tmp_path / "runs"])
+    (row,) = board.rows
+    assert str(row.cells["a"]) == "50.00" and not row.complete and str(board.views[0].value(row)) == "50.00"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("meld-emo", "meld-emu"), "the column 'a' asks for the benchmark 'meld-emu', which there is not"),
+        (
+            ("bleu[zh]", "bleu[xx]"),
+            r"the column 'b' asks for the metric 'bleu\[xx\]', which the benchmark 'covost2-en-zh'",
+        ),
+        (("[a]", "[c]"), "the view 'both' names no column c"),
+        (("name: b", "name: a"), "two columns have the name a"),
+        (("counts: score}\n  - ", "counts: points}\n  - "), "columns.0.counts"),
+        (("[a]", "[a, b]"), "different units"),
+        (("views: {both: [a]}", "means: [zz]"), "names the group 'zz'"),
+        (("views: {both: [a]}", "published: none.csv"), "published rows"),
+    ],
+)
+def test_a_board_of_ones_own_that_does_not_fit_is_named(tmp_path, change, said):
+    assert change[0] in MINE
+    (tmp_path / "mine.yaml").write_text(MINE.replace(*change, 1))
+    with pytest.raises(UserError, match=said):
+        leaderboard(str(tmp_path / "mine.yaml"))
+
+
+def test_means_over_some_columns_are_those_of_plain_sums():
+    board = leaderboard("ultraeval-understanding")
+    views = {view.name: view for view in board.views}
+    assert list(views) == ["mean WER", "mean CER", "AST", "EMO"]
+    assert sorted(name for view in board.views for name in view.columns) == sorted(c.name for c in board.columns)
+    for row in board.rows:
+        for view in board.views:
+            plain = sum(row.cells[name] for name in view.columns) / len(view.columns)
+            assert abs(view.value(row) - plain) <= Decimal("0.005")
+    # A row without one of the cells has no mean of this kind.
+    codec = leaderboard("ultraeval-generation")
+    short = next(row for row in leaderboard("ultraeval-codec").rows)
+    assert codec.views[0].value(short) is None
+
+
+def test_a_run_that_is_not_finished_and_two_numbers_of_one_system_are_named(tmp_path):
+    metric = leaderboard(BOARDS[2]).columns[-1].metric
+    for name, value, state in (("1", 0.5, "finished"), ("2", 0.7, "running")):
+        recorded(tmp_path / name, "meld-emo", "mine", {metric: value}, state=state)
+    (row,) = [row for row in leaderboard(BOARDS[2], [tmp_path]).rows if not row.published]
+    assert str(row.cells["meld-emotion"]) == "70.00" and row.unfinished
+    assert row.doubled == {"meld-emotion": "50.00"}

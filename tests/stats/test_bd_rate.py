@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codec_bench.errors import UserError
-from codec_bench.stats.bd_rate import bd_rate
+from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 
 RATES = [6000, 12000, 24000, 48000]
 CURVE = list(zip(RATES, [2.0, 3.0, 3.6, 4.1]))
@@ -78,3 +79,19 @@ def test_a_refusal_names_the_qualities_as_they_were():
     errors = [(rate, 5 - quality) for rate, quality in CURVE]
     with pytest.raises(UserError, match=r"3 to 0.9 and 13 to 10.9"):
         bd_rate(anchor=errors, test=[(r, e + 10) for r, e in errors], higher_is_better=False)
+
+
+def test_the_interval_is_that_of_the_full_jackknife():
+    rng = np.random.default_rng(0)
+    rates = [3000.0, 6000.0, 12000.0, 24000.0]
+    hard = rng.normal(0, 0.3, (30, 1))
+    items = np.concatenate([[2.0, 2.6, 3.1, 3.5], [2.2, 2.8, 3.3, 3.6]]) + hard + rng.normal(0, 0.1, (30, 8))
+    found, left = items.mean(axis=0), (items.sum(axis=0) - items) / 29
+    rated = lambda row: {"anchor": list(zip(rates, row[:4])), "test": list(zip(rates, row[4:]))}  # noqa: E731
+    interval = bd_rate_interval(**rated(found), left_out=left - found)
+    logs = np.log1p([bd_rate(**rated(row)) for row in left])
+    reach = float(scipy.stats.t.ppf(0.975, 29)) * np.sqrt(29 / 30 * np.square(logs - logs.mean()).sum())
+    value = np.log1p(bd_rate(**rated(found)))
+    assert interval.units == 30 and interval.low < bd_rate(**rated(found)) < interval.high < 0
+    assert np.log1p([interval.low, interval.high]) == pytest.approx([value - reach, value + reach], abs=0.02 * reach)
+    assert "at least 3" in bd_rate_interval(**rated(found), left_out=np.zeros((2, 8))).note

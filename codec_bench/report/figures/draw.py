@@ -118,7 +118,7 @@ def _draw_rows(axes: Axes, plot: Plot) -> None:
                 -0.02, at, point.group, transform=axes.get_yaxis_transform(), ha="right", va="center", weight="bold"
             )
             at += 1
-        _mark(axes, point, (point.value, at), sideways=True)
+        mark(axes, point, (point.value, at), sideways=True)
         ticks.append(at)
         names.append(shortened(point.label) + ("*" if point.note and point.ends is not None else ""))
         at += 1
@@ -171,14 +171,14 @@ def _draw_rates(axes: Axes, plot: Plot) -> None:
         axes.plot(
             [p.at_kbps for p in members],
             [p.value for p in members],
-            color=_colour(number),
-            linestyle=_stroke(number),
+            color=colour_of(number),
+            linestyle=stroke_of(number),
             linewidth=1,
             alpha=0.7,
         )
         for point in members:
-            _mark(axes, point, (point.at_kbps, point.value))
-    _rate_axis(axes, [point.at_kbps for point in rated])
+            mark(axes, point, (point.at_kbps, point.value))
+    log_axis(axes, [point.at_kbps for point in rated])
     axes.margins(y=0.08)
     axes.set_xlabel("measured bitrate (kbps), log scale")
     axes.grid(axis="y")
@@ -188,7 +188,7 @@ def _draw_rates(axes: Axes, plot: Plot) -> None:
     _legend(axes, by_family, unnamed)
 
 
-def _rate_axis(axes: Axes, rates: Sequence[float]) -> None:
+def log_axis(axes: Axes, rates: Sequence[float]) -> None:
     """Ticks at 1, 2 and 5 times the powers of ten, or at the powers alone if the bitrates span many."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -199,32 +199,33 @@ def _rate_axis(axes: Axes, rates: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def _mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = False) -> None:
+def mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = False) -> None:
     """The marker of a point, and its interval along the axis of values."""
-    colour = _colour(point.family[1])
+    colour = colour_of(point.family[1])
     if point.ends is not None:
         reach: Any = [[max(0.0, point.value - point.ends[0])], [max(0.0, point.ends[1] - point.value)]]
         axes.errorbar(
             *at, **{"xerr" if sideways else "yerr": reach}, color=colour, linewidth=0.9, capsize=2, capthick=0.9
         )
     hollow = point.family[1] < 0
-    edge = colour if hollow or _shape(point.family[1]) in THIN else "white"
+    edge = colour if hollow or shape_of(point.family[1]) in THIN else "white"
     axes.plot(
-        [at[0]], [at[1]], linestyle="none", marker=_shape(point.family[1]), markersize=5, markerfacecolor="white" if hollow else colour,
+        [at[0]], [at[1]], linestyle="none", marker=shape_of(point.family[1]), markersize=5, markerfacecolor="white" if hollow else colour,
         markeredgecolor=edge, markeredgewidth=0.9 if hollow else 0.5,
     )  # fmt: skip
 
 
-def _colour(family: int) -> str:
+def colour_of(family: int) -> str:
+    """The colour of a family; -1 is none."""
     return SOFT if family < 0 else COLOURS[family % len(COLOURS)]
 
 
-def _shape(family: int) -> str:
+def shape_of(family: int) -> str:
     """The shape of a family; after eight families the shapes move on by one, so that no two pairs of both are equal."""
     return SHAPES[0] if family < 0 else SHAPES[(family + family // len(COLOURS)) % len(SHAPES)]
 
 
-def _stroke(family: int) -> Any:
+def stroke_of(family: int) -> Any:
     """The line between the points of a family; every eight families have another."""
     return STROKES[family // len(COLOURS) % len(STROKES)]
 
@@ -268,13 +269,13 @@ def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: 
             text = members[0].label if len(members) == 1 else f"{name}: {', '.join(points)}"
         handles.append(
             Line2D(
-                [], [], color=_colour(number), marker=_shape(number), linestyle=_stroke(number), markersize=5, linewidth=1,
-                markeredgecolor=_colour(number), markeredgewidth=0.5, label=_wrapped(text),
+                [], [], color=colour_of(number), marker=shape_of(number), linestyle=stroke_of(number), markersize=5, linewidth=1,
+                markeredgecolor=colour_of(number), markeredgewidth=0.5, label=wrapped(text),
             )
         )  # fmt: skip
     for point in unnamed:
         if point.rate_kbps is None:
-            text = _wrapped(f"{point.label}: {point.value:.4g}")
+            text = wrapped(f"{point.label}: {point.value:.4g}")
             handles.append(Line2D([], [], color=SOFT, linewidth=0.9, linestyle=(0, (5, 3)), label=text))
     if len(handles) > 1 or unnamed:
         axes.legend(
@@ -283,7 +284,8 @@ def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: 
         )  # fmt: skip
 
 
-def _wrapped(text: str) -> str:
+def wrapped(text: str) -> str:
+    """A text in lines of at most 40 letters."""
     import textwrap
 
     return "\n".join(textwrap.wrap(text, 40)) or text

@@ -78,7 +78,7 @@ class Plot:
 def plots_of(runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]]) -> list[Plot]:
     """All plots of some runs: by metric in the order of the runs, and then where the time went."""
     side = _SideBySide(runs, summaries)
-    stems = _Stems()
+    stems = Stems()
     plots = []
     for column, facts in side.columns.items():
         metric = _Metric(column, facts)
@@ -222,7 +222,7 @@ def _time(run: Run, stem: str) -> Plot | None:
     return Plot("time", stem, "share of the workers' time (%)", points, heads, rows)
 
 
-class _Stems:
+class Stems:
     """Names of files: short, safe everywhere, and each only once."""
 
     def __init__(self) -> None:
