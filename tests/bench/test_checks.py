@@ -579,6 +579,34 @@ def test_million(bench, tmp_path):
     fails(module.check, record(tmp_path / "different", scores=[*scores[:-1], (1, 2, 1, 0.7)]), 2)
 
 
+def test_site(bench, tmp_path):
+    module = bench("bench_site")
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for number, folder in enumerate(folders):
+        module.write(folder, number, 6)
+    made = importlib.import_module("codec_bench.api.site").site(folders, out=tmp_path / "site").folder
+    site = module.SiteFolder(made)
+    assert module.check(site, folders) == 2 * 2 * 6 * len(module.METRICS)
+    assert module.first_page(site) > 50_000
+    fails(module.check, site, folders[:1])
+    key = site.keys()[0]
+    scores = site.read_data(f"runs/{key}/values-1")
+    board = next((made / "data" / "boards").glob("*.js")).stem
+    rows = site.read_data(f"boards/{board}")
+    for name, payload, cells in (
+        (f"runs/{key}/values-1", scores, scores["systems"][0]["above"]),
+        (f"boards/{board}", rows, rows["rows"][0]["cells"][1]),
+    ):
+        kept = cells[2]
+        for wrong in [] if kept is None else [kept + 1e-3, None]:
+            cells[2] = wrong
+            site.write_data(name, payload)
+            fails(module.check, site, folders)
+        cells[2] = kept
+        site.write_data(name, payload)
+    passes(module.check, site, folders)
+
+
 def test_cluster_sim(bench):
     module = bench("bench_cluster_sim")
     passes(module.check, "1/2", {"finished": 4, "failed_scores": 0}, 4)

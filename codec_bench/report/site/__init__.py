@@ -23,7 +23,7 @@ from codec_bench.report.site.boards import boards_of, definitions_of, index_of
 from codec_bench.report.site.checks import Contradiction, contradictions
 from codec_bench.report.site.folder import SiteFolder
 from codec_bench.report.site.merge import take_over
-from codec_bench.report.site.records import describe_run, key_of, write_run
+from codec_bench.report.site.records import content_of, describe_run, key_of, write_run
 from codec_bench.store.record import Run
 
 __all__ = [
@@ -80,10 +80,10 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
             run.check()
             key = key_of(run)
             before = site.entry(key)
-            entry = describe_run(run)
-            if before is not None and before["content"] == entry["content"]:
+            if before is not None and before["content"] == content_of(run):
                 told["unchanged"].append(before["name"])
             else:
+                entry = describe_run(run)
                 site.forget(key)
                 write_run(site, run, entry, audio_mb=audio_mb)
                 told["added" if before is None else "replaced"].append(entry["name"])

@@ -31,7 +31,7 @@ from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.export import opened, write_parquet
 from codec_bench.store.files import write_json
-from codec_bench.store.integrity import read_seal, seal_of
+from codec_bench.store.integrity import DATABASE, read_seal, seal_of
 from codec_bench.store.record import Run
 from codec_bench.store.rows import TableRow
 
@@ -51,17 +51,21 @@ def key_of(run: Run) -> str:
     return hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
 
 
+def content_of(run: Run) -> str:
+    """The hash of a record, which changes with everything in it."""
+    return (read_seal(run.folder) or seal_of(run.folder / DATABASE)).hash
+
+
 def describe_run(run: Run) -> dict[str, Any]:
     """The entry of a run: what leaderboards, comparisons and its own page need to know of it, without its samples."""
     meta, summary, counts = run.meta, summarise(run), run.counts()
     config = meta.get("config") or {}
     board = _board(meta, counts["samples"])
-    seal = read_seal(run.folder) or seal_of(run.folder / "run.sqlite")
     command = {"evaluate": "eval"}.get(str(config.get("command")), config.get("command"))
     return {
         "schema": SCHEMA,
         "key": key_of(run),
-        "content": seal.hash,
+        "content": content_of(run),
         "name": numbers.plain(run.folder.resolve().name),
         "board": board,
         "date": meta.get("finished") or meta.get("started"),

@@ -1,6 +1,6 @@
 // Points with intervals in a plane: value against bitrate, or over time.
 const PLOT_EDGE = { top: 14, right: 22, bottom: 46, left: 58 };
-const MOST_NAMED = 40;
+const MOST_NAMED = 24; // points; beyond, the tooltip says the name
 
 /**
  * Draws points `{label, x, y, low, high, family, own}` in true pixels.
@@ -45,20 +45,21 @@ function drawPlot(points, spec, room) {
   for (const list of spec.joined ?? []) {
     if (list.length > 1) picture.append(shape("path", { class: `join ${colour(list[0].family)}`, d: `M${list.map((p) => `${X(p.x).toFixed(2)},${Y(p.y).toFixed(2)}`).join("L")}` }));
   }
+  const named = new Set((spec.named ?? points).slice(0, MOST_NAMED));
   const bars = [];
   for (const p of points) {
     const group = shape("g", { class: p.own ? "own" : colour(p.family), tabindex: 0, role: "img", "aria-label": spec.lines(p).filter(Boolean).join(", ") });
     if (p.low !== null && p.low !== undefined && p.high > p.low) {
       group.append(shape("line", { class: "spread", x1: X(p.x), x2: X(p.x), y1: Y(p.low), y2: Y(p.high) }));
-      bars.push({ x0: X(p.x), x1: X(p.x), y0: Y(p.high), y1: Y(p.low) });
+      if (named.has(p)) bars.push({ x0: X(p.x), x1: X(p.x), y0: Y(p.high), y1: Y(p.low) });
     }
     group.append(shape("path", { class: "point", d: p.own ? "M0,-8L2.3,-2.6L8,-2.6L3.4,1.2L5,7.2L0,3.8L-5,7.2L-3.4,1.2L-8,-2.6L-2.3,-2.6Z" : outline(p.family), transform: `translate(${X(p.x)},${Y(p.y)}) scale(1.15)` }));
     explain(group, () => spec.lines(p));
     picture.append(group);
   }
-  const named = (spec.named ?? points).slice(0, MOST_NAMED).map((p) => ({ label: p.label, family: p.own ? -1 : p.family, x: X(p.x), y: Y(p.y) }));
-  const chosen = placeLabels(named, [], bars, { x0: PLOT_EDGE.left + 2, x1: width - 2, y0: 2, y1: floor - 2 });
-  chosen.forEach((place, n) => place && drawLabel(picture, named[n], place));
+  const labels = [...named].map((p) => ({ label: p.label, family: p.own ? -1 : p.family, x: X(p.x), y: Y(p.y) }));
+  const chosen = placeLabels(labels, [], bars, { x0: PLOT_EDGE.left + 2, x1: width - 2, y0: 2, y1: floor - 2 });
+  chosen.forEach((place, n) => place && drawLabel(picture, labels[n], place));
   return picture;
 }
 

@@ -11,8 +11,10 @@ function newestRows(rows) {
     const before = seen.get(row.system);
     if (!before || (before.state && !row.state)) seen.set(row.system, row);
   }
+  const others = new Map([...seen.keys()].map((name) => [name, []]));
+  for (const row of rows) others.get(row.system).push(row);
   return rows.filter((row) => seen.get(row.system) === row).map((row) => {
-    const alike = rows.filter((other) => other.system === row.system && other.identity === row.identity && !other.state);
+    const alike = others.get(row.system).filter((other) => other.identity === row.identity && !other.state);
     const filled = { ...row, cells: [...row.cells], from: row.cells.map(() => row) };
     row.cells.forEach((cell, c) => {
       const other = cell === null && !row.state ? alike.find((one) => one.cells[c] !== null) : undefined;
