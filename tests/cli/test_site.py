@@ -8,32 +8,23 @@ import pytest
 
 from codec_bench.cli.site import site
 from codec_bench.errors import UserError
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
 
 
 def test_a_site_is_made(cli, tmp_path):
-    code, _, err = cli(
-        "eval",
-        "--codec",
-        "g711-ulaw",
-        "--data",
-        "embedded",
-        "--metrics",
-        "si_sdr",
-        "--limit",
-        "4",
-        "--workers",
-        "1",
-        "--no-check",
-        "--out",
-        "run",
-    )
-    assert code == 0, err
+    writer = RunWriter(tmp_path / "run", {})
+    writer.begin({"g722": {}}, {"stoi": {"protocol": "s", "higher_is_better": True}}, [Sample("a", None)])
+    writer.write([(0, ItemRecord("g722", "a", "ok", None, {"stoi": Score.ok(0.9, "s")}))])
+    writer.set_meta(state="finished", config={"command": "evaluate"}, data={"name": "made"})
+    writer.close()
     code, out, err = cli("site", "run", "--out", "pages", "--title", "Ours")
     assert (code, out) == (0, "pages/index.html\n"), err
     assert "runs: 1 added, 0 replaced, 0 left as they are" in err
     assert (tmp_path / "pages" / "index.html").is_file()
     code, out, err = cli("site", "nothing", "--out", "pages")
-    assert code == 2 and "'nothing' is not a run folder and holds none" in err
+    assert (code, out) == (2, "") and "'nothing' is not a run folder and holds none" in err
 
 
 def test_contradictions_end_with_3(monkeypatch, capsys):

@@ -9,9 +9,11 @@ import sqlite3
 import pyarrow.parquet
 import pytest
 
+from codec_bench.api.leaderboard import leaderboard
 from codec_bench.api.site import contradictions, site
 from codec_bench.errors import UserError
 from codec_bench.report.site import SiteFolder
+from codec_bench.report.site.published import published_board
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
@@ -217,16 +219,11 @@ def test_runs_that_contradict_each_other_are_found(make_run, tmp_path):
     assert {(row["system"], bool(row["doubted"])) for row in board["rows"]} == {("g711-ulaw", False), ("g722", True)}
 
 
-def rewritten(folder, *, moved=None, protocol=None):
+def rewritten(folder, *, moved=None, protocol=None, meta=None):
     """Makes another, later run of a copied one through the package's own writer: scores of a system are moved, or the protocol changed."""
     run = Run(folder)
-    meta, systems, metrics, samples, scores = (
-        run.meta,
-        run.systems,
-        run.metrics,
-        list(run.samples()),
-        list(run.scores()),
-    )
+    meta = meta or run.meta
+    systems, metrics, samples, scores = run.systems, run.metrics, list(run.samples()), list(run.scores())
     run.close()
     shutil.rmtree(folder)
     if protocol is not None:
@@ -295,3 +292,42 @@ def test_other_protocols_have_columns_of_their_own(make_run, tmp_path):
     board = SiteFolder(tmp_path / "site").read_data(f"boards/{path.stem}")
     assert [column["protocol"] for column in board["columns"]] == ["stoi/pystoi-0.4", "stoi/another"]
     assert [[cell is None for cell in row["cells"]] for row in board["rows"]] == [[True, False], [False, True]]
+
+
+def scored(make_run, name, moved, tmp_path):
+    """A run of generated sound: the hash of its data is that of its own sound too."""
+    run = make_run(name, samples=6, audio=False, hostile=False, metrics=["stoi"], systems=["g722"])
+    folder = shutil.copytree(run.folder, tmp_path / name)
+    meta = {
+        **run.meta,
+        "config": {"command": "score", "data": "prompts"},
+        "fingerprint": {"data": name},
+        "data": {"name": "prompts", "fingerprint": name},
+    }
+    return rewritten(folder, moved={"g722": moved}, meta=meta)
+
+
+def test_runs_of_generated_sound_stand_on_one_leaderboard(make_run, tmp_path):
+    """Whatever their sound is: they are known by ids and texts. New sound under the same name is a new revision, and contradicts nothing."""
+    folders = [scored(make_run, "old", 0.0, tmp_path), scored(make_run, "new", -0.3, tmp_path)]
+    done = site(folders, out=tmp_path / "site")
+    (board,) = SiteFolder(tmp_path / "site").read_data("index")["boards"]
+    assert (board["title"], board["generated"], board["runs"]) == ("prompts, generated", True, 2)
+    rows = SiteFolder(tmp_path / "site").read_data(f"boards/{board['key']}")["rows"]
+    assert rows[0]["identity"] != rows[1]["identity"] and done.contradictions == ()
+
+
+def test_a_published_leaderboard_says_how_much_to_trust_it(tmp_path):
+    board = leaderboard("ultraeval-understanding", robustness=True, correlations=True)
+    payload = json.loads(json.dumps(published_board(board, {})))
+    assert len(payload["rows"]) == len(board.rows) and payload["trusted"]
+    for row, told, trust in zip(board.rows, payload["rows"], board.trust.robustness, strict=True):
+        assert (
+            told["name"] == row.name
+            and told["rank"] == trust.rank
+            and told["average"] == (None if row.shown_average is None else str(row.shown_average))
+        )
+        assert told["ranks"][0] == (
+            None if trust.leave_one_benchmark_out is None else list(trust.leave_one_benchmark_out)
+        )
+    assert len(payload["like"]["pairs"]) == len(board.columns) * (len(board.columns) - 1) / 2

@@ -25,8 +25,6 @@ def column_heads(
     heads = []
     for c, ((name, protocol, of), facts) in enumerate(columns.items()):
         column = [row[c] for row in entries]
-        factor, unit = numbers.shown_unit(facts.get("unit", ""))
-        base, variant = numbers.split_name(name)
         higher = facts.get("higher_is_better")
         rivals: dict[str | None, list[int]] = {}
         for s, (entry, system) in enumerate(zip(column, systems)):
@@ -34,19 +32,9 @@ def column_heads(
                 rivals.setdefault(benchmarks[system.run], []).append(s)
         heads.append(
             {
-                "name": name,
-                "base": base,
-                "variant": variant,
-                "unit": unit,
-                "factor": factor,
-                "protocol": protocol,
+                **head_of(name, protocol, facts, [entry for entry in column if entry]),
                 "data": of,
-                "places": numbers.decimals([entry for entry in column if entry], factor),
-                "single": numbers.three_digits([entry["value"] for entry in column if entry], factor),
-                "higher": higher,
-                "arrow": numbers.ARROWS[higher],
                 "direction": {True: "higher is better", False: "lower is better", None: ""}[higher],
-                "what": facts.get("summary") or "",
                 "range": facts.get("range"),
                 "facts": facts,
                 "best": set().union(
@@ -55,6 +43,29 @@ def column_heads(
             }
         )
     return heads
+
+
+def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What stands above the numbers of a metric, and how they are written.
+
+    Args:
+        name, protocol, facts: of the metric. column: the entries of the summaries that stand in the column.
+    """
+    factor, unit = numbers.shown_unit(facts.get("unit", ""))
+    base, variant = numbers.split_name(name)
+    return {
+        "name": name,
+        "base": base,
+        "variant": variant,
+        "unit": unit,
+        "factor": factor,
+        "protocol": protocol,
+        "places": numbers.decimals(column, factor),
+        "single": numbers.three_digits([entry["value"] for entry in column], factor),
+        "higher": facts.get("higher_is_better"),
+        "arrow": numbers.ARROWS[facts.get("higher_is_better")],
+        "what": facts.get("summary") or "",
+    }
 
 
 def _best(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from codec_bench.report import numbers
+from codec_bench.report.page.heads import head_of
 from codec_bench.report.site.checks import Contradiction
 
 Entry = Mapping[str, Any]
@@ -89,27 +89,13 @@ def _short(value: float | None) -> float | None:
 
 def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """What stands above a column, and how its numbers are written."""
-    factor, unit = numbers.shown_unit(facts.get("unit", ""))
-    base, variant = numbers.split_name(name)
     column = [
         held
         for entry in entries
         for system in entry["systems"].values()
         if (held := system["metrics"].get(name)) is not None and held["protocol"] == protocol
     ]
-    return {
-        "name": name,
-        "base": base,
-        "variant": variant,
-        "unit": unit,
-        "factor": factor,
-        "protocol": protocol,
-        "higher": facts.get("higher_is_better"),
-        "arrow": numbers.ARROWS[facts.get("higher_is_better")],
-        "places": numbers.decimals(column, factor),
-        "single": numbers.three_digits([held["value"] for held in column], factor),
-        "what": facts.get("summary") or "",
-    }
+    return head_of(name, protocol, facts, column)
 
 
 def definitions_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
@@ -153,7 +139,10 @@ def index_of(
         ],
         "boards": [
             {
-                **{name: board[name] for name in ("key", "title", "benchmark", "samples", "limit", "asked")},
+                **{
+                    name: board[name]
+                    for name in ("key", "title", "benchmark", "samples", "limit", "asked", "generated")
+                },
                 "metrics": len({column["name"] for column in board["columns"]}),
                 "systems": len({row["system"] for row in board["rows"]}),
                 "runs": len({row["run"] for row in board["rows"]}),

@@ -27,6 +27,7 @@ _NEEDED = (
     "benchmark",
     "asked",
     "chunk",
+    "notes",
 )
 
 

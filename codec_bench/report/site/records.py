@@ -47,8 +47,7 @@ _COLUMNS = ("speaker", "language", "duration")
 def key_of(run: Run) -> str:
     """The key of a run: the same wherever its folder lies, and another one for every run that was begun."""
     meta = run.meta
-    told = json.dumps([meta.get("fingerprint"), meta.get("started"), list(run.systems)], sort_keys=True, default=str)
-    return hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
+    return _hash([meta.get("fingerprint"), meta.get("started"), list(run.systems)], 6)
 
 
 def content_of(run: Run) -> str:
@@ -60,7 +59,7 @@ def describe_run(run: Run) -> dict[str, Any]:
     """The entry of a run: what leaderboards, comparisons and its own page need to know of it, without its samples."""
     meta, summary, counts = run.meta, summarise(run), run.counts()
     config = meta.get("config") or {}
-    board = _board(meta, counts["samples"])
+    board = _board(run, counts["samples"])
     command = {"evaluate": "eval"}.get(str(config.get("command")), config.get("command"))
     return {
         "schema": SCHEMA,
@@ -80,48 +79,64 @@ def describe_run(run: Run) -> dict[str, Any]:
         **{name: meta.get(name) or {} for name in ("config", "how", "versions", "machine", "data", "decoding")},
         "wall_s": (meta.get("timings") or {}).get("wall_s"),
         "metrics": run.metrics,
-        "systems": {name: _system(name, facts or {}, summary) for name, facts in run.systems.items()},
+        "systems": {name: _system(run, name, facts or {}, summary) for name, facts in run.systems.items()},
         "failures": {**summary["failures"], "reasons": summary["failures"]["reasons"][:_MOST_REASONS]},
         "answers": {k: v for k, v in (summary.get("answers") or {}).items() if k in ("served", "cut", "canary")},
+        "notes": numbers.system_notes(summary["systems"]),
         "chunk": CHUNK,
         "summary": summary,
     }
 
 
-def _board(meta: Mapping[str, Any], samples: int) -> dict[str, Any]:
-    """The leaderboard of a run: that of its benchmark, or of its data, with the part that a limit takes."""
+def _board(run: Run, samples: int) -> dict[str, Any]:
+    """The leaderboard of a run: that of its benchmark, or of its data, with the part that a limit takes.
+
+    The data of a run that scored generated sound are known by the hash of that sound too, which other systems do not have. Such runs stand
+    on one leaderboard if their ids and texts are equal.
+    """
+    meta = run.meta
     benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
+    generated = config.get("command") == "score"
     limit = config.get("limit")
-    part = None if limit is None else [limit, config.get("seed")]
-    told = [benchmark.get("name"), data.get("fingerprint"), part]
-    title = (
-        benchmark.get("title")
-        or benchmark.get("name")
-        or Path(str(data.get("name") or config.get("data") or "data")).name
-    )
+    told = [
+        benchmark.get("name"),
+        sorted([s.id, s.text, s.language] for s in run.samples()) if generated else data.get("fingerprint"),
+        None if limit is None else [limit, config.get("seed")],
+    ]
+    name = Path(str(data.get("name") or config.get("data") or "data")).name
+    title = benchmark.get("title") or benchmark.get("name") or (f"{name}, generated" if generated else name)
     return {
-        "key": hashlib.blake2b(json.dumps(told, default=str).encode(), digest_size=5).hexdigest(),
+        "key": _hash(told, 5),
         "title": numbers.plain(str(title)),
         "benchmark": benchmark.get("name"),
         "samples": samples,
         "limit": limit,
+        "generated": generated,
     }
 
 
-def _system(name: str, facts: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
     held = summary["systems"][name]
-    identity = {key: value for key, value in facts.items() if key not in _ELSEWHERE}
+    identity: list[Any] = [{key: value for key, value in facts.items() if key not in _ELSEWHERE}]
+    if (run.meta.get("config") or {}).get("command") == "score":
+        # Nothing is known of what made the sound but the sound.
+        asked = run.meta.get("fingerprint") or {}
+        identity += [asked.get("data"), (asked.get("systems") or {}).get(name)]
     revision = next((str(facts[key]) for key in ("revision", "weights", "model") if facts.get(key)), None)
     return {
         "facts": facts,
-        "identity": hashlib.blake2b(
-            json.dumps(identity, sort_keys=True, default=str).encode(), digest_size=6
-        ).hexdigest(),
+        "identity": _hash(identity, 6),
         "revision": revision,
         "family": None if name == numbers.UNPROCESSED else numbers.family(name),
         "remarks": numbers.remarks(held),
         "timing": held.get("timing"),
     }
+
+
+def _hash(value: Any, size: int) -> str:
+    """A short name for a JSON value."""
+    told = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.blake2b(told.encode(), digest_size=size).hexdigest()
 
 
 # ------------------------------------------------------------------------------------------------- the samples of a run

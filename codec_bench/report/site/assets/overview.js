@@ -4,7 +4,7 @@ const NEWEST = 12;
 const boardRows = (boards) =>
   boards.map((board) => [
     el("a", { href: address("board", board.key) }, boardTitle(board)),
-    board.benchmark ? "benchmark" : "codecs or sounds",
+    board.benchmark ? "benchmark" : board.generated ? "generated sound" : "codecs",
     board.samples.toLocaleString("en"),
     String(board.systems),
     String(board.runs),
@@ -52,36 +52,32 @@ view("", async (box) => {
   return "Overview";
 });
 
-view("runs", async (box, _, state) => {
-  const list = el("div");
-  const draw = (text) => {
-    keepState({ q: text });
-    const wanted = text.trim().toLowerCase();
-    const found = index.runs.filter(([, name, board]) => !wanted || `${name} ${boardTitle(index.boards[board])}`.toLowerCase().includes(wanted));
-    const frame = wordTable("Runs", RUN_HEADS, [], "narrow");
-    const rest = el("div");
-    inParts(frame.querySelector("tbody"), found.length, (from, to) => wordTable("", RUN_HEADS, runRows(found.slice(from, to))).querySelectorAll("tbody tr"), rest);
-    list.replaceChildren(frame, rest);
-  };
-  box.append(el("h1", null, "Runs"), el("div", { class: "controls" }, searchBox("Search", state.get("q") ?? "", draw)), list);
-  draw(state.get("q") ?? "");
-  return "Runs";
-});
+/** A view of a long list that can be searched: `all` are the entries, `text` what is searched, `rows` the rows of some entries. */
+function searchedView(word, title, heads, all, text, rows) {
+  view(word, async (box, _, state) => {
+    const list = el("div");
+    const draw = (sought) => {
+      keepState({ q: sought });
+      const wanted = sought.trim().toLowerCase();
+      const found = all().filter((entry) => text(entry).toLowerCase().includes(wanted));
+      const frame = wordTable(title, heads, [], "narrow");
+      const rest = el("div");
+      inParts(frame.querySelector("tbody"), found.length, (from, to) => wordTable("", heads, rows(found.slice(from, to))).querySelectorAll("tbody tr"), rest);
+      list.replaceChildren(frame, rest);
+    };
+    box.append(el("h1", null, title), el("div", { class: "controls" }, searchBox("Search", state.get("q") ?? "", draw)), list);
+    draw(state.get("q") ?? "");
+    return title;
+  });
+}
 
-view("systems", async (box, _, state) => {
-  const list = el("div");
-  const heads = ["System", "Leaderboards"];
-  const draw = (text) => {
-    keepState({ q: text });
-    const wanted = text.trim().toLowerCase();
-    const found = Object.entries(index.systems).filter(([name]) => name.toLowerCase().includes(wanted)).sort(([a], [b]) => collator.compare(a, b));
-    const rows = (part) => part.map(([name, boards]) => [systemLink(name), boards.slice(0, 6).map((b, n) => [n > 0 && ", ", el("a", { href: address("board", index.boards[b].key) }, boardTitle(index.boards[b]))]).concat(boards.length > 6 ? [` and ${boards.length - 6} more`] : [])]);
-    const frame = wordTable("Systems", heads, [], "narrow");
-    const rest = el("div");
-    inParts(frame.querySelector("tbody"), found.length, (from, to) => wordTable("", heads, rows(found.slice(from, to))).querySelectorAll("tbody tr"), rest);
-    list.replaceChildren(frame, rest);
-  };
-  box.append(el("h1", null, "Systems"), el("div", { class: "controls" }, searchBox("Search", state.get("q") ?? "", draw)), list);
-  draw(state.get("q") ?? "");
-  return "Systems";
-});
+searchedView("runs", "Runs", RUN_HEADS, () => index.runs, ([, name, board]) => `${name} ${boardTitle(index.boards[board])}`, runRows);
+
+searchedView(
+  "systems",
+  "Systems",
+  ["System", "Leaderboards"],
+  () => Object.entries(index.systems).sort(([a], [b]) => collator.compare(a, b)),
+  ([name]) => name,
+  (found) => found.map(([name, boards]) => [systemLink(name), [boardLinks(boards.slice(0, 6).map((b) => index.boards[b].key)), boards.length > 6 && ` and ${boards.length - 6} more`]]),
+);

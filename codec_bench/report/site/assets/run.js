@@ -36,6 +36,7 @@ view("run", async (box, [key], state) => {
     table.querySelectorAll("tbody tr")[marked].classList.add("asked");
   }
   box.append(el("h2", null, "Numbers"), table);
+  if (run.notes.length) box.append(el("ul", { class: "remarks" }, run.notes.map((note) => el("li", null, note))));
   const file = (name, text) => el("li", null, el("a", { href: `data/runs/${key}/${name}` }, name), ` ${text}`);
   box.append(
     el("h2", null, "How it was made"),

@@ -30,7 +30,8 @@ view("system", async (box, [name]) => {
 function historyOf(board, rows, names) {
   const columns = board.columns.map((_, c) => c).filter((c) => rows.filter((row) => row.cells[c] && row.cells[c][0] !== null).length > 1);
   if (!columns.length) return [];
-  let chosen = columns.find((c) => board.columns[c].name !== "bitrate") ?? columns[0];
+  const measured = (c) => rows.filter((row) => row.cells[c] && row.cells[c][0] !== null).length - (board.columns[c].name === "bitrate" ? rows.length : 0);
+  let chosen = columns.reduce((a, b) => (measured(b) > measured(a) ? b : a));
   const [picture, table] = [el("div"), el("div")];
   const again = kept(picture, (room) => {
     const column = board.columns[chosen];
