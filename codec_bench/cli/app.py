@@ -13,6 +13,7 @@ from codec_bench.cli.agreement import agreement
 from codec_bench.cli.answers import answers_app
 from codec_bench.cli.cluster import progress, slurm
 from codec_bench.cli.evaluate import demo, evaluate, score
+from codec_bench.cli.imports import import_app
 from codec_bench.cli.leaderboard import leaderboard
 from codec_bench.cli.listen import listen_app
 from codec_bench.cli.options import (
@@ -40,6 +41,7 @@ app = command_group("codec-bench", "Neural audio codecs and speech quality, meas
 app.add_typer(weights_app, name="weights")
 app.add_typer(answers_app, name="answers")
 app.add_typer(listen_app, name="listen")
+app.add_typer(import_app, name="import")
 app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)
@@ -156,26 +158,33 @@ def report(
 @app.command()
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet; with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index.")] = "csv",
+    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet; with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, lmms-eval or inspect.")] = "csv",
     out: Annotated[Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")] = None,
     summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
     safe_csv: Annotated[bool, typer.Option("--safe-csv", help="Put an apostrophe before texts that a spreadsheet would take for formulas.")] = False,
-    system: Annotated[str | None, typer.Option("--system", help="For the hub: the system. Needed where the run has several.")] = None,
+    system: Annotated[str | None, typer.Option("--system", help="For the hub and other harnesses: the system. Needed where the run has several.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="For the hub: only this metric.")] = None,
 ) -> None:  # fmt: skip
     """Write every score as a row, with --summary the table for a paper, or the results for a model's repository."""
     from codec_bench.errors import UserError
+    from codec_bench.report import harnesses
     from codec_bench.report.hugging_face import FORMATS, export_hugging_face
     from codec_bench.report.paper import export_summary
     from codec_bench.store.export import export_run
     from codec_bench.store.record import open_run
 
-    if form in FORMATS:
+    if form in (*FORMATS, *harnesses.FORMATS):
         if summary or safe_csv:
             raise UserError(
                 f"--summary and --safe-csv are for tables, and the format is '{form}'", hint="leave them out"
             )
-        if left := export_hugging_face(open_run(run), form, out, system=system, metric=metric):
+        if form in harnesses.FORMATS and metric is not None:
+            raise UserError(f"--metric is for {' and '.join(FORMATS)}", hint="leave it out")
+        if form in harnesses.FORMATS:
+            left = harnesses.export_harness(open_run(run), form, out, system=system)
+        else:
+            left = export_hugging_face(open_run(run), form, out, system=system, metric=metric)
+        if left:
             talk(f"left out, because they have no value: {', '.join(left)}")
         return
     if system is not None or metric is not None:

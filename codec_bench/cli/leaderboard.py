@@ -14,9 +14,11 @@ from codec_bench.cli.output import talk
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from decimal import Decimal
 
     from codec_bench.report.board import Board, Column, Likeness, Row, Trust
+    from codec_bench.report.items import Items
     from codec_bench.stats.correlation import Correlation
 
 CODECS = "codecs"
@@ -49,10 +51,12 @@ def leaderboard(
     groups: Annotated[
         bool, typer.Option("--groups", help="Show means over some of the columns: mean WER, mean CER, and the like.")
     ] = False,
+    items: Annotated[bool, typer.Option("--items", help="Show which items tell your systems apart.")] = False,
     figures: Annotated[
         Path | None,
         typer.Option("--figures", help="With --correlations, or for codecs: a folder for them as pictures (SVG, PDF) and CSV."),
     ] = None,
+    latex: Annotated[Path | None, typer.Option("--latex", help="Also write the table in LaTeX, with ranks and significance groups.")] = None,
     axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, real_time_factor, lookahead or parameters.")] = "bitrate",
     metrics: Annotated[str | None, typer.Option("--metrics", help="For codecs: only these, with commas.")] = None,
     anchor: Annotated[str | None, typer.Option("--anchor", help="For codecs: the family that delta rates (Bjøntegaard) are measured against.")] = None,
@@ -62,6 +66,7 @@ def leaderboard(
     """Show a published leaderboard with your runs among its rows."""
     from codec_bench.api.leaderboard import leaderboard as read_board
     from codec_bench.registry import names
+    from codec_bench.report.items import board_items
 
     if name == CODECS:
         if robustness or correlations or groups:
@@ -78,7 +83,8 @@ def leaderboard(
         raise UserError("--figures draws the correlations of a board", hint="give --correlations too")
     board = read_board(name, runs or [], robustness=robustness, correlations=correlations, seed=seed)
     if as_json:
-        sys.stdout.write(json.dumps(_plain(board), ensure_ascii=False) + "\n")
+        held = _plain(board) | ({"items": [_plain_items(one) for one in board_items(board)]} if items else {})
+        sys.stdout.write(json.dumps(held, ensure_ascii=False) + "\n")
     else:
         _print_board(board)
         if groups:
@@ -87,11 +93,30 @@ def leaderboard(
             _print_trust(board, board.trust)
         if board.likeness is not None:
             _print_likeness(board.likeness)
+        if items:
+            _print_items(board_items(board))
+    if latex is not None:
+        _write_latex(board, seed, latex)
     if figures is not None and board.likeness is not None:
         from codec_bench.report.figures.heatmap import write_heatmap
 
         for path in write_heatmap(board.likeness, figures, f"correlations-{board.name}"):
             talk(f"written: {path}")
+
+
+def _write_latex(board: Board, seed: int, file: Path) -> None:
+    """Writes the table of a board in LaTeX; with ranks, if the board has them."""
+    from dataclasses import replace
+
+    from codec_bench.report.board_paper import board_latex
+    from codec_bench.report.trust import trust
+    from codec_bench.store.export import opened
+
+    if board.averages and not board.by_sample and board.trust is None:
+        board = replace(board, trust=trust(board, seed))
+    with opened(file) as out:
+        out.write(board_latex(board))
+    talk(f"written: {file}")
 
 
 def _plain(board: Board) -> dict[str, Any]:
@@ -206,6 +231,41 @@ def _print_likeness(likeness: Likeness) -> None:
     for note in dict.fromkeys(pair.spearman.note for pair in likeness.pairs if pair.spearman.note):
         talk(note)
     talk("with --json: the intervals, and Kendall's tau")
+
+
+def _plain_items(one: Items) -> dict[str, Any]:
+    """What the items of a column say, as JSON values."""
+    return {
+        "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean, "note": one.note,
+        "discrimination": one.discrimination,
+    }  # fmt: skip
+
+
+def _print_items(found: Sequence[Items]) -> None:
+    """A table of how well the items of each column tell the own systems apart."""
+    from codec_bench.cli.output import console, table
+    from codec_bench.report.items import SHOWN
+
+    if not found:
+        talk("no run has a value for this board, so there are no items to tell of")
+        return
+    heads = ("", "own systems", "items", "tell none apart", "mean discrimination", "against the rest", "such as")
+    rows = [
+        (
+            one.column, one.systems, one.items, *(("", "", "", "") if one.note else (
+                one.alike, "" if one.mean is None else f"{one.mean:.2f}", len(one.against), ", ".join(one.against[:SHOWN])
+            )),
+        )
+        for one in found
+    ]  # fmt: skip
+    console().print(table(heads, rows))
+    for one in found:
+        if one.note:
+            talk(f"{one.column}: {one.note}")
+    talk(
+        "discrimination: the correlation, over the systems, of an item with the mean of all others; an item below 0 (against the "
+        "rest) orders the systems the other way round. With few systems it is noisy"
+    )
 
 
 def _span(span: tuple[int, int] | None) -> str:

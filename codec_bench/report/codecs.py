@@ -200,7 +200,7 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
     print_ = str(data.get("fingerprint") or run.folder)
     for system, held in summarise(run)["systems"].items():
         costs = _costs(run, system, held)
-        if system == numbers.UNPROCESSED or not (costs or "bitrate" in held["metrics"]):
+        if system == numbers.UNPROCESSED or not (costs or run.systems[system].get("imported")):
             continue
         for metric, entry in held["metrics"].items():
             if metric == "bitrate" or entry["value"] is None:

@@ -108,24 +108,34 @@ def summary_latex(summary: Mapping[str, Any]) -> str:
     """The summary as a table in LaTeX with the package booktabs, with notes below."""
 
     def shown(cell: _Cell) -> str:
-        value = rf"\textbf{{{_latex(cell.value)}}}" if cell.best else _latex(cell.value)
-        return " ".join(filter(None, (value, _latex(cell.spread), _latex(cell.items))))
+        value = rf"\textbf{{{latex_text(cell.value)}}}" if cell.best else latex_text(cell.value)
+        return " ".join(filter(None, (value, latex_text(cell.spread), latex_text(cell.items))))
 
     table = _table(summary)
-    lines = [[_latex(system), count, *map(shown, cells)] for system, count, cells in table.rows]
+    lines = [[latex_text(system), count, *map(shown, cells)] for system, count, cells in table.rows]
+    heads = ["system", "n", *map(latex_text, table.heads)]
+    return latex_table(f"l{'r' * (len(table.heads) + 1)}", heads, lines, table.notes)
+
+
+def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
+    """A table in LaTeX with the package booktabs, with notes below.
+
+    Args:
+        aligned: a letter for each column. heads, lines: what stands in the cells, in LaTeX. notes: plain texts.
+    """
     body = [
         r"\begin{table}",
         r"\centering",
-        rf"\begin{{tabular}}{{l{'r' * (len(table.heads) + 1)}}}",
+        rf"\begin{{tabular}}{{{aligned}}}",
         r"\toprule",
-        " & ".join(["system", "n", *map(_latex, table.heads)]) + r" \\",
+        " & ".join(heads) + r" \\",
         r"\midrule",
         *(" & ".join(line) + r" \\" for line in lines),
         r"\bottomrule",
         r"\end{tabular}",
         r"\par\smallskip",
         r"\begin{minipage}{\linewidth}\footnotesize\raggedright",
-        *(_latex(note) + r"\par" for note in table.notes),
+        *(latex_text(note) + r"\par" for note in notes),
         r"\end{minipage}",
         r"\end{table}",
     ]
@@ -252,7 +262,8 @@ def _markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", numbers.plain(text))
 
 
-def _latex(text: str) -> str:
+def latex_text(text: str) -> str:
+    """A text in LaTeX, with every letter that LaTeX would take for a command made harmless."""
     escaped = "".join(_LATEX.get(letter, letter) for letter in numbers.plain(text))
     return re.sub(r"-(?=-)", "-{}", escaped)  # two hyphens would become one dash
 

@@ -106,3 +106,41 @@ def test_on_the_command_line(command):
     assert code == 0 and "without one benchmark" in printed and "other items" not in printed
     code, _, said = command("leaderboard", "audiobench", "--robustness")
     assert code == 2 and "has no average" in said
+
+
+def test_the_table_in_latex_has_ranks_and_significance_groups(tmp_path, command):
+    runs(tmp_path / "runs", {"good": 0.95, "alike": 0.94, "bad": 0.3})
+    out = tmp_path / "board.tex"
+    code, _, err = command("leaderboard", UNDERSTANDING, tmp_path / "runs", "--latex", out)
+    assert code == 0 and f"written: {out}" in err
+    text = out.read_text("utf-8")
+    row = lambda name: next(line for line in text.splitlines() if f"& {name}$" in line).split(" & ")  # noqa: E731
+    assert row("good")[2] == row("alike")[2] == "a" and row("bad")[2] == "b"
+    assert row("good")[0].startswith("1 (1--") and text.count(r"\\") == 16 and text.count("{") == text.count("}")
+    published = next(line for line in text.splitlines() if "Kimi-Audio" in line).split(" & ")
+    assert published[2] == "" and published[0].isdigit() and "share a letter" in text
+    code, _, _ = command("leaderboard", "audiobench", "--latex", out)
+    text = out.read_text("utf-8")
+    assert code == 0 and "rank" not in text.partition("midrule")[0] and r"\textbf{" in text
+    code, _, err = command("leaderboard", UNDERSTANDING, "--latex", tmp_path / "no" / "x.tex")
+    assert code == 2 and "cannot be written" in err
+
+
+def test_items_that_tell_systems_apart(tmp_path, command):
+    column = leaderboard(UNDERSTANDING).columns[-1]
+    rng = np.random.default_rng(0)
+    ability = {f"m{n}": 0.15 + 0.14 * n for n in range(6)}
+    hard = rng.random(ITEMS)
+    for name, share in ability.items():
+        right = (hard < share).astype(float)
+        right[0] = 1.0
+        right[1] = share < 0.5  # a wrong key
+        record(tmp_path, column, name, right)
+    code, out, _ = command("leaderboard", UNDERSTANDING, tmp_path, "--items", "--json")
+    (found,) = json.loads(out)["items"]
+    assert code == 0 and (found["column"], found["systems"], found["items"]) == (column.name, 6, ITEMS)
+    assert found["discrimination"]["q0"] is None and found["discrimination"]["q1"] < -0.5 and found["mean"] > 0.5
+    code, out, err = command("leaderboard", UNDERSTANDING, tmp_path, "--items")
+    assert code == 0 and "q1" in out and "noisy" in err
+    code, _, err = command("leaderboard", UNDERSTANDING, tmp_path / column.benchmark / "m0", "--items")
+    assert code == 0 and "own systems with a value: 1; at least 3 are needed" in err

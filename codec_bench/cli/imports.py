@@ -1,0 +1,39 @@
+"""`codec-bench import`: results of other toolkits as runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codec_bench.cli.options import Json, command_group
+
+import_app = command_group("import", "Read results of other toolkits in, so that old numbers stand beside new ones.")
+File = Annotated[Path, typer.Argument(help="The result file.")]
+As = Annotated[Path, typer.Option("--as", help="The new run folder.")]
+System = Annotated[
+    str | None,
+    typer.Option("--system", help="What the system is called. Default: the name of the file without its end."),
+]
+
+
+@import_app.command("versa-results")
+def versa_results(file: File, out: As, system: System = None, as_json: Json = False) -> None:
+    """Read a result file of VERSA: a line for each utterance."""
+    _import("versa", file, out, system, as_json)
+
+
+@import_app.command("ultraeval-results")
+def ultraeval_results(file: File, out: As, system: System = None, as_json: Json = False) -> None:
+    """Read a result file of UltraEval-Audio: a line for each step of each item."""
+    _import("ultraeval", file, out, system, as_json)
+
+
+def _import(toolkit: str, file: Path, out: Path, system: str | None, as_json: bool) -> None:
+    from codec_bench.api.import_results import import_results
+    from codec_bench.cli.evaluate import print_finished
+    from codec_bench.stats.summary import summarise
+
+    run = import_results(file, toolkit=toolkit, out=out, system=system)
+    print_finished(run, summarise(run), as_json, timings=False)

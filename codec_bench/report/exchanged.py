@@ -1,0 +1,112 @@
+"""What every form of results that other tools read needs of a run: which system, which data, and what to know of a value."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.report import numbers
+from codec_bench.store.record import Run
+
+_NAMED = re.compile(r"hf:(?P<repository>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<names>.+))?")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The data of a run: its repository on the hub (None if it has none), and what was taken of it."""
+
+    name: str
+    repository: str | None
+    configuration: str | None = None
+    split: str | None = None
+    revision: str | None = None
+
+
+def check_finished(run: Run, form: str) -> None:
+    """Refuses a run that is not finished, which a form of results has no way to say.
+
+    Raises:
+        UserError: the run is not finished.
+    """
+    state = run.meta.get("state")
+    if state != "finished":
+        raise UserError(
+            f"the run '{run.folder}' is not finished (its state is '{state}'), and {form} has no way to say that",
+            hint="give its command again, which finishes it",
+        )
+
+
+def chosen_system(run: Run, system: str | None, form: str) -> str:
+    """The system that a file tells of: the one that is named, or the only one beside the unprocessed audio.
+
+    Raises:
+        UserError: there is no such system, or one must be named.
+    """
+    names = list(run.systems)
+    if system is not None:
+        if system not in names:
+            raise UnknownName("system", system, names)
+        return system
+    own = [name for name in names if name != numbers.UNPROCESSED]
+    if len(own) != 1:
+        raise UserError(
+            f"{form} tells of one system, and the run has {len(own)}: {', '.join(own) or 'only the unprocessed audio'}",
+            hint="name one with --system",
+        )
+    return own[0]
+
+
+def data_of(meta: Mapping[str, Any]) -> Data:
+    """Where the data come from: what the benchmark's definition says, or the name that was asked for."""
+    benchmark = meta.get("benchmark")
+    if benchmark:
+        asked = ((meta.get("fingerprint") or {}).get("asked") or {}).get("data") or {}
+        # Only a pinned commit is one of the hub for certain: a mirror's files may have a hash of their own, or none.
+        pinned = None if meta["config"].get("mirror") else asked.get("revision")
+        revision = pinned if isinstance(pinned, str) and _COMMIT.fullmatch(pinned) else None
+        repository, split = asked.get("repository"), asked.get("split") or "+".join(asked.get("splits") or ()) or None
+        return Data(benchmark["name"], repository, asked.get("config"), split, revision if repository else None)
+    name = str(meta["config"].get("data") or "")
+    hub = _NAMED.fullmatch(name)
+    if hub is None:
+        return Data(Path(name).name or "unnamed", None)
+    names = (hub["names"] or "").split(":")
+    # A single name is a configuration or a split, and only the data set itself tells which.
+    config, split = names if len(names) == 2 else (None, None)
+    return Data(name, hub["repository"], config, split, hub["revision"])
+
+
+def parts_taken(meta: Mapping[str, Any]) -> list[str]:
+    """What says that the run did not use all data."""
+    config = meta["config"]
+    limited = [] if config.get("limit") is None else [f"limited to {config['limit']} items"]
+    return limited + ([] if config.get("shard") is None else [f"shard {config['shard']} only"])
+
+
+def facts_of(meta: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What to know of a value: where it was measured, how sure it is and on what it rests."""
+    config, ends = meta["config"], entry["ci95"]
+    told = {
+        "part": ", ".join(parts_taken(meta)) or None,
+        "protocol": entry["protocol"],
+        "unit": entry["unit"] or None,
+        "ci95": [float(end) for end in ends] if ends and all(map(math.isfinite, ends)) else None,
+        "note": entry["note"],
+        "n": entry["n"],
+        "failed": entry["failed"],
+        "benchmark": (meta.get("benchmark") or {}).get("name"),
+        "data": data_of(meta).name if not meta.get("benchmark") else None,
+        "mirror": "the data were read from a mirror" if config.get("mirror") else None,
+        "judge": config.get("judge"),
+        "repeats": config.get("repeats"),
+        "prompts": config.get("prompts"),
+        "choices": config.get("choices"),
+        "codec_bench": (meta.get("versions") or {}).get("codec-bench"),
+    }
+    return {name: said for name, said in told.items() if said is not None}

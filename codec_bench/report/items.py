@@ -1,0 +1,87 @@
+"""Which items of a board's benchmarks tell one's own systems apart (see `stats.discrimination`)."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+
+from codec_bench.report.board import Board, Column
+from codec_bench.stats.discrimination import FEWEST_SYSTEMS, item_discrimination
+from codec_bench.store.record import open_run
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """What the items of one column say of one's own systems.
+
+    Args:
+        column: its name. systems: how many. items: those that all of them have a value for.
+        discrimination: of each item by its id; None for an item that tells no systems apart.
+        note: why there is nothing; None if there is something.
+    """
+
+    column: str
+    systems: int
+    items: int
+    discrimination: dict[str, float | None]
+    note: str | None = None
+
+    @property
+    def alike(self) -> int:
+        """How many items tell no systems apart."""
+        return sum(value is None for value in self.discrimination.values())
+
+    @property
+    def against(self) -> list[str]:
+        """The items that order the systems the other way round than the rest, the worst first."""
+        below = [(value, item) for item, value in self.discrimination.items() if value is not None and value < 0]
+        return [item for _, item in sorted(below)]
+
+    @property
+    def mean(self) -> float | None:
+        """The mean discrimination of the items that have one."""
+        known = [value for value in self.discrimination.values() if value is not None]
+        return float(np.mean(known)) if known else None
+
+
+def board_items(board: Board) -> list[Items]:
+    """What the items of each column say, over the own rows of a board; columns without own values are left out."""
+    found = []
+    for column in board.columns:
+        values = {
+            row.name: held
+            for row in board.rows
+            if not row.published and (held := _values(row.folders, row.name, column))
+        }
+        if not values:
+            continue
+        shared = sorted(set.intersection(*(set(held) for held in values.values())))
+        few = len(values) < FEWEST_SYSTEMS
+        if few or not shared:
+            why = (
+                f"own systems with a value: {len(values)}; at least {FEWEST_SYSTEMS} are needed"
+                if few
+                else "the systems share no item"
+            )
+            found.append(Items(column.name, len(values), len(shared), {}, why))
+            continue
+        points = np.asarray([[held[item] for held in values.values()] for item in shared])
+        said = item_discrimination(points * np.sign(column.points_of_unit))
+        known = {item: None if np.isnan(value) else float(value) for item, value in zip(shared, said, strict=True)}
+        found.append(Items(column.name, len(values), len(shared), known))
+    return found
+
+
+def _values(folders: tuple[str, ...], system: str, column: Column) -> dict[str, float]:
+    """The value of each item, by its id, from the last run that has the column; nothing if none has items of it."""
+    for folder in reversed(folders):
+        with closing(open_run(folder)) as run:
+            if (run.meta.get("benchmark") or {}).get("name") != column.benchmark:
+                continue
+            if column.metric in run.metrics and system in run.systems and column.subset is None:
+                return {score.id: score.value for score in run.scores(system, column.metric) if score.value is not None}
+    return {}

@@ -1,0 +1,106 @@
+"""Results of VERSA and UltraEval-Audio as runs: values against plain sums, marks, and files that are not of that form."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from codec_bench.api.codec_board import codec_board
+from codec_bench.api.import_results import import_results
+from codec_bench.api.leaderboard import leaderboard
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.stats.summary import summarise
+
+VERSA = [
+    {"key": "a", "utmos": 4.0, "dns_overall": 3.0, "whisper_wer_insert": 0, "whisper_wer_delete": 1, "whisper_wer_replace": 0, "whisper_wer_equal": 9, "whisper_hyp_text": "x", "ref_text": "y", "wer_note": True},
+    {"key": "b", "utmos": 2.0, "whisper_wer_insert": 2, "whisper_wer_delete": 0, "whisper_wer_replace": 1, "whisper_wer_equal": 1},
+    {"key": "c", "utmos": 3.0, "dns_overall": 2.0, "whisper_wer_insert": 0, "whisper_wer_delete": 0, "whisper_wer_replace": 0, "whisper_wer_equal": 0},
+]  # fmt: skip
+"""Lines of the form that `versa/bin/scorer.py` writes."""
+
+
+def metrics(run):
+    return next(iter(summarise(run)["systems"].values()))["metrics"]
+
+
+def written(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path
+
+
+@pytest.mark.parametrize("form", [json.dumps, repr], ids=["json", "python literal of older versions"])
+def test_versa(tmp_path, form):
+    file = written(tmp_path / "codec_a.txt", [*map(form, VERSA), "", "{'key': 'd', 'utmos': nan, 'dns_overall': -inf}"])
+    run = import_results(file, toolkit="versa", out=tmp_path / "run")
+    found = metrics(run)
+    assert set(found) == {f"{name}[imported/versa]" for name in ("utmos", "dns_overall", "whisper_wer")}
+    utmos, wer = found["utmos[imported/versa]"], found["whisper_wer[imported/versa]"]
+    assert (utmos["value"], utmos["n"], utmos["failed"], utmos["higher_is_better"]) == (3.0, 3, 1, True)
+    # Four errors among twelve words; the item without words and the one without counts have no value.
+    assert (wer["value"], wer["n"], wer["higher_is_better"]) == (pytest.approx(4 / 12), 2, False)
+    assert found["dns_overall[imported/versa]"]["value"] == 2.5
+    assert all(entry["protocol"].startswith("imported/versa/") for entry in found.values())
+    reasons = {score.reason for score in run.scores(without_value=True)}
+    assert "the file holds NaN" in reasons and "the reference has no word" in reasons
+    assert list(run.systems) == ["codec_a"] and (run.folder / "report.html").is_file()
+
+
+def test_ultraeval(tmp_path):
+    step = lambda kind, item, data: json.dumps({"type": kind, "id": item, "data": data})  # noqa: E731
+    lines = [
+        step("prompt", 0, {"content": "hear"}), step("inference", 0, {"content": "a b"}),
+        step("eval", 0, {"pred": "a b", "ref": "a c", "wer%": 50.0, "match": 0}),
+        step("eval", 1, {"pred": "x", "ref": "x", "wer%": 0.0, "match": True}),
+        step("error", 2, {"info": "Traceback (most recent call last):\n  ...\nRuntimeError: no answer"}),
+    ]  # fmt: skip
+    run = import_results(written(tmp_path / "r.jsonl", lines), toolkit="ultraeval", out=tmp_path / "run", system="mine")
+    found = metrics(run)
+    wer = found["wer[imported/ultraeval-audio]"]
+    assert (wer["value"], wer["unit"], wer["n"], wer["failed"]) == (25.0, "%", 2, 1)
+    assert found["match[imported/ultraeval-audio]"]["value"] == 0.5
+    assert [(item.id, item.reason) for item in run.items() if item.status != "ok"] == [("2", "RuntimeError: no answer")]
+    assert [sample.text for sample in run.samples()] == ["a c", "x", None]
+
+
+def test_imported_numbers_are_marked_and_stand_in_no_other_column(tmp_path, command):
+    run = import_results(written(tmp_path / "a.txt", map(json.dumps, VERSA)), toolkit="versa", out=tmp_path / "run")
+    assert leaderboard("ultraeval-codec", [run.folder]).ignored == (str(run.folder),)
+    own = [table for table in codec_board([run.folder]).tables if table.source == "your runs"]
+    assert len(own) == 3 and all(table.imported for table in own)
+    code, out, _ = command("leaderboard", "codecs", run.folder, "--metrics", "utmos[imported/versa]")
+    assert code == 0 and "(imported)" in out
+
+
+def test_on_the_command_line(command, tmp_path):
+    file = written(tmp_path / "a.txt", map(json.dumps, VERSA))
+    code, out, _ = command("import", "versa-results", file, "--as", tmp_path / "run")
+    assert code == 3 and "imported/versa" in out  # one score has no value
+    code, _, err = command("import", "versa-results", file, "--as", tmp_path / "run")
+    assert code == 2 and "holds a run already" in err
+    code, _, err = command("import", "ultraeval-results", file, "--as", tmp_path / "other")
+    assert code == 2 and "line 1: expected a mapping with 'type'" in err and not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (['{"key": "a", "utmos": 1}'] * 2, "line 2: the utterance 'a' is in the file twice"),
+        (['{"utmos": 1}'], "line 1: there is no 'key'"),
+        (["[1, 2]"], "line 1: expected a JSON object"),
+        (["{'key': __import__('os')}"], "line 1: expected a JSON object"),
+        (["key: a"], "line 1: expected a JSON object"),
+        (['{"key": "a", "text": "b"}'], "holds no score"),
+        ([], "holds no score"),
+    ],
+)
+def test_what_is_no_result_file_is_refused(tmp_path, lines, said):
+    with pytest.raises(UserError, match=said):
+        import_results(written(tmp_path / "x.txt", lines), toolkit="versa", out=tmp_path / "run")
+
+
+def test_a_file_that_is_not_there_and_an_unknown_toolkit(tmp_path):
+    with pytest.raises(UserError, match="cannot be read"):
+        import_results(tmp_path / "none", toolkit="versa", out=tmp_path / "run")
+    with pytest.raises(UnknownName, match="ultraeval"):
+        import_results(tmp_path / "none", toolkit="ultraevl", out=tmp_path / "run")
