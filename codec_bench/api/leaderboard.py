@@ -53,7 +53,7 @@ def leaderboard(
     from codec_bench.report.board import Board, Rules
     from codec_bench.report.placed import own_rows
 
-    definition, published = _definition(name)
+    definition, published = definition_of(name)
     columns = definition.board_columns
     rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
     own, ignored = own_rows(runs, rules, definition.board_variants)
@@ -75,7 +75,7 @@ def _rank(row: Row) -> tuple[bool, Decimal, str]:
     return not row.complete or row.limited or row.unfinished, Decimal(1) if shown is None else -shown, row.name
 
 
-def _definition(name: str) -> tuple[BoardDefinition, Traversable | None]:
+def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
     """The definition of a leaderboard, by its name or as a file of one's own, and the file of its published rows.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ def site(
     """Makes a static site over runs, or adds runs to a site that there is.
 
     A run that the site holds already is left as it is, unless its record has changed. The runs of another site are taken over
-    from its files, so that the runs themselves are not needed.
+    from its files, so that the runs themselves are not needed. Runs of shards are left out.
 
     Args:
         runs: run folders, folders that hold run folders at any depth, and folders of other sites.
@@ -49,6 +49,11 @@ def site(
     folders, sites = _sorted(runs)
     made = SiteFolder(out, new=bool(folders or sites))
     done = add_runs(made, folders, audio_mb)
+    if done.parts:
+        one = len(done.parts) == 1
+        tell(
+            f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} left out; codec-bench merge makes one run of all shards"
+        )
     taken: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
     for other in sites:
         for names, more in zip(taken, take_over(made, other)):
@@ -66,15 +71,16 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
         UserError: a folder holds neither a run nor a site, or there is none.
     """
     from codec_bench.report.site import contradictions as found_in
-    from codec_bench.report.site import describe_run
+    from codec_bench.report.site import describe_run, is_part
     from codec_bench.store.record import open_run
 
     folders, sites = _sorted(runs)
     entries: dict[str, Mapping[str, Any]] = {}
     for folder in folders:
         with closing(open_run(folder)) as run:
-            entry = describe_run(run)
-            entries[entry["key"]] = entry
+            if not is_part(run):
+                entry = describe_run(run)
+                entries[entry["key"]] = entry
     for other in sites:
         for entry in other.entries():
             entries.setdefault(entry["key"], entry)
@@ -101,8 +107,7 @@ def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
 
 def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
     """The published leaderboards that runs of the site stand on."""
-    from codec_bench.api.leaderboard import board_names, leaderboard
-    from codec_bench.config import read_config
+    from codec_bench.api.leaderboard import board_names, definition_of, leaderboard
     from codec_bench.report.site.published import published_board
 
     asked = {entry["key"]: entry["board"]["benchmark"] for entry in made.entries() if entry["board"]["benchmark"]}
@@ -115,22 +120,12 @@ def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mappi
     keys = {folder: key for key, folder in here.items()}
     found: dict[str, Mapping[str, Any]] = {}
     for name in board_names():
-        document = read_config("leaderboard", name)
-        whole = {**read_config("leaderboard", document["like"]), **document} if "like" in document else document
-        folders = [folder for key, folder in here.items() if _stands_on(whole, asked[key])]
+        definition, _ = definition_of(name)
+        held = {variant.of(column)[0] for variant in definition.board_variants for column in definition.board_columns}
+        folders = [folder for key, folder in here.items() if asked[key] in held]
         if folders:
-            ranked = whole.get("averages", True) and whole.get("one", "group") != "sample"
-            board = leaderboard(name, folders, robustness=ranked, correlations=len(whole["columns"]) > 1)
+            ranked = definition.averages and definition.one != "sample"
+            board = leaderboard(name, folders, robustness=ranked, correlations=len(definition.columns) > 1)
             if any(not row.published for row in board.rows):
                 found[name] = published_board(board, keys)
     return found
-
-
-def _stands_on(board: Mapping[str, Any], benchmark: str) -> bool:
-    """Whether a benchmark is one of a board's columns, or another way to run one of them."""
-    variants: Sequence[Mapping[str, Any]] = ({}, *board.get("variants", ()))
-    return any(
-        benchmark == (variant.get("benchmark") or column["benchmark"] + variant.get("suffix", ""))
-        for column in board["columns"]
-        for variant in variants
-    )

@@ -331,3 +331,13 @@ def test_a_published_leaderboard_says_how_much_to_trust_it(tmp_path):
             None if trust.leave_one_benchmark_out is None else list(trust.leave_one_benchmark_out)
         )
     assert len(payload["like"]["pairs"]) == len(board.columns) * (len(board.columns) - 1) / 2
+
+
+def test_runs_of_shards_are_left_out_and_it_is_said(make_run, tmp_path):
+    run = make_run("whole", samples=4, audio=False, hostile=False, metrics=["stoi"], systems=["g722"])
+    folder = shutil.copytree(run.folder, tmp_path / "part")
+    rewritten(folder, meta={**run.meta, "fingerprint": {"shard": "1/2"}})
+    told = []
+    done = site([run.folder, folder], out=tmp_path / "site", tell=told.append)
+    assert done.added == ("whole",) and "1 run of a shard is left out" in told[0]
+    assert contradictions([run.folder, folder]) == []

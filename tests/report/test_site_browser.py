@@ -133,6 +133,9 @@ def test_a_leaderboard_is_sorted_filtered_and_remembered_in_the_address(page, ma
     first = rows(page, "#board-table")
     page.find_element("css selector", "main input[type=search]").send_keys("opus")
     until(lambda: len(rows(page, "#board-table")) == 2)
+    page.find_element("css selector", "#most-kbps").send_keys("9")
+    assert [row[0] for row in rows(page, "#board-table")] == ["opus-6k"]
+    page.find_element("css selector", "#most-kbps").send_keys("9")
     click(page, "details.columns summary")
     click(page, "details.columns label:nth-of-type(2) input")
     assert len(texts(page, "#board-table thead th")) == len(board["columns"])
@@ -229,7 +232,7 @@ def test_hostile_text_is_shown_and_does_nothing(page, made, runs):
 
 def test_a_point_of_ones_own_stands_among_the_others(page, made):
     go(page, f"#/board/{board_key(made)}?plot=2")
-    fields = page.find_elements("css selector", "main input[type=number]")
+    fields = [page.find_element("css selector", place) for place in ("#own-rate", "#own-value")]
     fields[0].send_keys("5")
     fields[1].send_keys("0.999")
     assert "on the front" in page.execute_script(

@@ -23,7 +23,7 @@ from codec_bench.report.site.boards import boards_of, definitions_of, index_of
 from codec_bench.report.site.checks import Contradiction, contradictions
 from codec_bench.report.site.folder import SiteFolder
 from codec_bench.report.site.merge import take_over
-from codec_bench.report.site.records import content_of, describe_run, key_of, write_run
+from codec_bench.report.site.records import content_of, describe_run, is_part, key_of, write_run
 from codec_bench.store.record import Run
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "contradictions",
     "describe_run",
     "finish",
+    "is_part",
     "take_over",
 ]
 
@@ -57,11 +58,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What became of the runs that a site was given, by name."""
+    """What became of the runs that a site was given, by name; `parts` are those of shards, which are left out."""
 
     added: tuple[str, ...] = ()
     replaced: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
 
 
 def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_mb: float) -> Added:
@@ -73,11 +75,14 @@ def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_
     Raises:
         UserError: a folder holds no run, or its record is damaged.
     """
-    told: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": []}
+    told: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "parts": []}
     for folder in folders:
         run = Run(folder)
         try:
             run.check()
+            if is_part(run):
+                told["parts"].append(run.folder.name)
+                continue
             key = key_of(run)
             before = site.entry(key)
             if before is not None and before["content"] == content_of(run):

@@ -50,6 +50,12 @@ def key_of(run: Run) -> str:
     return _hash([meta.get("fingerprint"), meta.get("started"), list(run.systems)], 6)
 
 
+def is_part(run: Run) -> bool:
+    """Whether a run holds one shard of its data, which is no result by itself."""
+    meta = run.meta
+    return bool((meta.get("fingerprint") or {}).get("shard") or (meta.get("config") or {}).get("shard"))
+
+
 def content_of(run: Run) -> str:
     """The hash of a record, which changes with everything in it."""
     return (read_seal(run.folder) or seal_of(run.folder / DATABASE)).hash

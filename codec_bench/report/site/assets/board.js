@@ -10,6 +10,7 @@ view("board", async (box, [key], state) => {
   const settings = {
     text: state.get("q") ?? "",
     all: state.get("runs") === "all",
+    most: state.get("most") ?? "",
     sort: state.has("sort") ? Number(state.get("sort")) : null,
     down: state.get("down") === "1",
     shown: new Set(state.has("cols") ? state.get("cols").split(".").map(Number) : columns.map((_, c) => c).slice(0, MOST_COLUMNS)),
@@ -17,10 +18,11 @@ view("board", async (box, [key], state) => {
   };
   const remember = () =>
     keepState({
-      q: settings.text, runs: settings.all ? "all" : null, sort: settings.sort, down: settings.down ? 1 : null,
+      q: settings.text, most: settings.most, runs: settings.all ? "all" : null, sort: settings.sort, down: settings.down ? 1 : null,
       cols: [...settings.shown].sort((a, b) => a - b).join(".") === columns.map((_, c) => c).slice(0, MOST_COLUMNS).join(".") ? null : [...settings.shown].sort((a, b) => a - b).join("."),
     });
 
+  const rate = columns.findIndex((column) => column.name === "bitrate");
   const place = el("div");
   const rest = el("div");
   const plots = el("div");
@@ -30,6 +32,10 @@ view("board", async (box, [key], state) => {
   function rows() {
     const wanted = settings.text.trim().toLowerCase();
     const found = (settings.all ? [...board.rows] : newestRows(board.rows)).filter((row) => !wanted || row.system.toLowerCase().includes(wanted) || (names.get(row.run) ?? "").toLowerCase().includes(wanted));
+    return inOrder(settings.most === "" ? found : found.filter((row) => row.cells[rate] && row.cells[rate][0] / 1000 <= Number(settings.most)));
+  }
+
+  function inOrder(found) {
     if (settings.sort === null) return found;
     const sign = settings.down ? -1 : 1;
     if (settings.sort < 0) return found.sort((a, b) => sign * collator.compare(a.system, b.system));
@@ -117,7 +123,7 @@ view("board", async (box, [key], state) => {
       return el("tr", attributes, el("th", { scope: "row", class: "name" }, choice, mark, systemLink(row.system), under.map((text) => el("span", { class: "count quiet" }, text))), visible.map((c) => cellOf(row, c, ranges.get(c), bests.get(c))));
     };
     inParts(body, list.length, (from, to) => list.slice(from, to).map(rowElement), rest);
-    if (!list.length) body.append(el("tr", { class: "empty" }, el("td", { colspan: visible.length + 1 }, "No system has this name.")));
+    if (!list.length) body.append(el("tr", { class: "empty" }, el("td", { colspan: visible.length + 1 }, "No system fits.")));
     drawFront(list);
   }
 
@@ -153,6 +159,10 @@ view("board", async (box, [key], state) => {
         settings.text = text;
         draw();
       }),
+      rate >= 0 && el("label", null, "At most, kbps ", el("input", { type: "number", id: "most-kbps", min: 0, step: "any", value: settings.most, oninput: (event) => {
+        settings.most = event.target.value;
+        draw();
+      } })),
       older > 0 && chooser("Runs", [["", "the newest of each system"], ["all", "all runs"]], settings.all ? "all" : "", (value) => {
         settings.all = value === "all";
         draw();

@@ -42,7 +42,7 @@ view("compare", async (box, [key], state) => {
           metric = c;
           draw().then(() => result.querySelector(`[data-metric="${c}"]`)?.focus());
         } }, columnTitle(board.columns, c)),
-        shown(test.a, column), shown(test.b, column),
+        ...[[rowA, test.a], [rowB, test.b]].map(([row, value]) => (value === null ? "–" : el("a", { href: address("run", sourceOf(row, c).run, { system: row.system, metric: column.name }) }, shown(value, column)))),
         el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.low === null ? test.why : `[${shown(test.low, column, 1)}, ${shown(test.high, column, 1)}]`)),
         leads || (told === false ? "not told apart" : "–"),
         `${test.wins} / ${test.ties} / ${test.losses}`, test.pairs.toLocaleString("en"),

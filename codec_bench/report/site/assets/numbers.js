@@ -29,7 +29,7 @@ function columnHead(column, twice) {
   const metric = el("span", { class: "metric" }, words(column.base, 4), column.arrow && el("span", { class: "arrow", "aria-hidden": "true" }, column.arrow));
   const more = [column.variant, column.unit].filter(Boolean).join(" ");
   const better = column.higher === null || column.higher === undefined ? "" : `, ${column.higher ? "higher" : "lower"} is better`;
-  return [metric, more && el("span", { class: "variant" }, more), twice && el("span", { class: "variant protocol-of" }, column.protocol), better && el("span", { class: "unseen" }, better)];
+  return [metric, more && el("span", { class: "variant" }, more), column.protocol.startsWith("imported/") && el("span", { class: "variant" }, "imported"), twice && el("span", { class: "variant protocol-of" }, column.protocol), better && el("span", { class: "unseen" }, better)];
 }
 
 /** An interval as the report page writes it: `±0.02`, or both ends if the sides differ. */

@@ -20,7 +20,7 @@ function paretoView(box, board, state) {
   if (!(own.length === 2 && own[0] > 0 && own.every(Number.isFinite))) own = null;
   let rows = [];
   const [picture, legend, verdict] = [el("div", { id: "pareto" }), el("div", { class: "legend" }), el("p", { role: "status", class: "lead" })];
-  const [ownRate, ownValue] = [0, 1].map((k) => el("input", { type: "number", step: "any", min: k === 0 ? "0" : null, value: own ? String(own[k]) : "" }));
+  const [ownRate, ownValue] = [0, 1].map((k) => el("input", { type: "number", id: ["own-rate", "own-value"][k], step: "any", min: k === 0 ? "0" : null, value: own ? String(own[k]) : "" }));
   const caption = el("figcaption");
 
   const pointsOf = () => {

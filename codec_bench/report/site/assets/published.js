@@ -7,11 +7,19 @@ view("published", async (box, [name]) => {
   const names = runNames();
   const right = (text) => ({ text, right: true });
   const title = (row) => {
-    const told = [row.published ? "" : "own", row.limited ? "a part of a benchmark" : "", row.complete ? "" : "incomplete", row.note].filter(Boolean);
+    const told = [row.published ? "" : "own", row.limited ? "a part of a benchmark" : "", row.unfinished ? "a run is not finished" : "", row.complete ? "" : "incomplete", row.note, ...Object.entries(row.doubled).map(([column, other]) => `${column} is ${other} in an earlier run`)].filter(Boolean);
     return el("span", null, row.name, el("span", { class: "count quiet" }, told.join(", ")), row.runs.map((key) => el("span", { class: "count quiet" }, runLink(key, names.get(key) ?? key))));
   };
   box.append(el("h1", null, name), el("p", { class: "lead" }, board.summary), el("p", { class: "lead" }, "Source: ", sourceLink(board.source)));
   box.append(wordTable("Leaderboard", ["Model", ...(board.averages ? [right("Average")] : []), ...board.means.map(right), ...board.columns.map((column) => right(column.name))], board.rows.map((row) => [title(row), ...(board.averages ? [row.average ?? "–"] : []), ...board.means.map((group) => row.means[group] ?? "–"), ...row.cells.map((cell) => cell ?? "–")])));
+  if (board.views.length) {
+    const rows = board.rows.filter((row) => row.views.some((value) => value !== null)).map((row) => [row.name, ...row.views.map((value) => value ?? "–")]);
+    box.append(
+      el("h2", null, "Groups of columns"),
+      el("p", { class: "lead" }, board.views.map((view) => `${view.name}: the mean of ${view.columns.join(", ")}`).join("; "), ". A row that lacks one of the columns has none."),
+      wordTable("Groups of columns", ["Model", ...board.views.map((view) => right(view.name))], rows, "narrow"),
+    );
+  }
   if (board.trusted) {
     box.append(
       el("h2", null, "How much to trust the ranks"),
