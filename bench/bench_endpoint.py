@@ -17,6 +17,7 @@ import multiprocessing
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import aclosing
 from pathlib import Path
 
@@ -34,8 +35,13 @@ SLOTS = 64
 SOUND_S, RATE = 5.0, 16_000
 
 
-def serve(port: multiprocessing.Queue, latency_s: float, slots: int) -> None:
-    """A chat endpoint that repeats the last words of a question after a while."""
+def repeat(asked: str) -> str:
+    """What the endpoint says: the question again."""
+    return asked
+
+
+def serve(port: multiprocessing.Queue, latency_s: float, slots: int, say: Callable[[str], str] = repeat) -> None:
+    """A chat endpoint that answers after a while. `say` makes the answer of the last text of a request."""
     busy = 0
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -43,6 +49,9 @@ def serve(port: multiprocessing.Queue, latency_s: float, slots: int) -> None:
         try:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+                if head.startswith("get "):  # what the service says of its model, and this one says nothing
+                    writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+                    continue
                 body = await reader.readexactly(int(head.partition("content-length:")[2].split("\r\n")[0]))
                 if busy >= slots:
                     status, answer = "429 Too Many Requests", {"error": {"message": "no slot is free"}}
@@ -55,7 +64,7 @@ def serve(port: multiprocessing.Queue, latency_s: float, slots: int) -> None:
                     status, answer = (
                         "200 OK",
                         {
-                            "choices": [{"message": {"content": said}, "finish_reason": "stop"}],
+                            "choices": [{"message": {"content": say(said)}, "finish_reason": "stop"}],
                             "usage": {"prompt_tokens": 9, "completion_tokens": 3},
                         },
                     )

@@ -18,6 +18,7 @@ from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.draws import check_repeats
 from codec_bench.benchmark.asking.orders import check_orders
 from codec_bench.benchmark.asking.phase import ask
+from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.run import PHASES, Phase, RunRequest, Terms, run_folder, safe
@@ -142,9 +143,10 @@ def run_benchmark(
     }  # fmt: skip
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []
+    purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)
     with _place(out, known, rescore or phase == "scores", request.running) as place:
         for name in models:
-            done, why = _of_model(name, wanted, place.path, request)
+            done, why = _of_model(name, wanted, place.path, request, purse)
             runs.update(done)
             left_out += why
         if not runs and not any(isinstance(error, AnswersPending) for _, _, error in left_out):
@@ -192,7 +194,7 @@ def _check_no_loop() -> None:
 
 
 def _of_model(
-    name: str, wanted: Sequence[Benchmark], folder: Path, request: RunRequest
+    name: str, wanted: Sequence[Benchmark], folder: Path, request: RunRequest, purse: Purse
 ) -> tuple[dict[tuple[str, str], Run], list[tuple[str, str, UserError]]]:
     """Runs the benchmarks that one model can answer.
 
@@ -210,22 +212,22 @@ def _of_model(
             check_served(name, request.options.get(name))
         except UserError as error:
             return {}, [(one.name, info.name, error) for one in wanted]
-    broken = asyncio.run(ask(mine, name, folder, request)) if request.phase != "scores" and mine else {}
+    broken = asyncio.run(ask(mine, name, folder, request, purse)) if request.phase != "scores" and mine else {}
     left_out = [(benchmark, info.name, error) for benchmark, error in {**why, **broken}.items()]
     for one in mine:
         if one.name in broken:
             continue
         try:
-            runs[one.name, info.name] = _scored(one, info.name, folder, request)
+            runs[one.name, info.name] = _scored(one, info.name, folder, request, purse)
         except UserError as error:  # such as missing weights of a metric; the other benchmarks may not need them
             left_out.append((one.name, info.name, error))
     return runs, left_out
 
 
-def _scored(one: Benchmark, model: str, folder: Path, request: RunRequest) -> Run:
+def _scored(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: Purse) -> Run:
     """Scores the answers of one run, unless `phase` is `answers`, and writes its results."""
     if request.phase != "answers":
-        score(one, model, folder, request)
+        score(one, model, folder, request, purse)
     run = Run(run_folder(folder, one.name, model))
     request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
     write_results(run, page=request.running.page)

@@ -43,7 +43,8 @@ class Terms:
         reuse_answers: whether answers of other runs are taken where the service does not say enough to tell two
             checkpoints under one name apart.
         anyway: whether a model is asked that its service has shut down by the config.
-        max_cost_usd: US dollars after which nothing more is asked, by the prices of the model's config; None for no limit.
+        max_cost_usd: US dollars after which nothing more is asked, of all models and judges together, by the prices of their configs;
+            None for no limit.
         max_hours: hours after which nothing more is asked; None for no limit.
 
     Raises:

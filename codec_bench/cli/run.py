@@ -44,7 +44,7 @@ def run(
     batch: Annotated[bool, typer.Option("--batch", help="Submit the questions as batches of the service: half the price, within a day. The same command collects the answers.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
     reuse_answers: Annotated[bool, typer.Option("--reuse-answers", help="Take the answers of other runs, although the service may serve another checkpoint under the same name by now.")] = False,
-    max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once this command has spent so much on answers, by the prices of the model.")] = None,
+    max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once this command has spent so much on answers and verdicts, by the prices of the models and judges.")] = None,
     max_hours: Annotated[float | None, typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,

@@ -79,14 +79,14 @@ def ask(tmp_path, monkeypatch, server):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     _, url = server
 
-    def run(questions=6, out="out", model="openai-chat", definition=(), options=None, **settings):
+    def run(questions=6, out="out", model="openai-chat", definition=(), options=None, more=None, **settings):
         folder = tmp_path / "mine"
         folder.mkdir(exist_ok=True)
         (folder / "README.md").write_text("# mine\n")
         (folder / "benchmark.yaml").write_text(yaml.safe_dump({**DEFINITION, **dict(definition)}))
         rows = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n), "half": str(n // 3)} for n in range(questions)]
         (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-        given = {model: {"base_url": url, "model": "m", **(options or {})}}
+        given = {model: {"base_url": url, "model": "m", **(options or {})}, **(more or {})}
         outcome = run_benchmark(
             benchmark=str(folder), model=model, out=tmp_path / out, options=given, page=False, workers=1, **settings
         )
@@ -430,6 +430,54 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
     assert (pair.whole.n, pair.whole.coefficients["difference"].value) == (2, 4.0)
     with pytest.raises(UserError, match="are the same one"):
         rated(f"{judges[0]},{tmp_path}/./mild.yaml")
+
+
+def test_several_judges_are_asked_at_once(rated, tmp_path):
+    """Each judge answers its first request only when the other one has been asked too."""
+    (tmp_path / "pair.py").write_text(
+        """
+import asyncio, sys
+
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+asked = sys.__dict__.setdefault("asked_judges", set())
+
+class One(Model):
+    info = ModelInfo("one")
+    identity = {"judge": "one"}
+
+    async def ask(self, request):
+        asked.add(self.info.name)
+        async with asyncio.timeout(5.0):
+            while len(asked) < 2:
+                await asyncio.sleep(0.001)
+        return Response(text="[[4]]")
+
+class Two(One):
+    info = ModelInfo("two")
+    identity = {"judge": "two"}
+"""
+    )
+    with closing(open_run(rated(",".join(f"{tmp_path / 'pair.py'}:{name}" for name in ("One", "Two"))))) as run:
+        assert [[s.value for s in run.scores(metric=n)] for n in run.metrics] == [[4, 4, 4], [4, 4, 4]]
+
+
+def test_verdicts_count_for_the_limit_of_cost(rated, server, tmp_path):
+    """Three answers and three verdicts of one dollar each: the limit is the command's, whoever is asked."""
+    served, url = server
+    judge = judge_file(tmp_path / "dear.yaml", url)
+    price = {"input": 50_000, "output": 100_000, "date": "2026-11-22"}
+    options = {"prices": price, "concurrency": 1}
+    judged = {str(judge): {"prices": price, "concurrency": 1}}
+    with pytest.raises(UserError, match=r"the limit of 4\.5 USD is reached: 4 USD are spent"):
+        rated(judge, options=options, more=judged, terms=Terms(max_cost_usd=4.5))
+    assert len(served.seen) == 4
+    with pytest.raises(UserError, match="the cost of an answer of 'dear' is not known"):
+        rated(judge, options=options, terms=Terms(max_cost_usd=100.0))
+    with closing(open_run(rated(judge, options=options, more=judged, terms=Terms(max_cost_usd=2.5)))) as run:
+        (entry,) = next(iter(summarise(run)["systems"].values()))["metrics"].values()
+    assert len(served.seen) == 6 and (entry["n"], entry["value"]) == (3, 7.0), "verdicts that were given are kept"
 
 
 def test_a_judge_that_comes_later_is_the_only_one_that_is_asked(rated, server, tmp_path):

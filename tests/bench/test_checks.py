@@ -652,6 +652,17 @@ def test_runner(bench, error):
     judged(module.compare, [[(6 / 7 + error, 7, 0), right[1]]] * 2, 7)
 
 
+@pytest.mark.parametrize("error", [0, *ERRORS])
+def test_judging(bench, error):
+    module = bench("bench_judging")
+    ratings = {f"q{n}": float(module.worth(n)) for n in range(7)}
+    judged = passes if error == 0 else fails
+    judged(module.check, {**ratings, "q3": ratings["q3"] + error}, 7, "a judge")
+    if error:
+        fails(module.check, {**ratings, "q3": None}, 7, "a judge")
+        fails(module.check, {id: value for id, value in ratings.items() if id != "q3"}, 7, "a judge")
+
+
 def test_inprocess(bench):
     module = bench("bench_inprocess")
 

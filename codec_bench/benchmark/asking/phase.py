@@ -21,7 +21,7 @@ from codec_bench.benchmark.asking.draws import Draws, check_drawn, with_seed
 from codec_bench.benchmark.asking.growing import as_begun, grow, sized
 from codec_bench.benchmark.asking.lengths import check_length
 from codec_bench.benchmark.asking.orders import arranged
-from codec_bench.benchmark.asking.spending import Spending
+from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from codec_bench.benchmark.definition.questions import QuestionStream
 
 
-async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: RunRequest) -> dict[str, UserError]:
+async def ask(
+    wanted: Sequence[Benchmark], name: str, folder: Path, request: RunRequest, purse: Purse
+) -> dict[str, UserError]:
     """Asks a model the questions of several benchmarks.
 
     Args:
@@ -52,6 +54,7 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
         name: name of the model.
         folder: folder of all runs.
         request: what the command asked for.
+        purse: what the command may spend.
 
     Returns:
         The error of each benchmark that could not be finished, by its name. Its answers so far are kept.
@@ -62,8 +65,7 @@ async def ask(wanted: Sequence[Benchmark], name: str, folder: Path, request: Run
     identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
     started = False
     terms = request.terms
-    limited = terms.max_cost_usd is not None or terms.max_hours is not None
-    spending = Spending(terms.max_cost_usd, terms.max_hours, model=model) if limited else None
+    spending = purse.of(model)
 
     async def start() -> None:
         nonlocal started

@@ -1,8 +1,9 @@
-"""What a command spends on answers, in money and in time, and when it asks nothing more.
+"""What a command spends on answers and verdicts, in money and in time, and when it asks nothing more.
 
 Conventions
-    Requests in flight count as much as the dearest answer so far, so that the limit is not exceeded while they are answered.
-    Until the first cost is known, only one request is in flight. Answers that are kept from before cost nothing.
+    Requests in flight count as much as the dearest answer of their model so far, so that the limit is not exceeded while they
+    are answered. Until the first cost of a model is known, only one request to it is in flight. Answers that are kept from before
+    cost nothing.
 """
 
 from __future__ import annotations
@@ -17,17 +18,16 @@ from codec_bench.types import Response
 KEPT = "everything that was answered is kept, and the same command goes on with the rest"
 
 
-class Spending:
-    """Counts what is spent and says when a limit is reached.
+class Purse:
+    """What one command may spend, on all its models and judges together.
 
     Args:
         max_cost_usd: US dollars that may be spent; None for no limit.
         max_hours: hours that asking may take; None for no limit.
         clock: seconds; tests pass their own.
-        model: the model that is asked, whose prices are named where one is missing; or None.
 
     Attributes:
-        spent_usd: what the answers have cost. hint: what to do once nothing more is asked.
+        spent_usd: what the answers have cost. stopped: which limit is reached, or None. hint: what to do then.
     """
 
     def __init__(
@@ -35,22 +35,59 @@ class Spending:
         max_cost_usd: float | None = None,
         max_hours: float | None = None,
         clock: Callable[[], float] = monotonic,
-        model: Model | None = None,
     ) -> None:
-        self._model = model
-        self._most_usd, self._most_s = max_cost_usd, None if max_hours is None else 3600.0 * max_hours
+        self.most_usd, self._most_s = max_cost_usd, None if max_hours is None else 3600.0 * max_hours
         self._clock, self._began = clock, clock()
-        self._in_flight, self._dearest_usd = 0, None if max_cost_usd is not None else 0.0
-        self._known = asyncio.Event()
+        self._all: list[Spending] = []
         self.spent_usd = 0.0
-        self._stopped: str | None = None
+        self.stopped: str | None = None
         self.hint = KEPT
 
     @property
     def why(self) -> str | None:
         """Why nothing more is asked, with what was spent until now; None if more may be asked."""
         spent = f": {self.spent_usd:.4g} USD are spent" if self.spent_usd else ""
-        return None if self._stopped is None else self._stopped + spent
+        return None if self.stopped is None else self.stopped + spent
+
+    def of(self, model: Model | None = None) -> Spending:
+        """What one model spends of it; the model's prices are named where one is missing."""
+        self._all.append(Spending(self, model))
+        return self._all[-1]
+
+    def check(self, ahead_usd: float) -> None:
+        """Notes whether a limit is reached if so much is spent beside what all models have in flight."""
+        if self.most_usd is not None:
+            ahead_usd += sum(one.in_flight_usd for one in self._all)
+            if self.spent_usd + ahead_usd > self.most_usd:
+                self.stopped = f"the limit of {self.most_usd:g} USD is reached"
+                self.hint = f"{KEPT}, with a new limit"
+        if self._most_s is not None and self._clock() - self._began >= self._most_s:
+            self.stopped = f"the limit of {self._most_s / 3600:g} hours is reached"
+            self.hint = f"{KEPT}, with a new limit"
+
+
+class Spending:
+    """Counts what one model spends and says when a limit is reached; made by `Purse.of`."""
+
+    def __init__(self, purse: Purse, model: Model | None) -> None:
+        self.purse, self._model = purse, model
+        self._in_flight, self._dearest_usd = 0, None if purse.most_usd is not None else 0.0
+        self._known = asyncio.Event()
+
+    @property
+    def why(self) -> str | None:
+        """As `Purse.why`."""
+        return self.purse.why
+
+    @property
+    def hint(self) -> str:
+        """What to do once nothing more is asked."""
+        return self.purse.hint
+
+    @property
+    def in_flight_usd(self) -> float:
+        """What the requests in flight may cost."""
+        return self._in_flight * (self._dearest_usd or 0.0)
 
     async def begin(self) -> bool:
         """Waits until it is known whether one more request may be sent; returns whether it may."""
@@ -65,7 +102,7 @@ class Spending:
     def allows(self, more: int, share: float = 1.0) -> bool:
         """Whether so many further requests may be in flight; those that are batched cost a share of the usual price."""
         if self.why is None:
-            self._check(more, share)
+            self.purse.check(more * share * (self._dearest_usd or 0.0))
         return self.why is None
 
     def end(self, response: Response) -> None:
@@ -77,9 +114,9 @@ class Spending:
         """Takes an answer, whenever it was asked for."""
         cost = response.usage.get("cost_usd")
         if cost is not None:
-            self.spent_usd += cost
+            self.purse.spent_usd += cost
             self._dearest_usd = max(self._dearest_usd or 0.0, cost)
-        elif self._most_usd is not None and response.status == "ok" and not response.cached:
+        elif self.purse.most_usd is not None and response.status == "ok" and not response.cached:
             self._unknown(response)
         self._known.set()
 
@@ -88,22 +125,15 @@ class Spending:
         missing = self._model.unpriced(response) if self._model is not None else ()
         name = self._model.info.name if self._model is not None else "NAME"
         what = f" (unknown: {', '.join(missing)})" if missing else ""
-        self._stopped = self._stopped or (
-            f"the cost of an answer is not known{what}, so that a limit of cost cannot be kept"
+        self.purse.stopped = self.purse.stopped or (
+            f"the cost of an answer of '{name}' is not known{what}, so that a limit of cost cannot be kept"
         )
+        if self._model is not None and not missing and not hasattr(self._model, "prices"):
+            self.purse.hint = f"let its answers say what they cost, 0 for nothing (usage={{'cost_usd': 0}}); {KEPT}"
+            return
         unnamed = [part for part in missing if not part.endswith("_tokens")] or ["input", "output"]
         example = "{" + ", ".join(f"{part}: PRICE" for part in unnamed) + "}"
-        self.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {KEPT}"
-
-    def _check(self, more: int, share: float) -> None:
-        if self._most_usd is not None:
-            ahead = (self._in_flight + more) * share * (self._dearest_usd or 0.0)
-            if self.spent_usd + ahead > self._most_usd:
-                self._stopped = f"the limit of {self._most_usd:g} USD is reached"
-                self.hint = f"{KEPT}, with a new limit"
-        if self._most_s is not None and self._clock() - self._began >= self._most_s:
-            self._stopped = f"the limit of {self._most_s / 3600:g} hours is reached"
-            self.hint = f"{KEPT}, with a new limit"
+        self.purse.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {KEPT}"
 
 
-__all__ = ["Spending"]
+__all__ = ["KEPT", "Purse", "Spending"]

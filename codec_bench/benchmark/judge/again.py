@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -31,11 +32,12 @@ class AskedAgain(Model):
         return {**self._judge.identity, "asked_at_most": self._most}
 
     async def ask(self, request: Request) -> Response:
-        """The first reply that can be read, or the last one; its `attempts` are those of all calls together."""
-        attempts = 0
+        """The first reply that can be read, or the last one; its `attempts` and `usage` are those of all calls together."""
+        attempts, used = 0, Counter[str]()
         for _ in range(self._most):
             response = await self._judge.ask(request)
             attempts += response.attempts
+            used.update(response.usage)
             if response.status != "ok" or response.text is None or not self._unreadable(response.text):
                 break
-        return replace(response, attempts=attempts)
+        return replace(response, attempts=attempts, usage=dict(used))

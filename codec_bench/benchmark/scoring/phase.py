@@ -13,26 +13,19 @@ from typing import Any
 
 from codec_bench.audio.read import read_audio
 from codec_bench.benchmark import Benchmark
-from codec_bench.benchmark.asking.answering import Answering
-from codec_bench.benchmark.judge.judging import judge_all
-from codec_bench.benchmark.judge.metric import JudgeMetric
+from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.judge.panel import judge_at_once
 from codec_bench.benchmark.run import (
     RunRequest,
-    labelled_judges,
     run_folder,
     scheme_of,
     scored,
-    started_model,
     writing,
 )
 from codec_bench.benchmark.scoring.options import choice_facts
-from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
 from codec_bench.engine.running import working_engine
 from codec_bench.errors import AudioError, UserError
-from codec_bench.models import check_served, load_model
-from codec_bench.models.cache import ResponseCache
-from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import DATABASE, Run
@@ -42,7 +35,7 @@ MEASURED = frozenset(("duration", "sample_rate"))
 MEASURED_AT_ONCE = 64
 
 
-def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None:
+def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: Purse) -> None:
     """Scores the recorded answers of one benchmark and model.
 
     Args:
@@ -50,6 +43,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
         model: name of the model that answered.
         folder: folder of all runs.
         request: what the command asked for.
+        purse: what the command may spend, judges included.
 
     Raises:
         UserError: there are no answers, they have no column that the results are to be broken down by, or a metric cannot be
@@ -94,7 +88,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest) -> None
         timed = score_all(run, writer, scheme, todo, request.options, opened, tell)
         score_sets(run, writer, scheme)
         if scheme.judged:
-            asyncio.run(_judge(run, writer, scheme, request, one.name))
+            asyncio.run(judge_at_once(run, writer, scheme, request, purse, one.name))
         if todo or not finished:
             timings = {"wall_s": perf_counter() - started, "items": len(todo), **timed}
             writer.set_meta(timings={**timings, "answering": meta.get("answering")})
@@ -129,55 +123,3 @@ def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, floa
 def _shard(begun: Mapping[str, Any], request: RunRequest) -> str | None:
     """Which part of the questions was asked, by the record; another one that is asked for now is refused by its writer."""
     return begun.get("shard") if request.shard is None else str(request.shard)
-
-
-async def _judge(run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, name: str) -> None:
-    """Asks every judge, one after the other, for the verdicts that the record does not hold yet."""
-    untold: dict[str, str] = {}
-    judges = labelled_judges(request)
-    for label, judge in judges.items():
-        metrics = {n: metric for n, metric in scheme.judged.items() if metric.judge == label}
-        by = f" by {label}" if len(judges) > 1 else ""
-        found = await _judge_by(judge, label, run, writer, metrics, request, f"{name}: judging{by}")
-        untold |= {f"{parameter}{by}": why for parameter, why in found.items()}
-        if untold:
-            writer.set_meta(judging={"untold": untold})
-
-
-async def _judge_by(
-    asked: str,
-    label: str,
-    run: Run,
-    writer: AnswerWriter,
-    metrics: Mapping[str, JudgeMetric],
-    request: RunRequest,
-    phase: str,
-) -> Mapping[str, str]:
-    """Asks one judge; returns what it could not be told, with the reasons."""
-    if not request.terms.anyway:
-        check_served(asked, request.options.get(asked))
-    judge = load_model(asked, request.options.get(asked), device=request.running.device)
-    cache = ResponseCache.of_user() if request.running.cache else None
-    tell = lambda done, total, failed: request.running.progress(phase, done, total, failed, 0.0)  # noqa: E731
-    try:
-        judge.set_waiting(
-            lambda sentence: request.running.progress(f"{phase}; {sentence}", 0, 0, 0, 0.0),
-            patient=request.terms.wait,
-        )
-        own = {"code": code_hash(asked)} if is_own_code(asked) else {}
-        answering = Answering(
-            judge,
-            lambda: started_model(judge),
-            writer,
-            cache,
-            {**judge.identity, **own},
-            shared=request.terms.reuse_answers,
-            noted_as=f"service of {label}",
-        )
-        await answering.start()
-        await judge_all(run, writer, metrics, judge, answering.ask_all, tell, request.seed)
-        return dict(judge.untold)
-    finally:
-        await judge.close()
-        if cache is not None:
-            cache.close()

@@ -24,6 +24,7 @@ from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
 from codec_bench.models.endpoints.keys import Key, clean, masked
 from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
 from codec_bench.models.endpoints.refusals import lesson_of, mistake_of
+from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
 
@@ -166,7 +167,9 @@ class RemoteModel(Model):
         refusal = self.check(request)
         if refusal is not None:
             return Response.refused(refusal, attempts=0)
-        heard, body = await asyncio.to_thread(self.prepared, request)
+        # A thread is worth what it costs where sounds are read and encoded, and not for words.
+        silent = next(clips_of(request), None) is None
+        heard, body = self.prepared(request) if silent else await asyncio.to_thread(self.prepared, request)
         if isinstance(heard, Response):
             return heard
         answers: list[Response] = []
