@@ -11,6 +11,7 @@ from codec_bench.api.executors import carried_out
 from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation
+from codec_bench.engine.growing import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
@@ -50,7 +51,8 @@ def evaluate(
         metrics: names of metrics (`stoi`, `wer[pocketsphinx]`, `dnsmos`, `./mine.py:MyMetric`), or one string with commas.
         out: the run folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
         seed: decides which samples `limit` takes.
-        limit: how many samples to take; None for all.
+        limit: how many samples to take; None for all. A run on this machine that is continued with a larger limit measures only
+            the further samples.
         shard: which part of the samples to take, as `"3/8"` or `(3, 8)` for the third of eight; None for all. A hash of a
             sample's id says which part it is in. `merge` makes one run of the runs of all parts.
         preset: a named set of metrics, which is added to `metrics`.
@@ -70,13 +72,15 @@ def evaluate(
     running = chosen_running(running, how)
     what: dict[str, Any] = {"codec": codec, "metrics": metrics, "preset": preset, "options": options, "by": by}
     with shown_to_caller(running, progress) as running:
-        return carried_out(partial(_prepared, data, seed, limit, **what), shard, out, running)
+        begun = out if running.on_ray is None else None
+        return carried_out(partial(_prepared, data, seed, limit, begun, **what), shard, out, running)
 
 
 def _prepared(
     data: Any,
     seed: int,
     limit: int | None,
+    begun: str | os.PathLike[str] | None,
     *,
     codec: Codecs,
     metrics: str | Sequence[str] | None,
@@ -84,8 +88,9 @@ def _prepared(
     options: Mapping[str, Mapping[str, Any]] | None,
     by: str | Sequence[str] | None,
 ) -> Evaluation:
-    """Reads the arguments of `evaluate`, and opens the data."""
+    """Reads the arguments of `evaluate`, and opens the data. `begun` is the folder of a run that may grow."""
     systems, chosen = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
+    source = in_begun_order(source, begun, limit=limit, seed=seed)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
     return Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))

@@ -27,6 +27,7 @@ from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
+from codec_bench.engine.growing import in_begun_order
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.errors import AnswersPending, UnknownName, UserError
@@ -292,7 +293,9 @@ def run_codecs(
         for one in wanted:
             questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
             asked_of = list(questions)
+            folder = place.path / safe(one.name)
             source = open_source([_sample(question) for question in asked_of])
+            source = in_begun_order(source, folder, limit=limit, seed=seed)
             source = source.with_speakers({q.id: q.speaker for q in asked_of if q.speaker is not None})
             request = {
                 "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
@@ -300,7 +303,7 @@ def run_codecs(
             }  # fmt: skip
             about = {"benchmark": one.described, **broken_down(by, source)}
             asked = Evaluation(systems, one.metrics, part_of(source, taken), request, given, about)
-            run = execute(asked, place.path / safe(one.name), replace(running, on_folder=lambda folder, words: None))
+            run = execute(asked, folder, replace(running, on_folder=lambda folder, words: None))
             write_results(run, page=running.page)
             mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})

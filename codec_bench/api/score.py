@@ -13,6 +13,7 @@ from codec_bench.api.executors import carried_out
 from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
 from codec_bench.engine.evaluation import Evaluation
+from codec_bench.engine.growing import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError
@@ -65,7 +66,8 @@ def score(
         "allow_same": allow_same,
     }
     with shown_to_caller(running, progress) as running:
-        return carried_out(partial(_prepared, generated, data, seed, limit, **what), shard, out, running)
+        begun = out if running.on_ray is None else None
+        return carried_out(partial(_prepared, generated, data, seed, limit, begun, **what), shard, out, running)
 
 
 def _prepared(
@@ -73,6 +75,7 @@ def _prepared(
     data: Any,
     seed: int,
     limit: int | None,
+    begun: str | os.PathLike[str] | None,
     *,
     metrics: str | Sequence[str] | None,
     preset: str | None,
@@ -80,10 +83,11 @@ def _prepared(
     by: str | Sequence[str] | None,
     allow_same: bool,
 ) -> Evaluation:
-    """Reads the arguments of `score`, and opens the data and the generated audio."""
+    """Reads the arguments of `score`, and opens the data and the generated audio. `begun` is the folder of a run that may grow."""
     chosen = chosen_metrics(metrics, preset)
     given = read_generated(generated)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
+    source = in_begun_order(source, begun, limit=limit, seed=seed)
     if len(given) == 1:
         (system, audio) = given[0]
         source, systems = match_estimates(source, audio), [system]

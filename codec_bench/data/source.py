@@ -64,6 +64,7 @@ class Source:
     taken: str = ""
     shard: Shard | None = None
     columns: Sequence[str] | None = None
+    _unnamed: Source | None = None
 
     def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = (), complete: bool = True) -> None:
         self.name, self.samples, self.unmatched, self.complete = name, samples, tuple(unmatched), complete
@@ -119,7 +120,12 @@ class Source:
         named = [replace(sample, speaker=speakers.get(sample.id, sample.speaker)) for sample in self.samples]
         source = Source(self.name, named, self.unmatched, self.complete)
         source.fingerprint = self.fingerprint
+        source._unnamed = self
         return source
+
+    def first(self, count: int) -> Source:
+        """The first samples alone, with the speakers that the data name themselves."""
+        return Source(self.name, (self._unnamed or self).samples[:count])
 
 
 def _size(path: str | None) -> int | None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.data import Shard, Source, part_of
+from codec_bench.engine.growing import GROWN, held_samples
 from codec_bench.engine.phases import listed
 from codec_bench.engine.plan import Plan, build_plan
 from codec_bench.engine.run import Engine
@@ -127,7 +128,7 @@ def _execute_in(
         plan = engine.plan
         if begun:
             _check_readable(plan, folder)
-        writer = RunWriter(folder, _fingerprint(plan, facts, asked), lock=place.lock)
+        writer = _opened(place, plan, facts, asked)
         how = {
             "device": running.device, "workers": processes, "batch_s": running.batch_s, "time_limit_s": running.time_limit_s,
             "cache": running.cache, "save_audio": running.save_audio, "check": running.check,
@@ -139,6 +140,23 @@ def _execute_in(
             writer.close()
     tell("writing the report", total, total, 0, 0.0)
     return Run(folder)
+
+
+def _opened(place: RunFolder, plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> RunWriter:
+    """The record of a folder, for writing; one that was begun with a smaller limit is one of the larger limit from now on.
+
+    Raises:
+        RunMismatch: the record was begun differently in another way than its limit.
+    """
+    now, begun = _fingerprint(plan, facts, asked), begun_fingerprint(place.path)
+    count = held_samples(begun, now)
+    if count is None:
+        return RunWriter(place.path, now, lock=place.lock)
+    smaller = {**_fingerprint(plan, facts, asked, first=count), "limit": begun["limit"]}
+    # If something else differs, the writer tells it.
+    writer = RunWriter(place.path, smaller if json.loads(json.dumps(smaller)) == begun else now, lock=place.lock)
+    writer.set_meta(fingerprint=now, **{GROWN: True})
+    return writer
 
 
 def _check_readable(plan: Plan, folder: Path) -> None:
@@ -229,8 +247,11 @@ def _plain(value: Any) -> Any:
         return str(value)
 
 
-def _fingerprint(plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> dict[str, Any]:
-    """Everything that changes numbers. The options in `Running` do not, and are not in it."""
+def _fingerprint(
+    plan: Plan, facts: Mapping[str, Any], asked: Evaluation, *, first: int | None = None
+) -> dict[str, Any]:
+    """Everything that changes numbers, with so many samples only, or all. The options in `Running` do not, and are not in it."""
+    taken = lambda source: source if first is None else source.first(first)  # noqa: E731
     options = {k: given for k, given in asked.options.items() if k in plan.features}
     codecs: dict[str, dict[str, Any]] = {}
     for system in plan.systems:
@@ -240,12 +261,12 @@ def _fingerprint(plan: Plan, facts: Mapping[str, Any], asked: Evaluation) -> dic
         elif system.codec is not None and is_own_code(system.codec):
             codecs[system.name]["code"] = code_hash(system.codec)
         elif system.made is not None:
-            codecs[system.name]["audio"] = system.made.fingerprint
+            codecs[system.name]["audio"] = taken(system.made).fingerprint
         if system.stage is not None and system.stage.options:
             options[system.name] = system.stage.options
     return {
-        "data": asked.source.fingerprint,
-        "samples": asked.source.whole,
+        "data": taken(asked.source).fingerprint,
+        "samples": taken(asked.source).whole,
         **_shard(asked.source),
         "systems": codecs,
         "metrics": {

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from codec_bench import evaluate
+from codec_bench import evaluate, score
+from codec_bench.data import open_source
 from codec_bench.engine.phases import phase_of
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import Running
+from codec_bench.errors import RunMismatch
 from codec_bench.store.folders import BEGUN, begun_fingerprint
 from codec_bench.store.writer import RunWriter
 
@@ -54,6 +60,72 @@ def test_without_a_folder_the_same_call_continues_its_own_run_and_a_finished_one
     assert new.folder != run.folder and f"the same run in {run.folder} is finished" in words[0][1]
     other, _, _ = call(limit=1)
     assert other.folder not in (run.folder, new.folder)
+
+
+def scores_of(run):
+    return {(s.system, s.id, s.metric): (s.value, s.status) for s in run.scores()}
+
+
+@pytest.fixture
+def as_table(tmp_path):
+    """The first of the embedded recordings as a data set in the hub's layout."""
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    samples = list(open_source("embedded"))[:9]
+    sounds = [{"bytes": Path(sample.audio).read_bytes(), "path": f"{sample.id}.flac"} for sample in samples]
+    (tmp_path / "table").mkdir()
+    table = pa.table({"id": [sample.id for sample in samples], "audio": sounds})
+    pq.write_table(table, tmp_path / "table" / "test-00000-of-00001.parquet")
+    return str(tmp_path / "table")
+
+
+@pytest.mark.parametrize("kind", ["folder", "table"])
+def test_a_limit_can_be_raised_in_the_folder_of_a_run(kind, as_table):
+    data = "embedded" if kind == "folder" else as_table
+    small, _, _ = call(out="grows", data=data, limit=2)
+    kept = scores_of(small)
+    small.close()
+    larger, _, _ = call(out="grows", data=data, limit=5)
+    assert larger.meta["timings"]["continued_after_items"] == 4, "the first two samples are not run again"
+    whole, _, _ = call(out="at-once", data=data, limit=5)
+    assert scores_of(larger) == scores_of(whole) and kept.items() <= scores_of(larger).items()
+    assert larger.meta["data"]["samples"] == 5 == larger.meta["fingerprint"]["samples"]
+    larger.close()
+    again, _, stages = call(out="grows", data=data, limit=5)
+    assert min(done for stage, done in stages if not stage.startswith("loading")) == 10, "nothing runs again"
+    again.close()
+    with pytest.raises(RunMismatch, match="begun with 5 samples and cannot be limited to 4: a limit can be raised"):
+        call(out="grows", data=data, limit=4)
+    with pytest.raises(RunMismatch, match="seed was 0, now 1"):
+        call(out="grows", data=data, limit=7, seed=1)
+    with pytest.raises(RunMismatch, match="metrics"):
+        call(out="grows", data=data, limit=7, metrics="si_sdr,bitrate")
+    everything, _, _ = call(out="grows", data=data, limit=None)
+    assert everything.meta["fingerprint"]["limit"] is None and everything.counts()["failed_scores"] == 0
+    everything.close()
+    with pytest.raises(RunMismatch, match="begun with all samples"):
+        call(out="grows", data=data, limit=4)
+
+
+def test_the_limit_of_made_audio_can_be_raised_too(tmp_path):
+    for name in ("soft", "loud"):
+        (tmp_path / name).mkdir()
+        for sample in list(open_source("embedded")):
+            shutil.copy(sample.audio, tmp_path / name)
+    asked = {
+        "generated": f"soft={tmp_path / 'soft'},loud={tmp_path / 'loud'}",
+        "data": "embedded",
+        "metrics": "mel_distance",
+    }
+    how = {"workers": 1, "page": False, "cache": False, "allow_same": True}
+    score(out="grows", limit=2, **asked, **how).close()
+    larger = score(out="grows", limit=4, **asked, **how)
+    assert scores_of(larger) == scores_of(score(out="at-once", limit=4, **asked, **how))
+    assert len(scores_of(larger)) == 8
+    larger.close()
+    held = next(iter(open_source("embedded", limit=4, seed=0)))
+    (tmp_path / "loud" / Path(held.audio).name).write_bytes(b"no sound")
+    with pytest.raises(RunMismatch, match="audio"):
+        score(out="grows", limit=6, **asked, **how)
 
 
 def test_a_run_of_something_else_by_the_same_name_is_not_continued():

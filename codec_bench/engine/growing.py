@@ -1,0 +1,87 @@
+"""A run of codecs or of made audio that is continued with a larger limit: what was measured stays, and only the rest is.
+
+Conventions
+    A limit takes the samples with the lowest hashes of seed and id, so that a larger choice contains every smaller one. The
+    samples that a record holds keep their numbers, and the further ones follow, each part in the order of the data.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.data import Source
+from codec_bench.errors import RunMismatch, UserError
+from codec_bench.store.folders import begun_fingerprint
+from codec_bench.store.record import Run
+
+GROWN = "grown"
+"""The entry of `Run.meta` of a run whose limit was raised: its samples are not in the order of the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What a folder's record was begun with: its limit, the ids of its samples in order, and whether it has grown before."""
+
+    limit: int | None
+    ids: tuple[str, ...]
+    grown: bool
+
+
+def _begun(folder: str | os.PathLike[str], seed: int) -> Begun | None:
+    """The whole run with this seed that was begun in a folder; None if there is none, or none that can be read."""
+    try:
+        fingerprint = begun_fingerprint(folder)
+        if "limit" not in fingerprint or fingerprint.get("seed") != seed or "shard" in fingerprint:
+            return None
+        with closing(Run(folder)) as run:
+            ids = tuple(id for (id,) in run.query("SELECT id FROM samples ORDER BY number"))
+            return Begun(fingerprint["limit"], ids, bool(run.meta.get(GROWN)))
+    except UserError:  # whoever writes the record tells what is wrong with it
+        return None
+
+
+def in_begun_order(source: Source, folder: str | os.PathLike[str] | None, *, limit: int | None, seed: int) -> Source:
+    """The samples in the order of the record in a folder, if the limit of that record is raised or was raised before.
+
+    Args:
+        source: the samples of the limit that is asked for, in the order of the data.
+        folder: the run folder, or None for a new one.
+        limit, seed: as they are asked for.
+
+    Raises:
+        RunMismatch: the limit is smaller than that of the record.
+    """
+    begun = _begun(folder, seed) if folder is not None else None
+    if folder is None or begun is None or not (begun.grown or begun.limit != limit):
+        return source
+    if limit is not None and (begun.limit is None or limit < begun.limit):
+        size = "all samples" if begun.limit is None else f"{begun.limit:,} samples"
+        raise RunMismatch(
+            f"'{Path(folder)}' was begun with {size} and cannot be limited to {limit:,}: a limit can be raised there, and not lowered",
+            hint=f"give another --out, or {'no --limit' if begun.limit is None else f'--limit {begun.limit} or more'}",
+        )
+    there = {sample.id: sample for sample in source.samples}
+    if any(id not in there for id in begun.ids):
+        return source
+    held = set(begun.ids)
+    samples = [*(there[id] for id in begun.ids), *(sample for sample in source.samples if sample.id not in held)]
+    return Source(source.name, samples, source.unmatched, source.complete)
+
+
+def held_samples(begun: Mapping[str, Any], now: Mapping[str, Any]) -> int | None:
+    """How many samples a record has that is to grow; None if it does not grow.
+
+    Args:
+        begun, now: the fingerprint of the record and that of what is asked.
+    """
+    was, is_now = begun.get("limit"), now["limit"]
+    grows = was is not None and (is_now is None or is_now > was) and begun.get("samples", 0) <= now["samples"]
+    return int(begun["samples"]) if grows and "shard" not in {**begun, **now} else None
+
+
+__all__ = ["GROWN", "held_samples", "in_begun_order"]
