@@ -435,12 +435,29 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
         if (checked := getattr(load_attribute(path), "checked", ""))
     ]
     facts = [(code(row.name), plain(row.checked.source), str(row.checked.looked_up)) for row in models if row.checked]
-    others = [row.name for row in models if row.checked is None and row.served is None]
+    # Recognisers rest on checkpoints of their own page, cascades on models of this one, and the rest of these names no model.
+    without = {"recogniser", "cascade", "isolated"}
+    unnamed = {
+        "json-endpoint",
+        "openai-chat",
+        "openai-speech",
+        "openai-transcription",
+        "transformers-serve",
+        "vllm-local",
+        "sglang-local",
+    }
+    others = [
+        row.name
+        for row in models
+        if row.checked is None and row.served is None and row.kind not in without and row.name not in unnamed
+    ]
     return (
         "\n## What was checked\n\nNo vendor was asked with a key for these. What is sent fits the types or the documentation"
         " that the vendor publishes, and what\nthe types write is read.\n\n"
         + table(("reached by", "checked against"), ways)
-        + "\nThat the weights exist, and can be reached in this way, was read for these models of open weights:\n\n"
+        + "\nWhere the facts of models with open weights were read, and what was not found there. What vLLM serves is what its"
+        " registry lists\n(vllm/model_executor/models/registry.py 0002bff). Recognisers of this process rest on their"
+        " [checkpoints](weights.md), and cascades on\nother models.\n\n"
         + table(("name", "where", "looked up"), facts)
         + f"\nNot looked up: {code(*others)}.\n"
     )

@@ -312,6 +312,11 @@ class Failures(Strict):
     counts: Literal["left-out", "as-wrong"]
 
 
+ULTRAEVAL_AUDIO = Failures(toolkit="UltraEval-Audio", counts="left-out")
+"""Read on 2026-11-23 in github.com/OpenBMB/UltraEval-Audio 1b68ac7, audio_evals/eval_task.py: an item that raises an error in asking,
+post-processing or scoring is skipped before the results are aggregated, and a share of failures is reported beside them."""
+
+
 class BenchmarkSpec(Strict):
     """One benchmark.
 
@@ -339,7 +344,8 @@ class BenchmarkSpec(Strict):
             models that read long sounds in windows of their own are given them whole.
         windows: how the parts are made and the answers joined.
         passing: how several answers to one question count as one result.
-        failures: how its toolkit counts failures; null if that is not known.
+        failures: how its toolkit counts failures; null if that is not known. Benchmarks of UltraEval-Audio that say nothing have
+            its rule: whatever raised an error, from asking to scoring, is left out.
         published: numbers that others published.
     """
 
@@ -369,6 +375,12 @@ class BenchmarkSpec(Strict):
     passing: Passing = Passing()
     failures: Failures | None = None
     published: list[PublishedTable] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def _counted_as_upstream(cls, held: Any) -> Any:
+        upstream = isinstance(held, dict) and held.get("upstream") is not None
+        return {"failures": ULTRAEVAL_AUDIO.model_dump(), **held} if upstream else held
 
     @model_validator(mode="after")
     def _asked(self) -> BenchmarkSpec:

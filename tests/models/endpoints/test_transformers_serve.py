@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 
-import httpx
 import pytest
 import tiny_audio_models
 from tiny_questions import request
+from tiny_server import answers, free_port, serving
 
 from codec_bench.models import load_model
 from codec_bench.models.base import ModelInfo
@@ -24,15 +20,7 @@ for package in ("fastapi", "uvicorn", "openai", "accelerate"):
     pytest.importorskip(package, reason="transformers serve needs it")
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-SERVE = "import sys; from transformers.cli.transformers import main; sys.argv[0] = 'transformers'; main()"
 GREEDY = {"max_tokens": 12, "temperature": 0.0, "repetition_penalty": 1.0}
-
-
-def free_port():
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
 
 
 @contextmanager
@@ -43,35 +31,11 @@ def serving_here(folder):
     port = free_port()
     server = Serve(str(folder), device="cpu", dtype="float32", host="127.0.0.1", port=port, non_blocking=True)
     try:
-        while not _answers(port):
+        while not answers(port):
             time.sleep(0.02)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         server.kill_server()
-
-
-@contextmanager
-def serving(folder):
-    """The address of a real server of the checkpoint in a folder."""
-    port = free_port()
-    args = ["serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32", "--device", "cpu"]
-    env = {**os.environ, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen([sys.executable, "-P", "-c", SERVE, *args], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
-    try:
-        while not _answers(port):
-            with pytest.raises(subprocess.TimeoutExpired):  # it must not end
-                process.wait(timeout=0.5)
-        yield f"http://127.0.0.1:{port}/v1"
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def _answers(port):
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/health", timeout=5).status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def asked(model, requests, *, together):
