@@ -459,7 +459,7 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
         " registry lists\n(vllm/model_executor/models/registry.py 0002bff). Recognisers of this process rest on their"
         " [checkpoints](weights.md), and cascades on\nother models.\n\n"
         + table(("name", "where", "looked up"), facts)
-        + f"\nNot looked up: {code(*others)}.\n"
+        + (f"\nNot looked up: {code(*others)}.\n" if others else "")
     )
 
 
