@@ -182,10 +182,48 @@ def test_nothing_of_another_site_is_run_or_copied_but_data_and_sound(runs, tmp_p
     site([theirs], out=mine)
     assert not (mine / "audio").exists()
     assert not any("sound" in held for held in SiteFolder(mine).read_data(f"runs/{entry['key']}/texts-0")["samples"])
-    texts.write_text(texts.read_text() + "alert(1)\n")
-    shutil.rmtree(mine)
+    kept = texts.read_text()
+    for wrong in (kept + "alert(1)\n", kept[: kept.index(",")] + ",[1,2]);\n", kept[:-20]):
+        texts.write_text(wrong)
+        shutil.rmtree(mine)
+        with pytest.raises(UserError, match="is not as a site writes it"):
+            site([theirs], out=mine)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"board": {"key": "../../../x", "title": "t"}},
+        {"metrics": []},
+        {"systems": {"a": None}},
+        {"counts": 3, "state": {}, "systems": 1},
+    ],
+)
+def test_what_another_site_says_of_a_run_is_whole_or_refused(runs, tmp_path, changes):
+    theirs, mine = tmp_path / "theirs", tmp_path / "mine"
+    site([runs[1].folder], out=theirs)
+    folder = SiteFolder(theirs)
+    (entry,) = folder.entries()
+    folder.write_data(f"runs/{entry['key']}/run", {**entry, **changes})
     with pytest.raises(UserError, match="is not as a site writes it"):
         site([theirs], out=mine)
+    assert not (mine / "data").exists()
+
+
+def test_no_file_of_this_machine_gets_into_a_site_by_a_link(runs, tmp_path):
+    theirs, mine = tmp_path / "theirs", tmp_path / "mine"
+    site([runs[1].folder], out=theirs)
+    (entry,) = SiteFolder(theirs).entries()
+    secret = tmp_path / "secret"
+    secret.write_text('{"password": "a key"}')
+    for name in ("scores.parquet", "run.json"):
+        held = theirs / "data" / "runs" / entry["key"] / name
+        held.unlink()
+        held.symlink_to(secret)
+    site([theirs], out=mine)
+    assert not [
+        path for path in mine.rglob("*") if path.is_file() and "a key" in path.read_text("utf-8", errors="replace")
+    ]
 
 
 def test_sound_is_bounded_and_equal_sound_is_kept_once(demo_run, tmp_path):

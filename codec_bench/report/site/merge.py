@@ -10,10 +10,17 @@ from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.report.page.sound import is_sound
+from codec_bench.report.site.boards import boards_of, index_of
+from codec_bench.report.site.checks import contradictions
 from codec_bench.report.site.folder import SOUNDS, SiteFolder
+from codec_bench.store.files import read_json, write_json
 
 _SOUND = re.compile(rf"{SOUNDS}/[0-9a-f]{{2}}/[0-9a-f]{{24}}(\.[a-z0-9]{{1,5}})?")
-_FOR_PEOPLE = ("run.json", "summary.json", "scores.parquet")
+_DATA = re.compile(r"samples|(values|texts)-[0-9]+")
+_BOARD = re.compile(r"[0-9a-f]{10}")
+_FOR_PEOPLE = ("run.json", "summary.json")
+_SCORES = "scores.parquet"
+_AGAIN = "make that site again from its runs"
 _NEEDED = (
     "content",
     "name",
@@ -64,35 +71,46 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     """The entry of a run of another site.
 
     Raises:
-        UserError: it lacks something.
+        UserError: it lacks something, or is not what leaderboards can be made of.
     """
     entry = other.entry(key)
     lacking = [name for name in _NEEDED if entry is None or name not in entry]
     if entry is None or lacking:
-        raise UserError(
-            f"the run {key} of the site '{other.path}' lacks {', '.join(lacking)}", hint="make that site again"
-        )
+        raise UserError(f"the run {key} of the site '{other.path}' lacks {', '.join(lacking)}", hint=_AGAIN)
+    try:
+        board = boards_of([entry], [])
+        index_of([entry], board, {}, contradictions([entry, entry]), "")
+        whole = all(_BOARD.fullmatch(name) for name in board)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        whole = False
+    if not whole:
+        raise UserError(f"what the site '{other.path}' says of the run {key} is not as a site writes it", hint=_AGAIN)
     return entry
 
 
 def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) -> None:
     source, target = other.run_folder(key), site.run_folder(key)
     target.mkdir(parents=True, exist_ok=True)
-    files = sorted(path.stem for path in source.glob("*.js") if path.stem != "run")
+    files = sorted(path.stem for path in source.glob("*.js") if _DATA.fullmatch(path.stem))
     lacking = {"samples", *(f"values-{n}" for n in range(len(entry["metrics"])))} - set(files)
     if lacking:
         raise UserError(
             f"the run '{entry['name']}' of the site '{other.path}' lacks {', '.join(sorted(lacking))}",
-            hint="make that site again",
+            hint=_AGAIN,
         )
     for name in files:
         payload = other.read_data(f"runs/{key}/{name}")
         if name.startswith("texts-"):
-            _with_sound(payload, lambda sound: _sound(site, other, sound))
+            try:
+                _with_sound(payload, lambda sound: _sound(site, other, sound))
+            except (AttributeError, KeyError, TypeError):
+                raise UserError(f"'{source / name}.js' is not as a site writes it", hint=_AGAIN) from None
         site.write_data(f"runs/{key}/{name}", payload)
     for name in _FOR_PEOPLE:
-        if (source / name).is_file():
-            shutil.copyfile(source / name, target / name)
+        if _is_own(source / name):
+            write_json(target / name, read_json(source / name))
+    if _is_parquet(source / _SCORES):
+        shutil.copyfile(source / _SCORES, target / _SCORES)
     site.write_data(f"runs/{key}/run", entry)
 
 
@@ -110,4 +128,17 @@ def _sound(site: SiteFolder, other: SiteFolder, name: Any) -> str | None:
     if not isinstance(name, str) or not _SOUND.fullmatch(name):
         return None
     path = Path(other.path, name)
-    return site.keep_sound(path) if is_sound(path) else None
+    return site.keep_sound(path) if _is_own(path) and is_sound(path) else None
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file is there, and is not a link to a file of this machine."""
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_parquet(path: Path) -> bool:
+    """Whether a file of the other site is a Parquet file."""
+    if not _is_own(path):
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"

@@ -50,7 +50,7 @@ function historyOf(board, rows, names) {
       const cell = row.cells[chosen];
       return [runLink(row.run, names.get(row.run), { system: row.system, metric: column.name }), moment(row.date), row.revision ?? "–", changed, cell ? shown(cell[0], column) : "–", cell ? spreadOf(cell, column, cell[5] !== undefined) : "", row.doubted.includes(chosen) ? el("a", { href: address("checks") }, "contradicts another run") : ""];
     });
-    table.replaceChildren(wordTable("Runs by date", ["Run", "Date", "Revision", "Since the run before", { text: column.name, right: true }, "95 % interval", "Checks"], lines, "narrow"));
+    table.replaceChildren(wordTable(`Runs by date on ${boardTitle(board)}`, ["Run", "Date", "Revision", "Since the run before", { text: column.name, right: true }, "95 % interval", "Checks"], lines, "narrow"));
     again();
   };
   const choice = chooser("Metric of the history", columns.map((c) => [String(c), columnTitle(board.columns, c)]), String(chosen), (value) => {
