@@ -142,8 +142,11 @@ def check(out: Path, samples: int) -> int:
 
 
 def grown(memory: Sequence[tuple[int, float]]) -> float | None:
-    """By which share the memory of one process grew after its first 50,000 items; None if it did not run so many."""
-    settled = [mib for done, mib in memory if done - memory[0][0] >= SETTLED]
+    """By which share the memory of one process grew from its first 50,000 items to its last; None if it did not run so many.
+
+    What it takes for the tables and the page, once all items are finished, is in the peak alone.
+    """
+    settled = [mib for done, mib in memory if memory[0][0] + SETTLED <= done < memory[-1][0]]
     tenth = max(1, len(settled) // 10)
     return float(np.median(settled[-tenth:]) / np.median(settled[:tenth]) - 1) if settled else None
 

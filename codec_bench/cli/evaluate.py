@@ -143,13 +143,14 @@ def _run(
     from codec_bench.api.progress import progress_line
     from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running
-    from codec_bench.stats.summary import summarise
+    from codec_bench.report.results import SUMMARY
+    from codec_bench.store.files import read_json
 
     _check_numbers(how)
     with stopping() as stop:
         with progress_line() as progress:
             run = verb(**asked, running=Running(**how, progress=progress.tell, on_folder=stop.on_folder))
-        summary = summarise(run)
+        summary = read_json(run.folder / SUMMARY)  # it was just written, and is not computed twice
     print_finished(run, summary, as_json, timings)
 
 

@@ -11,10 +11,11 @@ Conventions
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -143,20 +144,23 @@ class Run:
         return next((path for path in places if path.is_file()), None)
 
     def scores(
-        self, system: str | None = None, metric: str | None = None, *, without_value: bool = False
-    ) -> Iterator[ScoreRow]:
+        self, system: str | None = None, metric: str | None = None, *, without_value: bool = False, samples: Collection[str] | None = None
+    ) -> Iterator[ScoreRow]:  # fmt: skip
         """Scores, ordered by system, metric and sample.
 
         Args:
             system, metric: only the scores of this one; None for all.
             without_value: only the scores that are not ok.
+            samples: only those of the samples with these ids; None for all. No other row is read then.
         """
         protocols = {name: facts["protocol"] for name, facts in self.metrics.items()}
         for name, sample, of, value, status, reason, num, den, detail in self._rows(
             "SELECT s.name, p.id, m.name, c.value, c.status, c.reason, c.numerator, c.denominator, c.detail FROM scores c "
             "JOIN systems s ON s.number = c.system JOIN samples p ON p.number = c.sample JOIN metrics m ON m.number = c.metric "
-            "WHERE (?1 IS NULL OR s.name = ?1) AND (?2 IS NULL OR m.name = ?2) AND (NOT ?3 OR c.status != 'ok') ORDER BY c.system, c.metric, c.sample",
-            (system, metric, without_value),
+            "WHERE (?1 IS NULL OR s.name = ?1) AND (?2 IS NULL OR m.name = ?2) AND (NOT ?3 OR c.status != 'ok') "
+            + ("" if samples is None else "AND p.id IN (SELECT value FROM json_each(?4)) ")
+            + "ORDER BY c.system, c.metric, c.sample",
+            (system, metric, without_value, *(() if samples is None else (json.dumps(list(samples)),))),
         ):
             held = self.json(detail, f"the detail of '{sample}'") if detail else {}
             yield ScoreRow(name, sample, of, value, status, reason, protocols[of], num, den, held)

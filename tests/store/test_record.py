@@ -69,6 +69,16 @@ def test_what_is_written_is_read_back(tmp_path):
     assert run.counts() == {"samples": 3, "items": 6, "finished": 3, "failed_items": 0, "failed_scores": 0}
 
 
+def test_scores_of_some_samples_are_those_of_all_that_are_theirs(tmp_path):
+    run = fill(tmp_path / "run")
+    rows = list(run.scores())
+    for asked in ([], ["a"], ["c ü", "b"], ["no such"]):
+        assert list(run.scores(samples=asked)) == [row for row in rows if row.id in asked]
+    system = rows[0].system
+    chosen = [row for row in rows if row.id == "a" and row.system == system]
+    assert chosen and list(run.scores(system, samples=["a"])) == chosen
+
+
 def test_columns_come_by_id_with_what_is_missing(tmp_path):
     fill(tmp_path / "run").close()
     numbers, numerators, denominators, speakers, missing = Run(tmp_path / "run").columns("x", "w")

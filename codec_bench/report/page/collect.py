@@ -100,10 +100,9 @@ class _Grid:
         missing: list[list[Any]] = []
         details: list[list[Any]] = []
         for s, system in enumerate(self.systems):
-            for score in self.runs[system.run].scores(system.name):
-                place = position.get(self.places[system.run][score.id])
-                if place is None:
-                    continue
+            shown = [id for id, place in self.places[system.run].items() if place in position]
+            for score in self.runs[system.run].scores(system.name, samples=shown):
+                place = position[self.places[system.run][score.id]]
                 column = self.column(system, score.metric, score.protocol)
                 if score.status != "ok":
                     missing.append([s, place, column, score.status, score.reason])
