@@ -70,7 +70,8 @@ def test_what_is_written_is_read_back(tmp_path):
 
 
 def test_scores_of_some_samples_are_those_of_all_that_are_theirs(tmp_path):
-    run = fill(tmp_path / "run")
+    fill(tmp_path / "run").close()
+    run = open_run(tmp_path / "run")
     rows = list(run.scores())
     for asked in ([], ["a"], ["c ü", "b"], ["no such"]):
         assert list(run.scores(samples=asked)) == [row for row in rows if row.id in asked]
