@@ -81,4 +81,5 @@ def _sentences(found: Sequence[Contradiction]) -> list[str]:
         for one in found[:3]
     ]
     more = len(found) - len(told)
-    return [*told, f"{more} more contradictions are on the page of checks"] if more > 0 else told
+    are = "contradiction is" if more == 1 else "contradictions are"
+    return [*told, f"{more} more {are} on the page of checks"] if more > 0 else told

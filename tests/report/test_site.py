@@ -250,6 +250,8 @@ def test_runs_that_contradict_each_other_are_found(make_run, tmp_path):
     assert found.value_a - found.value_b == pytest.approx(0.3)
     done = site([first.folder, bad], out=tmp_path / "site")
     assert done.contradictions == (found,)
+    (row,) = SiteFolder(tmp_path / "site").read_data("checks")
+    assert row[:2] == ["g722", "stoi"] and row[4][0] - row[5][0] == pytest.approx(0.3)
     (board,) = (
         SiteFolder(tmp_path / "site").read_data(f"boards/{key.stem}")
         for key in (tmp_path / "site/data/boards").iterdir()

@@ -112,6 +112,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
     site.write_published(published)
     for name, payload in definitions_of(entries).items():
         site.write_data(name, payload)
+    site.write_data("checks", [one.as_row() for one in found])
     site.write_data("index", index_of(entries, boards, published, found, site.title(title)))
     site.write_pages()
     return Site(site.path, done.added, done.replaced, done.unchanged, tuple(found))

@@ -34,7 +34,7 @@ class Contradiction:
     versions: tuple[str, ...] = ()
 
     def as_row(self) -> list[Any]:
-        """As the index holds it: system, metric, both keys, both values with their intervals, and the versions."""
+        """As the data file `checks` holds it: system, metric, both keys, both values with their intervals, and the versions."""
         sides = ([self.value_a, *self.interval_a], [self.value_b, *self.interval_b])
         return [self.system, self.metric, self.key_a, self.key_b, *sides, list(self.versions)]
 

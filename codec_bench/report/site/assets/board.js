@@ -124,7 +124,7 @@ view("board", async (box, [key], state) => {
     };
     inParts(body, list.length, (from, to) => list.slice(from, to).map(rowElement), rest);
     if (!list.length) body.append(el("tr", { class: "empty" }, el("td", { colspan: visible.length + 1 }, "No system fits.")));
-    drawFront(list);
+    drawFront(list, !settings.all);
   }
 
   function choose(value, input) {

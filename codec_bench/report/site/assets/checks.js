@@ -6,10 +6,11 @@ view("checks", async (box) => {
     el("h1", null, "Checks"),
     el("p", { class: "lead" }, "Two runs of one system, over the same data and by the same protocol, contradict each other if each number lies outside the other's 95 % interval. One of them was then made in another way than its record says, or one of their programs changed what it does."),
   );
-  if (!index.contradictions.length) box.append(el("p", null, "No runs of this site contradict each other."));
+  const found = await load("checks");
+  if (!found.length) box.append(el("p", null, "No runs of this site contradict each other."));
   else {
     box.append(
-      wordTable("Contradictions", ["System", "Metric", "Older run", "Newer run", "Versions that differ"], index.contradictions.map(([system, metric, a, b, one, other, versions]) => [
+      wordTable("Contradictions", ["System", "Metric", "Older run", "Newer run", "Versions that differ"], found.map(([system, metric, a, b, one, other, versions]) => [
         systemLink(system), metricLink(metric),
         ...[[a, one], [b, other]].map(([key, value]) => el("span", null, runLink(key, names.get(key), { system, metric }), el("span", { class: "spread" }, text(value)))),
         versions.join(", ") || "none",

@@ -30,9 +30,9 @@ view("", async (box) => {
     box.append(el("p", { class: "lead" }, "This site holds no run yet."));
     return "Overview";
   }
-  if (index.contradictions.length) {
-    const [count, are] = [index.contradictions.length, index.contradictions.length === 1 ? "lies" : "lie"];
-    box.append(el("p", { class: "banner" }, `${plural(count, "pair")} of numbers ${are} outside each other's intervals: `, el("a", { href: address("checks") }, "see the checks"), "."));
+  if (index.contradictions) {
+    const are = index.contradictions === 1 ? "lies" : "lie";
+    box.append(el("p", { class: "banner" }, `${plural(index.contradictions, "pair")} of numbers ${are} outside each other's intervals: `, el("a", { href: address("checks") }, "see the checks"), "."));
   }
   box.append(
     el("h2", null, "Leaderboards"),

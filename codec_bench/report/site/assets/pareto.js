@@ -19,6 +19,7 @@ function paretoView(box, board, state) {
   let own = (state.get("own") ?? "").split(",").map(Number);
   if (!(own.length === 2 && own[0] > 0 && own.every(Number.isFinite))) own = null;
   let rows = [];
+  let joining = true; // points of several runs of one codec are on no line
   const [picture, legend, verdict] = [el("div", { id: "pareto" }), el("div", { class: "legend" }), el("p", { role: "status", class: "lead" })];
   const [ownRate, ownValue] = [0, 1].map((k) => el("input", { type: "number", id: ["own-rate", "own-value"][k], step: "any", min: k === 0 ? "0" : null, value: own ? String(own[k]) : "" }));
   const caption = el("figcaption");
@@ -41,7 +42,7 @@ function paretoView(box, board, state) {
       return el("p", { class: "lead" }, "None of the systems shown has a bitrate and a value.");
     }
     const front = frontOf(all, column);
-    const joined = families.map((_, family) => points.filter((p) => p.family === family).sort((a, b) => a.x - b.x));
+    const joined = !joining ? [] : families.map((_, family) => points.filter((p) => p.family === family).sort((a, b) => a.x - b.x));
     if (own) {
       const beaten = points.filter((p) => p.x <= own[0] && !better(column, own[1], p.y) && (p.x < own[0] || p.y !== own[1]));
       const first = beaten.reduce((a, b) => (a === null || better(column, b.y, a.y) ? b : a), null);
@@ -85,8 +86,9 @@ function paretoView(box, board, state) {
     el("figure", null, caption, picture, legend),
     verdict,
   );
-  return (list) => {
+  return (list, joins) => {
     rows = list;
+    joining = joins;
     draw();
   };
 }
