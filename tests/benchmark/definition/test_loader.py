@@ -187,3 +187,13 @@ def test_a_changed_file_of_ones_own_is_read_again(own):
 def test_a_constant_that_json_cannot_hold_is_refused(own):
     with pytest.raises(UserError, match="JSON cannot"):
         load_benchmark(own("name: mine\n" + OWN.replace("{language_name: English}", "{language_name: 2026-01-01}")))
+
+
+def test_benchmarks_of_ultraeval_audio_leave_out_what_raised_an_error(tmp_path):
+    """Its own rule, unless the definition says another; a definition that is not from there has none."""
+    theirs = {"toolkit": "UltraEval-Audio", "counts": "left-out"}
+    assert load_benchmark("librispeech-test-clean").described["failures"] == theirs
+    assert load_benchmark("audiobench-librispeech-test-clean").described["failures"]["toolkit"] == "AudioBench"
+    assert "failures" not in load_benchmark("codec-librispeech-test-clean").described
+    ours = load_benchmark("air-bench-chat").data.kinds
+    assert load_benchmark("air-chat").data.kinds == ours and ours.field == "group"
