@@ -134,7 +134,7 @@ def test_suites_that_are_killed_and_continued_end_with_the_same_record(tmp_path)
     assert kills >= 2 and record_of(tmp_path / "killed") == calm
     texts = {text for answers, _ in calm.values() for status, text, _ in answers.values() if status == "ok"}
     verdicts = [status for _, rows in calm.values() for (_, _, metric), (_, status, _, _) in rows.items() if metric.startswith("rating")]  # fmt: skip
-    assert len(texts) > 50 and {"ok", "unparsed"} <= set(verdicts), "the model and the judge say different things"
+    assert len(texts) > 5 and {"ok", "unparsed"} <= set(verdicts), "the model and the judge say different things"
     sys.stdout.write(
         f"{len(calm)} benchmarks, {sum(len(a) for a, _ in calm.values())} questions, {took_s:.0f} s, {kills} kills\n"
     )
