@@ -653,8 +653,45 @@ class Listening(Target):
             assert row.score is None or 0 <= row.score <= 100
 
 
+class Sites(Target):
+    """The data files of another person's site, which are taken over."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        from codec_bench.api.site import site
+        from codec_bench.report.site import SiteFolder
+        from codec_bench.store.rows import ItemRecord
+        from codec_bench.store.writer import RunWriter
+        from codec_bench.types import Sample, Score
+
+        writer = RunWriter(folder / "run", {})
+        writer.begin({"g722": {}}, {"stoi": {"protocol": "s", "higher_is_better": True}}, [Sample("a", None, "words")])
+        writer.write([(0, ItemRecord("g722", "a", "ok", None, {"stoi": Score.ok(0.9, "s")}))])
+        writer.set_meta(state="finished", data={"name": "made"})
+        writer.close()
+        site([folder / "run"], out=folder / "theirs")
+        (self.key,) = SiteFolder(folder / "theirs").keys()
+        self.files = sorted((folder / "theirs" / "data" / "runs" / self.key).glob("*.js"))
+        self.whole = [path.read_bytes() for path in self.files]
+        self.seeds = [bytes([n]) + held for n, held in enumerate(self.whole)]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Takes the site over with one file changed: what is not as it was written is refused."""
+        from codec_bench.report.site import SiteFolder, take_over
+
+        place = data[0] % len(self.files) if data else 0
+        self.files[place].write_bytes(data[1:])
+        mine = SiteFolder(self.folder / "mine")
+        try:
+            take_over(mine, SiteFolder(self.folder / "theirs"))
+            assert data[1:] == self.whole[place]
+        finally:
+            self.files[place].write_bytes(self.whole[place])
+            shutil.rmtree(mine.path)
+
+
 TARGETS: dict[str, type[Target]] = {
     "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "frames": Frames, "listening": Listening, "manifests": Manifests,
     "ratings": Ratings, "records": Records,
-    "replies": Replies, "services": Services, "sounds": Sounds, "tables": Tables, "weights": Weights, "yaml": Configs,
+    "replies": Replies, "services": Services, "sites": Sites, "sounds": Sounds, "tables": Tables, "weights": Weights, "yaml": Configs,
 }  # fmt: skip

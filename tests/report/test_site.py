@@ -117,6 +117,12 @@ def test_no_data_file_can_end_a_script_or_be_anything_but_data(made):
     assert hostile  # the texts of the runs try it
 
 
+def test_half_a_character_is_written_and_read(tmp_path):
+    folder = SiteFolder(tmp_path / "site")
+    folder.write_data("x", {"heard": "\ud800 and \u2028"})
+    assert folder.read_data("x") == {"heard": "? and \u2028"}
+
+
 def test_a_run_is_added_without_the_others(runs, tmp_path):
     folders = [shutil.copytree(run.folder, tmp_path / run.folder.name) for run in runs]
     out = tmp_path / "site"
@@ -183,11 +189,18 @@ def test_nothing_of_another_site_is_run_or_copied_but_data_and_sound(runs, tmp_p
     assert not (mine / "audio").exists()
     assert not any("sound" in held for held in SiteFolder(mine).read_data(f"runs/{entry['key']}/texts-0")["samples"])
     kept = texts.read_text()
-    for wrong in (kept + "alert(1)\n", kept[: kept.index(",")] + ",[1,2]);\n", kept[:-20]):
+    for wrong in (kept + "alert(1)\n", kept.replace("spk0", "spk1", 1), kept[:-20], ""):
+        assert wrong != kept
         texts.write_text(wrong)
         shutil.rmtree(mine)
         with pytest.raises(UserError, match="is not as a site writes it"):
             site([theirs], out=mine)
+    folder.write_data(f"runs/{entry['key']}/texts-0", [1, 2])
+    with pytest.raises(UserError, match="is not as a site writes it"):
+        site([theirs], out=mine)
+    texts.unlink()
+    with pytest.raises(UserError, match="lacks texts-0"):
+        site([theirs], out=mine)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@
 that contradict each other, `published.py` writes the published leaderboards, and `assets/` holds the pages' markup, style and scripts.
 
 Conventions
-    Everything that pages show is in `data/`, as scripts that call `codecBench(NAME, JSON)`, because a browser that opens a file
+    Everything that pages show is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser that opens a file
     from disk reads no JSON. Pages load what a view needs and nothing else. Text from data is not trusted: in data files `<` is
     written as an escape, and the scripts set text as text.
     What is known of a run lies in `data/runs/KEY/`. Leaderboards and the index are made of these files, so that a run is added

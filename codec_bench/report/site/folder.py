@@ -19,6 +19,7 @@ from codec_bench.store.files import read_json, write_json
 SCHEMA = 1
 MARKER = "site.json"
 SOUNDS = "audio"
+_HEAD, _TAIL = "codecBench(", ");\n"
 _KEY = re.compile(r"[0-9a-f]{12}")
 _STYLES = ((SHARED, "style.css"), (SHARED, "tables.css"), (SHARED, "sample.css"), (__package__, "assets/site.css"))
 _SCRIPTS = (
@@ -77,12 +78,14 @@ class SiteFolder:
     # ------------------------------------------------------------------------------------------------------------- data
 
     def write_data(self, name: str, payload: Any) -> None:
-        """Writes a data file whole or not at all: `data/NAME.js`.
+        """Writes a data file whole or not at all: `data/NAME.js`, with a hash of what it holds.
 
         Raises:
             UserError: it cannot be written.
         """
-        self._write(Path("data", f"{name}.js"), f"codecBench({as_json(name)},{as_json(payload)});\n")
+        # Half a character, which a transcript may hold, cannot be written, and would change the hash.
+        held = f"{as_json(name)},{as_json(payload)}".encode("utf-8", "replace").decode("utf-8")
+        self._write(Path("data", f"{name}.js"), f'{_HEAD}{held},"{_digest(held)}"{_TAIL}')
 
     def read_data(self, name: str) -> Any:
         """What a data file holds. Nothing of it is run.
@@ -91,12 +94,15 @@ class SiteFolder:
             UserError: it cannot be read, or is not as it was written.
         """
         file = self.path / "data" / f"{name}.js"
-        head, tail = f"codecBench({as_json(name)},", ");\n"
         try:
             text = file.read_text("utf-8")
-            if not (text.startswith(head) and text.endswith(tail)):
-                raise ValueError("it does not begin or end as a data file does")
-            return json.loads(text[len(head) : -len(tail)])
+            held, comma, digest = text.removeprefix(_HEAD).removesuffix(_TAIL).rpartition(",")
+            if text != f'{_HEAD}{held}{comma}"{_digest(held)}"{_TAIL}' or digest != f'"{_digest(held)}"':
+                raise ValueError("it does not have the hash that it was written with")
+            named, payload = json.loads(f"[{held}]")
+            if named != name:
+                raise ValueError(f"it is the file of {named}")
+            return payload
         except OSError as error:
             raise UserError(f"'{file}' cannot be read: {error.strerror or error}") from error
         except (ValueError, RecursionError) as error:
@@ -214,6 +220,10 @@ class SiteFolder:
         self._write(Path("assets", "site.js"), f'"use strict";\n(() => {{\n{script}\n}})();\n')
         self._write(Path("index.html"), text((__package__, "assets/index.html")))
         write_json(self.path / MARKER, self._facts)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def is_site(path: Path) -> bool:

@@ -80,7 +80,7 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     try:
         board = boards_of([entry], [])
         index_of([entry], board, {}, contradictions([entry, entry]), "")
-        whole = all(_BOARD.fullmatch(name) for name in board)
+        whole = all(_BOARD.fullmatch(name) for name in board) and entry["chunk"] > 0
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         whole = False
     if not whole:
@@ -92,7 +92,9 @@ def _copy(site: SiteFolder, other: SiteFolder, key: str, entry: dict[str, Any]) 
     source, target = other.run_folder(key), site.run_folder(key)
     target.mkdir(parents=True, exist_ok=True)
     files = sorted(path.stem for path in source.glob("*.js") if _DATA.fullmatch(path.stem))
-    lacking = {"samples", *(f"values-{n}" for n in range(len(entry["metrics"])))} - set(files)
+    chunks = -(-entry["board"]["samples"] // entry["chunk"])
+    named = ("samples", *(f"values-{n}" for n in range(len(entry["metrics"]))), *(f"texts-{n}" for n in range(chunks)))
+    lacking = set(named) - set(files)
     if lacking:
         raise UserError(
             f"the run '{entry['name']}' of the site '{other.path}' lacks {', '.join(sorted(lacking))}",
