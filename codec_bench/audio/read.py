@@ -1,27 +1,37 @@
-"""Reading a sound by its path: a file, or a row of a table."""
+"""Reading a sound by its path: a file, a URL, a row of a table, or a member of a tar file."""
 
 from __future__ import annotations
 
 import os
 
-from codec_bench.audio.decode import read_file
+from codec_bench.audio.decode import decode_bytes, read_file
+from codec_bench.audio.remote import is_url, read_remote, shown
 from codec_bench.audio.table import find_locator, read_located
+from codec_bench.audio.tar import find_member, read_member
 from codec_bench.types import Audio
 
 
 def read_audio(path: str | os.PathLike[str]) -> Audio:
-    """Decodes a file, or the sound in a row of a table: all channels, at its own rate.
+    """Decodes a file, the sound behind a URL, in a row of a table or in a tar file: all channels, at its own rate.
 
     Args:
-        path: the path of a file, or a locator such as `/data/test.parquet::audio::17` (see `codec_bench.audio.table`).
+        path: the path of a file; a URL such as `s3://bucket/a.flac` (see `codec_bench.audio.remote`); a locator such as
+            `/data/test.parquet::audio::17` (see `codec_bench.audio.table`) or `/data/a.tar::1536+48044::clip1.flac` (see
+            `codec_bench.audio.tar`).
 
     Raises:
         AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are not
             finite.
+        UserError: the package that reads such URLs is not installed.
     """
     path = os.fspath(path)
     if "::" in path:
         locator = find_locator(path)
         if locator is not None:
             return read_located(locator)
+        member = find_member(path)
+        if member is not None:
+            return read_member(member)
+    if is_url(path):
+        return decode_bytes(read_remote(path), shown(path))
     return read_file(path)

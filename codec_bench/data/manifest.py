@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from codec_bench.audio.table import Locator
+from codec_bench.data.remote import joined
 from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, Row
 from codec_bench.errors import UserError
 
@@ -107,30 +108,28 @@ def make_row(
     if problem is None and all(not cells.get(field) for field in needed):
         problem = f"has no {' and no '.join(needed)} (its columns are {', '.join(names)})"
 
-    def absolute(path: str | None) -> str | None:
-        return os.path.normpath(os.path.join(folder, path)) if path else None
-
     speaker, language = cells.get("speaker"), cells.get("language")
     extra = {name: value for at, name in columns.further if (value := values[at]) is not None}
     return Row(
         number,
         cells.get("id") or None,
         None if problem else stems.get("audio") or stems.get("estimate") or None,
-        absolute(cells.get("audio")),
+        joined(folder, audio) if (audio := cells.get("audio")) else None,
         cells.get("text"),
         sys.intern(speaker) if speaker else None,
         sys.intern(language) if language else None,
-        absolute(cells.get("estimate")),
+        joined(folder, estimate) if (estimate := cells.get("estimate")) else None,
         extra or NOTHING,
         problem,
     )
 
 
-def read_manifest(path: str, *, require_audio: bool) -> Iterator[Row]:
+def read_manifest(path: str, *, require_audio: bool, folder: str | None = None) -> Iterator[Row]:
     """The rows of a manifest, in order.
 
     Args:
         path: absolute.
+        folder: to which paths are relative, which may be a URL; None for the manifest's own.
         require_audio: whether a row without reference audio is a problem. If not, a row needs audio, generated audio or
             a text.
 
@@ -140,7 +139,7 @@ def read_manifest(path: str, *, require_audio: bool) -> Iterator[Row]:
     kind = os.path.splitext(path)[1].lower()
     if kind not in READERS:
         raise UserError(f"'{path}' is neither a folder, a sound file nor a manifest ({', '.join(READERS)})")
-    place, folder = os.path.basename(path), os.path.dirname(path)
+    place, folder = os.path.basename(path), folder or os.path.dirname(path)
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
     layouts: dict[tuple[str, ...], Columns] = {}
     try:

@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import heapq
 import os
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -18,12 +19,16 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.decode import SUFFIXES
+from codec_bench.audio.remote import is_url, shown
 from codec_bench.audio.table import find_locator
+from codec_bench.audio.tar import find_member
 from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.manifest import NAMES, read_manifest, unit_of
+from codec_bench.data.remote import fetched, joined, read_listing
 from codec_bench.data.rows import PROBLEM, Row, to_samples
 from codec_bench.data.shard import Shard
+from codec_bench.data.tars import names_tars, tar_rows
 from codec_bench.errors import UserError
 from codec_bench.types import Sample
 
@@ -32,7 +37,7 @@ REGISTERED: Mapping[str, Path] = {"embedded": Path(__file__).resolve().parent / 
 
 def data_name(data: Any) -> str:
     """The name of the data in a record: the path or name that was given, or `samples` for a list of samples."""
-    return str(data) if isinstance(data, (str, os.PathLike)) else "samples"
+    return shown(str(data)) if isinstance(data, (str, os.PathLike)) else "samples"
 
 
 def problem_of(sample: Sample) -> str | None:
@@ -128,10 +133,14 @@ class Source:
         return Source(self.name, (self._unnamed or self).samples[:count])
 
 
-def _size(path: str | None) -> int | None:
-    """Size in bytes of a sound file, or of the table that holds the sound; -1 if the file is not found."""
+def _size(path: str | None) -> int | str | None:
+    """Size in bytes of a sound file, or of the table that holds the sound; -1 if the file is not found; the name behind a URL."""
     if path is None:
         return None
+    if (member := find_member(path)) is not None:
+        return member.size
+    if is_url(path):  # to ask for the size would take as long as to read a short sound
+        return posixpath.basename(shown(path))
     try:
         located = find_locator(path)
         return os.stat(path if located is None else located.file).st_size
@@ -149,7 +158,8 @@ def open_source(
     """Opens a data set.
 
     Args:
-        data: a registered name (`embedded`), a folder of sound files at any depth, a manifest, one sound file, a data set
+        data: a registered name (`embedded`), a folder of sound files at any depth, a manifest, one sound file, each also behind a
+            URL; tar files in WebDataset's form (`s3://bucket/train-{0000..0099}.tar`); a data set
             of the Hugging Face hub (`hf:REPO[@REVISION][:CONFIG][:SPLIT]`), a folder of Parquet files in the hub's layout,
             or samples. If a folder holds a `manifest.jsonl`, `.csv`, `.tsv` or `.parquet`, that manifest is read.
         limit: take at most this many samples.
@@ -189,6 +199,13 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
     if data.startswith(PREFIX):
         return _open_table(data, limit, seed, require_audio)
     front = limit if seed is None else None
+    if names_tars(data) and not os.path.isdir(data):
+        name = os.path.basename(shown(data))
+        return Source(
+            name, to_samples(tar_rows(_whole(data), require_audio=require_audio), name, unit="sample", limit=front)
+        )
+    if is_url(data):
+        return _open_url(data, front, require_audio)
     path = os.path.abspath(os.path.expanduser(REGISTERED.get(data, data)))
     name = os.path.basename(path) or "root"
     if not os.path.exists(path):
@@ -215,6 +232,32 @@ def _open_path(data: str, limit: int | None, seed: int | None, require_audio: bo
         name = os.path.basename(os.path.dirname(path)) or name
     rows = read_manifest(path, require_audio=require_audio)
     return Source(name, to_samples(rows, os.path.basename(path), unit=unit_of(path), limit=front))
+
+
+def _whole(path: str) -> str:
+    """A path from the root; a URL as it is."""
+    return path if is_url(path) else os.path.abspath(os.path.expanduser(path))
+
+
+def _open_url(url: str, front: int | None, require_audio: bool) -> Source:
+    """A manifest, a sound file or a folder behind a URL."""
+    path = shown(url).rstrip("/")
+    name, kind = posixpath.basename(path), posixpath.splitext(path)[1].lower()
+    if kind in SUFFIXES:
+        return Source(name, to_samples([Row(1, None, name, url)], name, unit="file", limit=front))
+    if f"manifest{kind}" in NAMES:
+        rows = read_manifest(fetched(url), require_audio=require_audio, folder=posixpath.dirname(path))
+        if name in NAMES:
+            return Source(
+                posixpath.basename(posixpath.dirname(path)), to_samples(rows, name, unit=unit_of(path), limit=front)
+            )
+        return Source(name, to_samples(rows, name, unit=unit_of(path), limit=front))
+    samples = to_samples(read_listing(url), name, unit="file", limit=front)
+    if not samples:
+        raise UserError(
+            f"there is no sound file below '{shown(url)}'", hint=f"sound files end in {', '.join(sorted(SUFFIXES))}"
+        )
+    return Source(name, samples)
 
 
 def manifest_in(folder: str) -> str | None:
@@ -246,8 +289,8 @@ def _holds_tables(folder: str) -> bool:
 
 def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
     """A sample that the caller built, with its paths made absolute."""
-    audio = None if sample.audio is None else os.path.abspath(sample.audio)
-    estimate = None if sample.estimate is None else os.path.abspath(sample.estimate)
+    audio = None if sample.audio is None else joined(os.getcwd(), sample.audio)
+    estimate = None if sample.estimate is None else joined(os.getcwd(), sample.estimate)
     problem = problem_of(sample)
     if problem is None and audio is None and (require_audio or (estimate is None and sample.text is None)):
         problem = f"sample {number} ('{sample.id}') has no audio"

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from codec_bench.audio.remote import shown
 from codec_bench.data import problem_of
+from codec_bench.engine.ahead import Ahead, Entry
 from codec_bench.engine.arena import Arena, Region
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.reading import READ_AT_ONCE, READING, Heard, ReadResult, ReadWork, Wanted
@@ -23,9 +25,6 @@ LEAST_ROOM = 4 << 20
 MOST_ROOM = 256 << 20
 """The smallest and the largest room, in bytes, that a sample is given before it is known how much it needs."""
 
-
-Entry = tuple[int, Sample, list[System]]
-"""The number of a sample in the data, the sample, and the systems that still need it."""
 
 LARGE_BYTES = 16 << 20
 LOOKED_AT, AMONG = 1024, 16
@@ -115,7 +114,7 @@ class Feed:
         readers: int,
     ) -> None:
         self._dispatcher, self._arena, self._keep, self._folder = dispatcher, arena, keep, folder
-        self._todo = large_first(todo)
+        self._ahead = Ahead(large_first(todo))
         self._admit, self._at_once = admit, 2 * READ_AT_ONCE * readers
         self.reading = 0
         self._exhausted = False
@@ -126,6 +125,15 @@ class Feed:
         """Whether samples are left to read, or are being read."""
         return not self._exhausted or self.reading > 0
 
+    @property
+    def waits(self) -> bool:
+        """Whether sound is being fetched, so that a sample may be there to be read at any time."""
+        return self._ahead.waits
+
+    def close(self) -> None:
+        """Ends what is being fetched."""
+        self._ahead.close()
+
     def request(self, has_room: Callable[[int], bool]) -> None:
         """Has the next samples read while there is room for them; `has_room` is told how many are being read."""
         for _ in range(
@@ -133,9 +141,9 @@ class Feed:
         ):  # samples that cannot be read are done at once, and are recorded between the calls
             if self._exhausted or self.reading >= self._at_once or not has_room(self.reading):
                 return
-            entry = next(self._todo, None)
+            entry = self._ahead.next()
             if entry is None:
-                self._exhausted = True
+                self._exhausted = self._ahead.ended
                 return
             self._request(*entry)
 
@@ -154,13 +162,28 @@ class Feed:
             if made.estimate is None:
                 missing[system.name] = problem_of(made) or "there is no generated audio for this sample"
             else:
-                estimates[system.name] = Wanted(made.estimate, self._kept(system.folder, number))
-        reference = Wanted(sample.audio, self._kept("reference", number)) if sample.audio is not None else None
+                wanted = self._wanted(number, made.estimate, system.folder)
+                if isinstance(wanted, str):
+                    missing[system.name] = wanted
+                else:
+                    estimates[system.name] = wanted
+        reference = None if sample.audio is None else self._wanted(number, sample.audio, "reference")
+        if isinstance(reference, str):
+            self._ahead.drop(number)
+            self._admit(Loaded(number, sample, None, 1, reference, {}), systems)
+            return
         self.reading += 1
         self._read(
             ReadWork(reference, estimates, self._arena.allocate_bytes(self._room)),
             lambda result: self._on_read(number, sample, systems, missing, result),
         )
+
+    def _wanted(self, number: int, path: str, folder: str) -> Wanted | str:
+        """A file to read, or why it could not be fetched; `folder` takes a copy of it, if one is kept."""
+        fetched = self._ahead.file(number, path)
+        if fetched.path is None:
+            return fetched.reason or f"'{shown(path)}' could not be fetched"
+        return Wanted(fetched.path, self._kept(folder, number), path)
 
     def _kept(self, folder: str, number: int) -> str | None:
         return str(self._folder / "audio" / folder / f"{number:07d}.flac") if number in self._keep else None
@@ -185,6 +208,7 @@ class Feed:
         self, number: int, sample: Sample, systems: list[System], missing: dict[str, str], result: ReadResult | Fault
     ) -> None:
         self.reading -= 1
+        self._ahead.drop(number)
         if isinstance(result, Fault):
             self._admit(Loaded(number, sample, None, 1, f"it cannot be read: {result.reason}", {}), systems)
             return

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
+from codec_bench.audio.remote import shown
 from codec_bench.audio.resample import resampled_length, to_signal
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
@@ -40,10 +41,16 @@ class Wanted:
 
     Args:
         path: as `Audio.read` takes it. keep: where a copy is kept, or None.
+        name: what messages call it, where that is not the path.
     """
 
     path: str
     keep: str | None = None
+    name: str = ""
+
+    def words(self, message: str) -> str:
+        """A message about the path, with the name in its place."""
+        return message.replace(self.path, shown(self.name)) if self.name else message
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +199,7 @@ def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Ro
         if wanted.keep is not None:
             keep_audio(wanted.keep, audio)
     except UserError as error:
-        return error.message
+        return wanted.words(error.message)
     except Exception as error:  # a decoder may raise anything for a broken file; only this sample fails
-        return f"'{wanted.path}' cannot be read: {describe(error)}"
+        return wanted.words(f"'{wanted.path}' cannot be read: {describe(error)}")
     return heard

@@ -49,6 +49,8 @@ from codec_bench.types import SPOKEN, Sample, Score
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
+FETCHED_S = 0.02
+"""How often it is looked for sound that was fetched."""
 _READ_AT_FIRST = 8
 _RECENT = 64
 """Over so many samples, about, the mean size of a sample is taken."""
@@ -196,7 +198,7 @@ class Engine:
                     self.checks.finish()
                     self._dispatcher.fill()
                 if feed.more or self._in_flight or self.checks.open:
-                    for event in self._pool.events(0.0 if more_here else 1.0):
+                    for event in self._pool.events(0.0 if more_here else FETCHED_S if feed.waits else 1.0):
                         self._dispatcher.follow(event)
                     self._pool.forget(self._arena.trim())
             self._write(force=True)
@@ -206,6 +208,7 @@ class Engine:
                 self._write(force=True)  # finished items are kept, whatever ended the run
             raise
         finally:
+            feed.close()
             closed = self._arena.close()
         self._pool.forget(closed)  # the workers may be there for another run
         now = os.times()

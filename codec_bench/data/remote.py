@@ -1,0 +1,75 @@
+"""Manifests and folders behind URLs. The sound that they name is read when the run comes to it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+from collections.abc import Iterator
+
+from codec_bench.audio.decode import SUFFIXES
+from codec_bench.audio.remote import filesystem, is_url, read_remote, shown, tried
+from codec_bench.config.paths import cache_folder
+from codec_bench.data.rows import Row, distinct_ids, without_suffix
+from codec_bench.errors import UserError
+
+_WEB = ("http://", "https://")
+
+
+def joined(folder: str, path: str) -> str:
+    """A path of a manifest, from the manifest's folder; either may be a URL."""
+    if is_url(path):
+        return path
+    if is_url(folder):
+        protocol, _, rest = folder.partition("://")
+        return f"{protocol}://{posixpath.normpath(posixpath.join(rest, path))}"
+    return os.path.normpath(os.path.join(folder, path))
+
+
+def fetched(url: str) -> str:
+    """A copy of a small file, such as a manifest, in the cache. It is fetched each time, since it may have changed.
+
+    Returns:
+        The path of the copy, which has the name that the URL ends with.
+
+    Raises:
+        UserError: it is not there, may not be read, or cannot be kept.
+    """
+    data = read_remote(url)
+    name = posixpath.basename(shown(url))
+    content = hashlib.blake2b(data, digest_size=16).hexdigest()
+    path = cache_folder() / "manifests" / content / name
+    try:
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part = path.with_name(f"{name}.{os.getpid()}.part")
+            part.write_bytes(data)
+            os.replace(part, path)
+    except OSError as error:
+        raise UserError(f"'{shown(url)}' cannot be kept in '{path.parent}': {error.strerror or error}") from error
+    return str(path)
+
+
+def read_listing(url: str) -> Iterator[Row]:
+    """One row per sound file below a URL, sorted by path, with ids as those of a folder.
+
+    Raises:
+        UserError: there is no such folder, it may not be listed, or the protocol lists no files.
+    """
+    if url.startswith(_WEB):
+        raise UserError(
+            f"'{shown(url)}' names no manifest and no sound file, and a web server does not list its files",
+            hint="name a manifest, which ends in .jsonl, .csv, .tsv or .parquet, or tar files",
+        )
+    system = filesystem(url)
+    root = system._strip_protocol(url).rstrip("/")
+    protocol = url.partition("://")[0]
+    names = []
+    for path in tried(url, lambda: system.find(root)):
+        name = path[len(root) + 1 :]
+        if posixpath.splitext(name)[1].lower() in SUFFIXES and not posixpath.basename(name).startswith("."):
+            names.append(name)
+    names.sort()
+    ids = distinct_ids(names, lambda name: (without_suffix(name), name))
+    for number, (name, id) in enumerate(zip(names, ids), 1):
+        yield Row(number, id, name, f"{protocol}://{root}/{name}")

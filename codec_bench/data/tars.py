@@ -1,0 +1,248 @@
+"""Tar files of samples in WebDataset's form, local or behind URLs.
+
+Conventions
+    The name of a member up to the first dot of its last part is its key, and the rest its extension. Members that follow each other and
+    have one key are one sample: `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound is the member whose extension ends like a sound
+    file's; `.json` holds the sample's further fields, with the names that columns of a manifest have; `.txt` its text. Other members
+    are left out. The id of the sample is the key.
+    The files of a data set are named by braces: `train-{0000..0099}.tar`.
+    The places of all members are found once and kept in the cache, under the file's name, size and time. A file that has changed is
+    looked through again.
+
+Source: the format of WebDataset (https://github.com/webdataset/webdataset, `base_plus_ext` in `tariterators.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tarfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.audio.decode import SUFFIXES
+from codec_bench.audio.remote import filesystem, is_url, shown, tried
+from codec_bench.audio.tar import Member
+from codec_bench.config.paths import cache_folder
+from codec_bench.data.manifest import Columns, Sound, make_row
+from codec_bench.data.rows import ALIASES, Row
+from codec_bench.errors import UserError
+
+SUFFIX = ".tar"
+MOST_FILES = 100_000
+MOST_TEXT_BYTES = 1 << 20
+_BLOCK_BYTES = 128 << 10
+"""So much of a remote file is read at a time while its members are looked for; sound between them is left out if it is longer."""
+_VERSION = 1
+_BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
+_NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
+_PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
+_STATES = ("ETag", "etag", "LastModified", "last_modified", "mtime", "updated", "created")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One sample of a tar file, as the cache keeps it.
+
+    Args:
+        key: of the sample. name, begin, size: of its sound; an empty name if it has none.
+        fields: its further fields. problem: why they cannot be read, or None.
+    """
+
+    key: str
+    name: str = ""
+    begin: int = 0
+    size: int = 0
+    fields: dict[str, Any] | None = None
+    problem: str | None = None
+
+
+def names_tars(data: str) -> bool:
+    """Whether a text names tar files: one, or several with braces.
+
+    Raises:
+        UserError: the files are compressed.
+    """
+    if data.lower().endswith(_PACKED):
+        raise UserError(
+            f"'{shown(data)}' is compressed, so that no member can be read by itself",
+            hint="unpack it to .tar; sound is compressed already",
+        )
+    return data.lower().endswith(SUFFIX)
+
+
+def expanded(data: str) -> list[str]:
+    """The files that a text with braces names: `a-{08..10}.tar` gives `a-08.tar`, `a-09.tar` and `a-10.tar`.
+
+    Raises:
+        UserError: the braces count backwards, or name too many files.
+    """
+    match = _BRACES.search(data)
+    if match is None:
+        return [data]
+    first, last = match.groups()
+    if int(last) < int(first) or int(last) - int(first) >= MOST_FILES:
+        raise UserError(
+            f"'{shown(data)}' names files from {first} to {last}; expected up to {MOST_FILES} in rising order"
+        )
+    width = len(first) if first.startswith("0") else 0
+    head, tail = data[: match.start()], data[match.end() :]
+    return [one for number in range(int(first), int(last) + 1) for one in expanded(f"{head}{number:0{width}d}{tail}")]
+
+
+def tar_rows(data: str, *, require_audio: bool) -> Iterator[Row]:
+    """The samples of tar files, in the order of the files and of their members.
+
+    Args:
+        data: path or URL, with braces for several files. require_audio: whether a sample without sound is a problem.
+
+    Raises:
+        UserError: a file is missing, cut, or no tar file.
+    """
+    needed = ("audio",) if require_audio else ("audio", "estimate", "text")
+    number = 0
+    for file in expanded(data):
+        for entry in _entries(file):
+            number += 1
+            yield _row(number, file, entry, needed)
+
+
+def _row(number: int, file: str, entry: _Entry, needed: tuple[str, ...]) -> Row:
+    place = f"sample '{entry.key}' in {os.path.basename(shown(file))}"
+    if entry.problem is not None:
+        return Row(number, entry.key, problem=f"{place} {entry.problem}")
+    taken = {*ALIASES["audio"], *ALIASES["id"], *ALIASES["estimate"]}
+    given = {k: v for k, v in (entry.fields or {}).items() if k.strip().lower() not in taken}
+    cells = {
+        "audio": Sound(str(Member(file, entry.begin, entry.size, entry.name)), entry.name) if entry.name else None,
+        **given,
+    }
+    names = tuple(cells)
+    made = make_row(number, Columns(names), names, list(cells.values()), "", needed)
+    extra = {k: v for k, v in made.extra.items() if isinstance(v, (str, int, float, bool))}
+    problem = None if made.problem is None else f"{place} {made.problem}"
+    return made._replace(id=entry.key, extra=extra, problem=problem)
+
+
+def _entries(file: str) -> list[_Entry]:
+    """The samples of a file, from the cache if it has not changed."""
+    state = _state(file)
+    path = cache_folder() / "tars" / f"{hashlib.blake2b(shown(file).encode(), digest_size=16).hexdigest()}.json"
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        held = json.loads(path.read_text("utf-8"))
+        if held["state"] == state:
+            return [_Entry(**one) for one in held["entries"]]
+    found = _looked_through(file)
+    if state[2] is not None:  # a server that tells neither time nor tag may change a file without a sign of it
+        _keep(path, {"state": state, "entries": [asdict(one) for one in found]})
+    return found
+
+
+def _keep(path: Path, value: Any) -> None:
+    """Writes a file of the cache whole or not at all; if it cannot be written, it is made again the next time."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_suffix(f".{os.getpid()}.part")
+        part.write_text(json.dumps(value), encoding="utf-8")
+        os.replace(part, path)
+
+
+def _state(file: str) -> list[Any]:
+    """What tells this version of a file from another: the version of the cache, the size, and the time or the server's tag.
+
+    Raises:
+        UserError: the file is not there, or may not be read.
+    """
+    if is_url(file):
+        facts = tried(file, lambda: filesystem(file).info(file))
+        stamp = next((str(facts[name]) for name in _STATES if facts.get(name)), None)
+        return [_VERSION, facts.get("size"), stamp]
+    try:
+        about = os.stat(file)
+    except OSError as error:
+        raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}") from error
+    return [_VERSION, about.st_size, str(about.st_mtime_ns)]
+
+
+def _looked_through(file: str) -> list[_Entry]:
+    """Finds the samples of a file. Of a remote one only blocks around the members' headers are read.
+
+    Raises:
+        UserError: the file is cut or no tar file, or cannot be read.
+    """
+
+    def look() -> list[_Entry]:
+        if not is_url(file):
+            with open(file, "rb") as opened:
+                return _samples_of(opened)
+        with filesystem(file).open(file, "rb", block_size=_BLOCK_BYTES, cache_type="readahead") as opened:
+            return _samples_of(opened)
+
+    try:
+        return tried(file, _with_sentence(file, look))
+    except OSError as error:
+        raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}") from error
+
+
+def _with_sentence(file: str, look: Any) -> Any:
+    def called() -> list[_Entry]:
+        try:
+            found: list[_Entry] = look()
+        except tarfile.ReadError as error:
+            what = "is cut" if "unexpected end" in str(error) else "is no tar file, or is damaged"
+            raise UserError(f"the tar file '{shown(file)}' {what}: {error}", hint="copy it again") from error
+        return found
+
+    return called
+
+
+def _samples_of(opened: Any) -> list[_Entry]:
+    found: list[_Entry] = []
+    key = ""
+    parts: dict[str, Any] = {}
+    with tarfile.open(fileobj=opened, mode="r:") as tar:
+        for member in tar:
+            tar.members = []  # type: ignore[attr-defined]  # tarfile keeps all of them otherwise
+            match = _NAME.fullmatch(member.name) if member.isreg() else None
+            if match is None:
+                continue
+            if match[1] != key and parts:
+                found.append(_entry(key, parts))
+                parts = {}
+            key = match[1]
+            kind = match[2].lower()
+            if os.path.splitext(f".{kind}")[1] in SUFFIXES or f".{kind.rpartition('.')[2]}" in SUFFIXES:
+                parts.setdefault("sound", (member.name, member.offset_data, member.size))
+            elif kind in ("json", "txt") and member.size <= MOST_TEXT_BYTES:
+                body = tar.extractfile(member)
+                parts[kind] = body.read() if body is not None else b""
+        if parts:
+            found.append(_entry(key, parts))
+        opened.seek(tar.offset)
+        if opened.read(tarfile.BLOCKSIZE) != bytes(
+            tarfile.BLOCKSIZE
+        ):  # tarfile itself does not miss the mark of the end
+            raise tarfile.ReadError("unexpected end of data: the mark of its end is missing")
+    return found
+
+
+def _entry(key: str, parts: dict[str, Any]) -> _Entry:
+    name, begin, size = parts.get("sound", ("", 0, 0))
+    fields: dict[str, Any] = {}
+    try:
+        if "json" in parts:
+            fields = json.loads(parts["json"])
+        if not isinstance(fields, dict):
+            return _Entry(key, problem=f"has a .json that holds {type(fields).__name__}; expected an object")
+        if "txt" in parts and not any(alias in fields for alias in ALIASES["text"]):
+            fields["text"] = parts["txt"].decode().strip()
+    except UnicodeDecodeError:
+        return _Entry(key, problem="has a text that is not UTF-8")
+    except (ValueError, RecursionError) as error:
+        return _Entry(key, problem=f"has a .json that is not JSON: {error}")
+    return _Entry(key, name, begin, size, fields)

@@ -1,0 +1,200 @@
+"""Fetches sound that lies behind URLs ahead of the workers that read it, so that none waits for a network.
+
+How it works
+    Some threads fetch what is next in line into files of a temporary folder, and a sample is handed on when its files are there.
+    Members that lie beside each other in one tar file are fetched together, so that a tar file is read once from its begin to its
+    end. What is in work is bounded, in samples and in bytes. Samples whose sound is on this machine pass at once.
+    What cannot be fetched, after several tries, is a reason for its sample and for no other.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from codec_bench.audio.remote import is_url, read_remote, shown
+from codec_bench.audio.tar import Member, find_member
+from codec_bench.engine.systems import System
+from codec_bench.errors import UserError, describe
+from codec_bench.types import Sample
+
+THREADS = 16
+SAMPLES = 256
+"""So many samples are being fetched or wait for a worker, at most."""
+HELD_BYTES = 256 << 20
+"""When the fetched files that no worker has read yet have so many bytes, no more are fetched."""
+TOGETHER_BYTES = 4 << 20
+GAP_BYTES = 64 << 10
+"""Members of a tar file are fetched together up to so many bytes, with what lies between them up to so many."""
+
+Entry = tuple[int, Sample, list[System]]
+"""The number of a sample in the data, the sample, and the systems that still need it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What became of a file behind a URL.
+
+    Args:
+        path: of the copy, or None. reason: why there is none.
+    """
+
+    path: str | None
+    reason: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Pending:
+    """A sample whose files are being fetched: how many are left, and those that are there."""
+
+    entry: Entry
+    left: int
+    files: dict[str, Fetched] = field(default_factory=dict)
+
+
+class Ahead:
+    """The samples of a run, each as soon as its sound is on this machine.
+
+    Args:
+        todo: the samples, in the order in which they are wanted.
+    """
+
+    def __init__(self, todo: Iterator[Entry]) -> None:
+        self._todo = todo
+        self._ended = False
+        self._seen: Entry | None = None
+        self._ready: deque[_Pending] = deque()
+        self._pending = 0
+        self._jobs: dict[Future[list[Fetched]], list[tuple[_Pending, str]]] = {}
+        self._held: dict[int, dict[str, Fetched]] = {}
+        self._bytes = 0
+        self._threads: ThreadPoolExecutor | None = None
+        self._folder = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether files are being fetched, so that a sample may be ready at any time."""
+        return bool(self._jobs)
+
+    @property
+    def ended(self) -> bool:
+        """Whether no sample is left."""
+        return self._ended and self._seen is None and not self._pending and not self._ready
+
+    def next(self) -> Entry | None:
+        """The next sample; None if none is ready."""
+        self._collect()
+        self._begin()
+        if self._ready:
+            found = self._ready.popleft()
+            self._held[found.entry[0]] = found.files
+            return found.entry
+        if self._seen is not None and not _remote_of(self._seen):
+            entry, self._seen = self._seen, None
+            return entry
+        return None
+
+    def file(self, number: int, path: str) -> Fetched:
+        """Where a worker finds a file of a sample, or why it does not.
+
+        Args:
+            number: of the sample. path: as the sample names it.
+        """
+        return self._held.get(number, {}).get(path) or Fetched(path)
+
+    def drop(self, number: int) -> None:
+        """Removes the copies of a sample that was read."""
+        for one in self._held.pop(number, {}).values():
+            if one.path is not None:
+                self._bytes -= os.path.getsize(one.path)
+                os.unlink(one.path)
+
+    def close(self) -> None:
+        """Ends the threads, and removes all copies."""
+        if self._threads is not None:
+            self._threads.shutdown(wait=False, cancel_futures=True)
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _begin(self) -> None:
+        """Has the next samples fetched, while there is room; stops before the first one whose sound is here."""
+        group: list[tuple[_Pending, str]] = []
+        while self._pending + len(self._ready) < SAMPLES and self._bytes < HELD_BYTES:
+            if self._seen is None:
+                self._seen = next(self._todo, None)
+                self._ended = self._ended or self._seen is None
+            paths = [] if self._seen is None else _remote_of(self._seen)
+            if self._seen is None or not paths:
+                break
+            pending = _Pending(self._seen, len(paths))
+            self._seen = None
+            self._pending += 1
+            for path in paths:
+                if group and not _together(group, path):
+                    self._submit(group)
+                    group = []
+                group.append((pending, path))
+        if group:
+            self._submit(group)
+
+    def _submit(self, group: list[tuple[_Pending, str]]) -> None:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="fetch")
+            self._folder = tempfile.mkdtemp(prefix="codec-bench-fetched-")
+        self._jobs[self._threads.submit(_fetch, [path for _, path in group], self._folder)] = group
+
+    def _collect(self) -> None:
+        for job in [job for job in self._jobs if job.done()]:
+            for (pending, path), one in zip(self._jobs.pop(job), job.result()):
+                pending.files[path] = one
+                pending.left -= 1
+                if one.path is not None:
+                    self._bytes += os.path.getsize(one.path)
+                if not pending.left:
+                    self._pending -= 1
+                    self._ready.append(pending)
+
+
+def _remote_of(entry: Entry) -> list[str]:
+    """The files of a sample that lie behind URLs."""
+    number, sample, systems = entry
+    named = [sample.audio, *(system.sample(number, sample).estimate for system in systems if system.kind == "files")]
+    return [path for path in dict.fromkeys(named) if path is not None and is_url(path)]
+
+
+def _together(group: Sequence[tuple[_Pending, str]], path: str) -> bool:
+    """Whether a file is fetched with the last ones: all are members of one tar file, and lie beside each other."""
+    first, last, this = (find_member(one) for one in (group[0][1], group[-1][1], path))
+    if first is None or last is None or this is None or last.file != this.file:
+        return False
+    return 0 <= this.begin - last.end <= GAP_BYTES and this.end - first.begin <= TOGETHER_BYTES
+
+
+def _fetch(paths: Sequence[str], folder: str) -> list[Fetched]:
+    """Fetches files into a folder: one, or members of a tar file that lie beside each other."""
+    members = [find_member(path) for path in paths]
+    try:
+        if members[0] is None:
+            return [Fetched(_kept(read_remote(paths[0]), paths[0], folder))]
+        there = [member for member in members if member is not None]
+        return _cut(read_remote(there[0].file, there[0].begin, there[-1].end), there, folder)
+    except UserError as error:
+        return [Fetched(None, error.message) for _ in paths]
+    except Exception as error:  # such as a disk that is full; only these samples fail
+        return [Fetched(None, f"'{shown(path)}' cannot be fetched: {describe(error)}") for path in paths]
+
+
+def _cut(data: bytes, members: Sequence[Member], folder: str) -> list[Fetched]:
+    start = members[0].begin
+    return [Fetched(_kept(data[one.begin - start : one.end - start], one.name, folder)) for one in members]
+
+
+def _kept(data: bytes, name: str, folder: str) -> str:
+    handle, path = tempfile.mkstemp(dir=folder, suffix=os.path.splitext(shown(name))[1][:12])
+    with open(handle, "wb") as file:
+        file.write(data)
+    return path

@@ -1,0 +1,132 @@
+"""Tar files in WebDataset's form: what a sample is, where its bytes are, and tar files that are not whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import fsspec
+import numpy as np
+import pytest
+
+from codec_bench.audio.read import read_audio
+from codec_bench.data import open_source, tars
+from codec_bench.data.tars import expanded
+from codec_bench.errors import UserError
+
+CLIPS = [Path(sample.audio) for sample in open_source("embedded", limit=4)]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+def packed(members) -> bytes:
+    body = io.BytesIO()
+    with tarfile.open(fileobj=body, mode="w") as tar:
+        for name, content in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return body.getvalue()
+
+
+def members_of(number):
+    """The members of one tar file: two clips, the first with JSON, the second with a text."""
+    first, second = CLIPS[2 * number], CLIPS[2 * number + 1]
+    about = {"text": "wörter", "speaker": 7, "id": "another", "audio": "/etc/passwd", "room": "big", "deep": {"x": 1}}
+    return [
+        (f"s/{number}a.flac", first.read_bytes()),
+        (f"s/{number}a.json", json.dumps(about).encode()),
+        ("README", b"left out"),
+        (f"s/{number}b.txt", b"some words\n"),
+        (f"s/{number}b.mic1.FLAC", second.read_bytes()),
+        (f"s/{number}b.cls", b"3"),
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for number in range(2):
+        (tmp_path / f"t-{number:02d}.tar").write_bytes(packed(members_of(number)))
+    return tmp_path
+
+
+def test_samples_with_their_fields_and_sound(folder):
+    source = open_source(str(folder / "t-{00..01}.tar"))
+    assert [sample.id for sample in source] == ["s/0a", "s/0b", "s/1a", "s/1b"] and not source.problems
+    first, second = source.samples[:2]
+    assert (first.text, first.speaker, dict(first.extra)) == ("wörter", "7", {"room": "big"})
+    assert second.text == "some words"
+    for sample, clip in zip(source, CLIPS):
+        assert np.array_equal(read_audio(sample.audio).samples, read_audio(clip).samples)
+
+
+def test_places_are_looked_for_once(folder, monkeypatch):
+    name = str(folder / "t-00.tar")
+    before = open_source(name)
+    monkeypatch.setattr(tars, "_looked_through", lambda file: pytest.fail("it was looked through again"))
+    again = open_source(name)
+    assert [one.audio for one in again] == [one.audio for one in before] and again.fingerprint == before.fingerprint
+    monkeypatch.undo()
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(folder / "cache"))
+    Path(name).write_bytes(packed(members_of(1)))
+    assert [one.id for one in open_source(name)] == ["s/1a", "s/1b"]
+    assert open_source(name).fingerprint != before.fingerprint
+
+
+def test_behind_a_url(folder):
+    memory = fsspec.filesystem("memory")
+    for number in range(2):
+        memory.pipe(f"/tars/t-{number:02d}.tar", (folder / f"t-{number:02d}.tar").read_bytes())
+    here, there = (open_source(f"{where}/t-{{00..01}}.tar") for where in (folder, "memory://tars"))
+    assert [one.id for one in here] == [one.id for one in there] and here.fingerprint == there.fingerprint
+    assert np.array_equal(read_audio(there.samples[3].audio).samples, read_audio(CLIPS[3]).samples)
+    with pytest.raises(UserError, match=r"'memory://tars/none.tar' is not there"):
+        open_source("memory://tars/none.tar")
+
+
+def test_samples_that_cannot_be_used_are_counted(tmp_path):
+    clip = CLIPS[0].read_bytes()
+    members = [("a.json", b"{"), ("a.flac", clip), ("b.json", b"[1]"), ("b.flac", clip), ("c.txt", b"\xff"), ("d.txt", b"d"), ("e.flac", clip), ("a.wav", clip)]  # fmt: skip
+    (tmp_path / "x.tar").write_bytes(packed(members))
+    source = open_source(str(tmp_path / "x.tar"))
+    said = {id: reason for id, reason in source.problems.items()}
+    assert len(source) == 6 and sorted(said) == ["a", "a#2", "b", "c", "d"]
+    assert "'a' in x.tar has a .json that is not JSON" in said["a"] and "holds list; expected an object" in said["b"]
+    assert "not UTF-8" in said["c"] and "has no audio" in said["d"] and "has the id 'a'" in said["a#2"]
+
+
+@pytest.mark.parametrize(
+    "place", ["in the sound", "in the last header", "in the last member", "behind the last member"]
+)
+def test_a_tar_file_that_is_cut_is_refused(tmp_path, place):
+    whole = packed(members_of(0)[:2])
+    members = 512 * (-(-len(CLIPS[0].read_bytes()) // 512) + 3)  # the sound, the JSON, and a header before each
+    kept = {"in the sound": 700, "in the last header": members - 700, "in the last member": members - 100}.get(
+        place, members
+    )
+    (tmp_path / "x.tar").write_bytes(whole[:kept])
+    with pytest.raises(UserError, match=r"the tar file '.*x.tar' is cut"):
+        open_source(str(tmp_path / "x.tar"))
+
+
+def test_other_files_are_refused_in_a_sentence(tmp_path):
+    (tmp_path / "x.tar").write_bytes(b"no tar file at all" * 100)
+    with pytest.raises(UserError, match="is no tar file"):
+        open_source(str(tmp_path / "x.tar"))
+    with pytest.raises(UserError, match="cannot be read: No such file"):
+        open_source(str(tmp_path / "y.tar"))
+    with pytest.raises(UserError, match="is compressed"):
+        open_source("s3://b/x.tar.gz")
+
+
+def test_braces():
+    assert expanded("a-{08..10}-{1..2}.tar") == [f"a-{n}-{k}.tar" for n in ("08", "09", "10") for k in (1, 2)]
+    assert expanded("a-{8..10}.tar") == ["a-8.tar", "a-9.tar", "a-10.tar"] and expanded("a.tar") == ["a.tar"]
+    for wrong in ("a-{3..1}.tar", "a-{0..100000}.tar"):
+        with pytest.raises(UserError, match="in rising order"):
+            expanded(wrong)
