@@ -22,7 +22,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, parsed, row, worst
+from common import append_rows, interleaved, parsed, product_rate, row, waited, worst
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.networks.ecapa import SpeakerNet
@@ -91,28 +91,6 @@ def networks(config: EncoderConfig) -> tuple[SpeakerNet, Callable[..., object] |
     ).eval()  # fmt: skip
     upstream.load_state_dict(state)
     return ours, upstream, theirs
-
-
-def product_rate(device: str, precision: Precision) -> float:
-    """Floating-point operations per second of one large product here."""
-    side = 8192 if device.startswith("cuda") else 1536
-    kind = HALF.get(precision, torch.float32)
-    a, b = (torch.randn(side, side, device=device, dtype=kind) for _ in range(2))
-    with computing(device, precision):
-        seconds = interleaved({"product": timed(lambda: a @ b, device)}, repeats=5, warmup=2)["product"]
-    return 2 * side**3 / float(seconds.min())
-
-
-def timed(call: Callable[[], object], device: str) -> Callable[[], object]:
-    """The call, waited for."""
-
-    def run() -> object:
-        out = call()
-        if device.startswith("cuda"):
-            torch.cuda.synchronize(device)
-        return out
-
-    return run
 
 
 def by_autocast(call: Callable[[], object], device: str, precision: Precision) -> Callable[[], object]:
@@ -231,8 +209,10 @@ def main() -> None:
         apart["codec-bench embeddings"] = compare(
             "embeddings", found, [alone[k] for k in order], AGREEMENT[options.precision]
         )
-        seconds = interleaved({n: timed(c, device) for n, c in variants.items()}, repeats=options.repeats, warmup=1)
-    rate = product_rate(device, precision)
+        seconds = interleaved(
+            {n: waited(c, torch.device(device)) for n, c in variants.items()}, repeats=options.repeats, warmup=1
+        )
+    rate = product_rate(torch.device(device), precision)
     flops = sum(config.flops(x.size) for x in signals)
     moved = least_bytes(config, encoder, [[signals[k].size for k in group] for group in ours_groups])
     duration_s = sum(x.size for x in signals) / RATE_HZ

@@ -26,6 +26,8 @@ import numpy as np
 if TYPE_CHECKING:
     import torch
 
+    from codec_bench.networks.precision import Precision
+
 FIELDS = (
     "bench", "case", "variant", "n", "unit", "p20", "p50", "p80", "ratio_to_baseline", "agreement", "note",
     "machine", "cores", "gpu", "python", "versions", "commit",
@@ -239,13 +241,18 @@ def clips(recordings: str | None, count: int | None = None) -> tuple[str, list[n
     return name, [prepare(Audio.read(path), 16_000) for path in paths[::step][:count]]
 
 
-def product_rate(device: torch.device) -> float:
-    """Floating-point operations a second of a float32 matrix product on this device."""
+def product_rate(device: torch.device, precision: Precision = "float32") -> float:
+    """Floating-point operations a second of a matrix product at a precision on this device."""
     import torch
 
+    from codec_bench.networks.half import HALF
+    from codec_bench.networks.precision import computing
+
     side = 8192 if device.type == "cuda" else 1024
-    a = torch.randn(side, side, device=device)
-    return 2 * side**3 / interleaved({"product": waited(lambda: a @ a, device)}, warmup=2)["product"].min()
+    a, b = (torch.randn(side, side, device=device, dtype=HALF.get(precision, torch.float32)) for _ in range(2))
+    with computing(str(device), precision):
+        seconds = interleaved({"product": waited(lambda: a @ b, device)}, warmup=2)["product"]
+    return float(2 * side**3 / seconds.min())
 
 
 def waited(call: Callable[[], object], device: torch.device) -> Callable[[], object]:

@@ -3,11 +3,15 @@
     python bench/gpu.py                     all steps; rows go to bench/data/ as soon as they are known
     python bench/gpu.py --wheels FOLDER     first installs what is missing from a folder that pack_wheels.py has filled
     python bench/gpu.py --only codecs rvq   some steps, by name
-    python bench/gpu.py --pretend           the steps that have a reduced size, on the CPU: tries the steps, writes no rows
+    python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
 Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
 whose packages are missing is left out and says so. Without a GPU all steps but the first are left out. The table at the end
 goes to standard output, everything else to standard error.
+
+With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`), so that a
+step that a device would refuse is found before there is one. Runs with worker processes, Whisper in CTranslate2 and what torch
+compiles are tried on the CPU.
 """
 
 from __future__ import annotations
@@ -21,12 +25,17 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-STEPS_FILE, STAGES_FILE = ROOT / "bench" / "gpu_steps.py", ROOT / "bench" / "gpu_stages.py"
+STEPS_FILE, STAGES_FILE, PRETENDED_FILE = (
+    ROOT / "bench" / f"gpu_{name}.py" for name in ("steps", "stages", "pretended")
+)
 CUBLAS = "libcublas.so.12"
+PATIENCE = 10
+"""How many times its limit a step may take where it is only tried: its limit is that of a GPU."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,7 @@ class Step:
         name: of the step. limit_s: seconds that it may take.
         words: what Python is asked to run. needs: modules without which it cannot.
         anywhere: whether it says something without a GPU.
-        reduced: what Python is asked to run in its place to try the step on a CPU; empty if there is nothing.
+        reduced: what Python is asked to run in its place to try the step without a GPU; empty if there is nothing.
     """
 
     name: str
@@ -48,28 +57,31 @@ class Step:
     reduced: tuple[str, ...] = ()
 
 
-def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = ()) -> Step:
-    return Step(stem, limit_s, (str(ROOT / "bench" / f"bench_{stem}.py"), *words), ("torch", *needs))
+def _tried(script: Path | str, *words: str, cpu: bool = False) -> tuple[str, ...]:
+    """What tries a script of this folder without a GPU."""
+    return (str(PRETENDED_FILE), *(("--cpu",) if cpu else ()), str(script), *words)
+
+
+def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), reduced: str, cpu: bool = False) -> Step:
+    """A step that is a bench; `reduced` has its words for a trial."""
+    script = str(ROOT / "bench" / f"bench_{stem}.py")
+    return Step(stem, limit_s, (script, *words), ("torch", *needs), reduced=_tried(script, *reduced.split(), cpu=cpu))
 
 
 _BASE = ("numpy", "soundfile", "soxr", "pydantic", "yaml")
 
 
-def _step(name: str, limit_s: int, *needs: str, anywhere: bool = False) -> Step:
+def _step(name: str, limit_s: int, *needs: str, anywhere: bool = False, cpu: bool = True) -> Step:
     words = (str(STEPS_FILE), name)
-    return Step(name, limit_s, words, ("torch", *_BASE, *needs), anywhere, (*words, "cpu", "--reduced"))
+    reduced = _tried(*words, "cpu" if cpu else "cuda:0", "--reduced", cpu=cpu)
+    return Step(name, limit_s, words, ("torch", *_BASE, *needs), anywhere, reduced)
 
 
-def _stages(name: str, limit_s: int, *words: str, needs: tuple[str, ...] = ()) -> Step:
+def _stages(name: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), cpu: bool = False) -> Step:
     """A step that measures stages; its other words are stages and options."""
     words = (str(STAGES_FILE), *words)
-    return Step(
-        name,
-        limit_s,
-        words,
-        ("torch", *_BASE, *needs),
-        reduced=(*words, "--device", "cpu", "--reduced", "--repeats", "1"),
-    )
+    reduced = _tried(*words, "--device", "cpu" if cpu else "cuda:0", "--reduced", "--repeats", "1", cpu=cpu)
+    return Step(name, limit_s, words, ("torch", *_BASE, *needs), reduced=reduced)
 
 
 _ENCODERS, _WHISPER = ("sim", "sim-bfloat16", "utmos"), ("whisper-encoder", "whisper-decoder")
@@ -87,20 +99,26 @@ _CODECS = ("transformers", "speechmos")
 STEPS = (
     _step("look", 20, anywhere=True),
     Step("tests", 40, ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(ROOT / "tests")), ("torch", "pytest")),
-    _step("compare", 55, "transformers"),
+    _step("compare", 55, "transformers", cpu=False),
     _step("engine", 45, "av"),
     _stages("encoders", 60, *_ENCODERS),
-    _stages("whisper", 50, *_WHISPER, needs=("ctranslate2", "tokenizers")),
+    _stages("whisper", 50, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
     _stages("stages", 60, *_REST, needs=_CODECS),
     _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "bfloat16",
-           "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av")),
+           "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
+           reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
     _stages("profiles", 20, *_ENCODERS, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS),
-    _stages("compiled", 25, "utmos", "sim-bfloat16", "--compile"),
-    _bench("wavlm_sv", 25, "--full", "--device", "cuda:0", needs=_BASE),
-    _bench("codecs", 35, "--device", "cuda:0", "--full", needs=("transformers", "av")),
-    _bench("rvq", 15, "--device", "cuda:0", "--items", "16", needs=("transformers",)),
-    _bench("masked_codecs", 25, "--device", "cuda:0", "--weights", "random-full", needs=("transformers", "snac")),
-    _bench("whisper", 25, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper")),
+    _stages("compiled", 25, "utmos", "sim-bfloat16", "--compile", cpu=True),
+    _bench("wavlm_sv", 25, "--full", "--device", "cuda:0", needs=_BASE,
+           reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
+    _bench("codecs", 35, "--device", "cuda:0", "--full", needs=("transformers", "av"),
+           reduced="--device cuda:0 --codecs dac-16khz --utterances 1 --repeats 1"),
+    _bench("rvq", 15, "--device", "cuda:0", "--items", "16", needs=("transformers",),
+           reduced="--device cuda:0 --items 1 --seconds 0.5 --repeats 1"),
+    _bench("masked_codecs", 25, "--device", "cuda:0", "--weights", "random-full", needs=("transformers", "snac"),
+           reduced="--device cuda:0 --codecs snac-24khz --seconds 1 --batches 2 --repeats 1"),
+    _bench("whisper", 25, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper"),
+           reduced="--clips 2 --repeats 1", cpu=True),
 )  # fmt: skip
 
 
@@ -125,7 +143,7 @@ def gpus() -> int:
 
 
 def run(step: Step, environment: dict[str, str], count: int, *, pretend: bool = False) -> Outcome:
-    """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size on the CPU."""
+    """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size."""
     if pretend and not step.reduced:
         return Outcome(step.name, "left out", 0.0, "it has no reduced size")
     missing = [name for name in step.needs if find_spec(name) is None]
@@ -133,18 +151,18 @@ def run(step: Step, environment: dict[str, str], count: int, *, pretend: bool = 
         return Outcome(step.name, "left out", 0.0, f"without {', '.join(missing)}")
     if not count and not step.anywhere and not pretend:
         return Outcome(step.name, "left out", 0.0, "there is no GPU")
-    begun = time.monotonic()
+    begun, limit_s = time.monotonic(), step.limit_s * (PATIENCE if pretend else 1)
     process = subprocess.Popen(
         [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     try:
-        said, _ = process.communicate(timeout=step.limit_s)
+        said, _ = process.communicate(timeout=limit_s)
         state = "done" if process.returncode == 0 else f"failed ({process.returncode})"
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)  # with the programs that it has started
         said, _ = process.communicate()
-        state = f"ended after {step.limit_s} s"
+        state = f"ended after {limit_s} s"
     sys.stderr.write(said)
     lines = [line for line in said.splitlines() if line.strip()]
     return Outcome(step.name, state, time.monotonic() - begun, lines[-1].strip()[:120] if lines else "")
@@ -164,11 +182,27 @@ def with_cublas(environment: dict[str, str], folder: Path) -> dict[str, str]:
 
 
 def install(folder: str) -> None:
-    """Installs the wheels of a folder that are not installed, without a network and without their dependencies."""
-    wheels = sorted(str(file) for end in ("*.whl", "*.tar.gz") for file in Path(folder).rglob(end))
-    command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--quiet", *wheels]
-    if wheels and subprocess.run(command, stdout=sys.stderr).returncode:
-        sys.stderr.write(f"some wheels in '{folder}' cannot be installed; steps that need them are left out\n")
+    """Installs the packages of a folder that are missing, without a network and without their dependencies.
+
+    Each by itself, so that one that does not fit this Python or cannot be built costs no other. What has to be built takes the
+    build tools that are installed, since none can be fetched.
+    """
+    for file in sorted(file for end in ("*.whl", "*.tar.gz") for file in Path(folder).rglob(end)):
+        try:
+            version(file.name.split("-")[0])
+        except PackageNotFoundError:
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--no-index",
+                "--no-deps",
+                "--no-build-isolation",
+                "--quiet",
+            ]
+            if subprocess.run([*command, str(file)], stdout=sys.stderr).returncode:
+                sys.stderr.write(f"'{file.name}' cannot be installed; steps that need it are left out\n")
 
 
 def main() -> int:
@@ -176,7 +210,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wheels", metavar="FOLDER", help="installs from here first")
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
-    parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size on the CPU")
+    parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size without a GPU")
     asked = parser.parse_args()
     if asked.wheels:
         install(asked.wheels)

@@ -348,7 +348,8 @@ def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[s
     """The rows of one stage."""
     device = torch.device(options.device)
     expected = stage.batch()
-    floor, said = floor_s(stage, *rates(options.device, stage.precision))
+    # A reduced size only tries the stage: a large product would take a CPU minutes.
+    floor, said = floor_s(stage, *rates("cpu" if options.reduced else options.device, stage.precision))
     calls = {"batch": stage.batch}
     agreement = {}
     if stage.alone is not None:

@@ -9,21 +9,32 @@ The machine is expected to have torch, transformers, Triton, onnxruntime and num
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 LIMIT = 60 * 2**20
 # In the order of what they let the steps say.
 PACKAGES = (
     "pydantic", "pydantic-core", "annotated-types", "typing-inspection", "soundfile", "soxr", "cffi", "pycparser", "av",
-    "ctranslate2", "faster-whisper", "snac", "einops", "speechmos", "Resemblyzer", "pytest", "pluggy", "iniconfig",
-    "typer", "rich", "onnx", "pyarrow", "whisper-normalizer", "pystoi", "funasr",
+    "ctranslate2", "faster-whisper", "snac", "einops", "speechmos", "librosa", "audioread", "decorator", "pooch", "platformdirs",
+    "Resemblyzer", "pytest", "pluggy", "iniconfig", "typer", "rich", "onnx", "pyarrow", "whisper-normalizer", "pystoi", "funasr",
 )  # fmt: skip
 FROM_SOURCE = ("pesq",)
+
+
+def wanted(package: str) -> str:
+    """A package as pip is asked for it: with the versions that the project takes, if it names it."""
+    project = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    named = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    ranges = {re.split("[^A-Za-z0-9._-]", one)[0].lower(): one.split(";")[0].strip() for one in named}
+    return str(ranges.get(package.lower(), package))
 
 
 def parts(sizes: Iterable[tuple[str, int]], limit: int = LIMIT) -> list[list[str]]:
@@ -43,7 +54,17 @@ def download(python: str, folder: Path) -> list[Path]:
     """Fetches each package without its dependencies; returns the files in order. What cannot be had is said and left out."""
     found: list[Path] = []
     for package in (*PACKAGES, *FROM_SOURCE):
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), package]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            str(folder),
+            wanted(package),
+        ]
         if package in FROM_SOURCE:
             command += ["--no-binary", package]
         else:

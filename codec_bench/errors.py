@@ -75,6 +75,16 @@ class RunMismatch(UserError):
     """A run folder was begun with other settings; the message says what differs."""
 
 
+class DeviceFull(UserError):
+    """The first thing that a process puts on a GPU does not fit into its memory."""
+
+    def __init__(self, what: str, device: str, free: str) -> None:
+        super().__init__(
+            f"'{device}' has no room for {what}: {free}",
+            hint="another program may fill it (nvidia-smi lists them): end it, or give another --device, or --device cpu",
+        )
+
+
 class DamagedRecord(UserError):
     """A run record is not as it was written; the message says what is damaged."""
 

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+Made = TypeVar("Made")
 
 _LOST = re.compile(
     "device-side assert|illegal (memory access|address|instruction)|misaligned address|unspecified launch failure|launch timed out"
@@ -108,6 +110,37 @@ def room(device: str) -> int:
     free, total = torch.cuda.mem_get_info(device)
     used, kept = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
     return max(0, min(free + kept - used, round(_shares.get(device, 1.0) * total) - used))
+
+
+def placed(what: str, device: str, make: Callable[[], Made]) -> Made:
+    """What `make` gives, which is the first thing that this process puts on a device.
+
+    Args:
+        what: is made, for the message. device: `cpu` or `cuda:N`.
+
+    Raises:
+        DeviceFull: the GPU has no room for it. On a CPU the error of `make` is raised as it is.
+    """
+    try:
+        return make()
+    except Exception as error:
+        if device == "cpu" or not out_of_memory(error):
+            raise
+    give_back(device)
+    from codec_bench.errors import DeviceFull
+
+    raise DeviceFull(what, device, _free(device))
+
+
+def _free(device: str) -> str:
+    """How much of a GPU's memory is free, as a message says it."""
+    import torch
+
+    try:
+        free, total = torch.cuda.mem_get_info(device)
+    except RuntimeError:  # CUDA takes some memory itself before it answers
+        return "less is free than CUDA itself needs"
+    return f"{free / 2**30:.2g} of {total / 2**30:.4g} GiB are free"
 
 
 class Watch:

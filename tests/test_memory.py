@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import types
@@ -14,6 +15,7 @@ import pytest
 from codec_bench import memory
 from codec_bench.audio.budget import Budget
 from codec_bench.engine.worker import run_batch
+from codec_bench.errors import DeviceFull
 from codec_bench.memory import out_of_memory
 
 FULL = [
@@ -196,6 +198,59 @@ def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
     monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: types.SimpleNamespace(facts={}))
     worker.serve(Pipe(), lanes.Gpu("cuda:3", 2))
     assert told == [("cuda:3", 2), "facts", "facts"]
+
+
+def stages_of_a_full_gpu(monkeypatch, free):
+    """The stages of a worker of a GPU: those called `small` fit into its memory."""
+    import torch
+
+    from codec_bench.engine import lanes, worker
+    from codec_bench.engine.stage import StageSpec
+
+    def made(spec, device):
+        if spec.names[0] != "small":
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return types.SimpleNamespace(facts={}, run=lambda works, segments: (works, {}))
+
+    monkeypatch.setattr(lanes, "own_device", lambda *given: None)
+    monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", free)
+    monkeypatch.setitem(worker.STAGES, "feature", made)
+    stages = worker.Stages(lanes.Gpu("cuda:0", 1))
+    stages.specs = {name: StageSpec(name, "feature", (name,)) for name in ("small", "large")}
+    return lambda key: run_batch(lambda: stages.load(key), [1], None, "cuda:0")[0]
+
+
+def refused(device):
+    raise RuntimeError("CUDA error: out of memory")
+
+
+@pytest.mark.parametrize(
+    ("free", "said"),
+    [
+        (lambda device: (205 << 20, 139 << 30), "0.2 of 139 GiB are free"),
+        (refused, "less is free than CUDA itself needs"),
+    ],
+)
+def test_a_gpu_that_is_full_at_the_first_allocation_is_told_with_what_is_free(free, said, monkeypatch):
+    outcome = stages_of_a_full_gpu(monkeypatch, free)("large")
+    assert isinstance(outcome, DeviceFull) and outcome.message == f"'cuda:0' has no room for 'large': {said}"
+    assert "--device" in outcome.hint
+    assert pickle.loads(pickle.dumps(outcome)).message == outcome.message, "workers send it"
+
+
+def test_what_does_not_fit_beside_the_runs_own_networks_is_no_other_programs_fault(monkeypatch):
+    run = stages_of_a_full_gpu(monkeypatch, refused)
+    assert (run("small"), run("large")) == ([1], "oom")
+
+
+def test_a_cpu_without_memory_is_no_full_device():
+    def full():
+        raise MemoryError("2 GiB")
+
+    with pytest.raises(MemoryError, match="2 GiB"):
+        memory.placed("'large'", "cpu", full)
 
 
 def test_workers_of_one_gpu_are_told_how_many_they_are(monkeypatch):

@@ -23,7 +23,7 @@ from codec_bench.engine.arena import Arena
 from codec_bench.engine.pool import Batch, Died, Done, Pool
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
 from codec_bench.engine.worker import run_batch
-from codec_bench.errors import UserError, describe
+from codec_bench.errors import DeviceFull, UserError, describe
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
 GPU_BATCH_S = 1.0
@@ -279,6 +279,10 @@ class Dispatcher:
         batch, stage = event.batch, self.stages[event.batch.key]
         size_s = _padded_s(batch.works) if stage.pads else batch.audio_s  # as its budget counts
         self._lost.pop(batch.device, None)
+        if isinstance(event.outcome, DeviceFull):
+            stage.give_back(batch.works)
+            self._without(batch.device, event.outcome.message, event.outcome.hint or "")
+            return
         stage.count(event)
         if not isinstance(event.outcome, list) and len(batch.works) > 1:
             if event.outcome == "oom":
@@ -337,15 +341,23 @@ class Dispatcher:
         self._lost[device] += 1
         if self._lost[device] < _LOST_AT_MOST:
             return
+        self._without(
+            device,
+            f"'{device}' failed {_LOST_AT_MOST} times in a row, in new processes too",
+            f"run the same command again when the device works, or with --device cpu; {self._log} has its errors",
+        )
+
+    def _without(self, device: str, said: str, hint: str) -> None:
+        """Goes on without a device.
+
+        Raises:
+            UserError: there is no other.
+        """
         held = [batch for worker in self._pool.workers if worker.device == device for batch in worker.batches.values()]
         for batch in held:
             self.stages[batch.key].give_back(batch.works)
-        said = f"'{device}' failed {_LOST_AT_MOST} times in a row, in new processes too"
         if not self._pool.retire(device):
-            raise UserError(
-                f"{said}; what is computed is kept",
-                hint=f"run the same command again when the device works, or with --device cpu; {self._log} has its errors",
-            )
+            raise UserError(f"{said}; what is computed is kept", hint=hint)
         warnings.warn(f"{said}; the run goes on without it", stacklevel=2)
 
     def _give_up(self, work: Work, batch: Batch, event: Died) -> None:

@@ -20,8 +20,8 @@ from codec_bench.engine.lanes import Gpu, Place, Ready, Seen, received, unwatche
 from codec_bench.engine.pool import DEVICE_LOST
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec
-from codec_bench.errors import UserError, describe
-from codec_bench.memory import device_lost, give_back, out_of_memory
+from codec_bench.errors import DeviceFull, UserError, describe
+from codec_bench.memory import device_lost, give_back, out_of_memory, placed
 from codec_bench.registry import use_graphs
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
@@ -51,18 +51,28 @@ class Stages:
             raise self._broken[key]
         if key not in self._built:
             spec = self.specs[key]
-            if not self._built and spec.kind != "check":  # before the first network takes memory
-                self._place.own()
             try:
                 if spec.kind == "check":  # it shares the codec that this process has anyway
                     self._built[key] = CheckStage(self.load(spec.names[0]))
+                elif self._built:
+                    self._built[key] = self._build(spec)
                 else:
-                    self._built[key] = STAGES[spec.kind](spec, self._place.device)
-                    use_graphs(getattr(self._built[key], spec.kind, None), self._graphs)  # the stage's codec or feature
+                    self._built[key] = placed(f"'{spec.names[0]}'", self._place.device, partial(self._first, spec))
+            except DeviceFull:  # another program may leave the device
+                raise
             except UserError as error:
                 self._broken[key] = error
                 raise
         return self._built[key]
+
+    def _first(self, spec: StageSpec) -> Any:
+        self._place.own()  # before the first network takes memory
+        return self._build(spec)
+
+    def _build(self, spec: StageSpec) -> Any:
+        stage = STAGES[spec.kind](spec, self._place.device)
+        use_graphs(getattr(stage, spec.kind, None), self._graphs)  # the stage's codec or feature
+        return stage
 
     def ahead(self, message: Any, segments: Segments) -> Any:
         """Makes the batch of a message ready, in lane two; None if lane one is to do it."""
@@ -155,6 +165,8 @@ def run_batch(
         else:
             outcome, steps = runner.run(works, segments, ahead.taken())
         steps, memory = {"load": loaded, **steps}, watched()
+    except DeviceFull as error:  # it says nothing of the items
+        outcome = error
     except Exception as error:  # the batch has failed; the main process sends its items again one by one
         outcome = "oom" if out_of_memory(error) else Fault(describe(error))
     if outcome == "oom":

@@ -10,6 +10,7 @@ from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.features import Feature, load_feature
+from codec_bench.memory import placed
 from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
 from codec_bench.models.base import EMPTY, BatchModel, ModelInfo
 from codec_bench.models.sound import clips_of
@@ -80,7 +81,7 @@ class Recogniser(BatchModel):
         """Loads the recognisers.
 
         Raises:
-            UserError: weights or a package are missing.
+            UserError: weights or a package are missing, or the device has no room.
         """
         await asyncio.to_thread(self.load)
 
@@ -89,7 +90,7 @@ class Recogniser(BatchModel):
         for name in self._names:
             if name not in self._loaded:
                 feature = load_feature(name, device=self.device, weights=self.weights)
-                feature.load()
+                placed(f"the recogniser '{name}'", self.device, feature.load)
                 self._loaded[name] = feature
         rates = {feature.rate_hz for feature in self._loaded.values()}
         if len(rates) != 1:

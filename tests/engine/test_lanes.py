@@ -21,7 +21,7 @@ from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.lanes import Place
 from codec_bench.engine.pool import LOST, Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
-from codec_bench.errors import UserError
+from codec_bench.errors import DeviceFull, UserError
 
 ASSETS = Path(__file__).parent / "assets"
 WAIT_S = 20.0
@@ -215,6 +215,27 @@ def test_a_run_goes_on_without_a_device_that_is_lost(queue):
     assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
     waiting = len(queue.dispatcher.stages["s"].waiting) + sum(len(b.works) for b in other.batches.values())
     assert waiting + len(queue.results) == 8
+
+
+def test_a_gpu_that_another_program_fills_ends_the_run_and_uses_up_no_item(queue):
+    queue.put("abcdefgh")
+    full = DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")
+    with pytest.raises(
+        UserError, match=r"^'cuda:0' has no room for 's': 0.2 of 140 GiB are free; what is computed is kept"
+    ) as said:
+        follow(queue, queue.pool.done(full))
+    assert "nvidia-smi" in said.value.hint and not queue.results
+    assert len(queue.dispatcher.stages["s"].waiting) == 8
+
+
+def test_a_run_goes_on_beside_a_gpu_that_another_program_fills(queue):
+    other = queue.pool._start("cuda:1")
+    queue.pool.workers.append(other)
+    queue.pool._gpus.append("cuda:1")
+    queue.put("abcdefgh")
+    with pytest.warns(UserWarning, match="0.2 of 140 GiB are free; the run goes on without it"):
+        queue.dispatcher.follow(queue.pool.done(DeviceFull("'s'", "cuda:0", "0.2 of 140 GiB are free")))
+    assert [worker.device for worker in queue.pool.workers] == ["cuda:1"]
 
 
 def test_a_death_with_two_batches_in_work_runs_both_again_and_lone_items_by_themselves(queue):

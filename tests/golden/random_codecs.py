@@ -7,6 +7,13 @@ from functools import cache
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.base import Codec
 
+NAMES = (
+    "bigcodec", "chattts-dvae", "dac-16khz", "encodec-24khz@6", "encodec-48khz@6", "funcodec-zh-en-ds640@1", "mimi-8cb",
+    "neucodec", "snac-24khz", "spark-bicodec", "speechtokenizer-2k", "wavtokenizer-large-speech-75token",
+    "xcodec-hubert-librispeech", "xcodec2",
+)  # fmt: skip
+"""One of every class of neural codecs."""
+
 
 @cache
 def built(name: str) -> Codec:

@@ -10,17 +10,12 @@ from functools import partial
 import numpy as np
 import pytest
 from glides import glide
-from random_codecs import built
+from random_codecs import NAMES, built
 
 from codec_bench.codecs import TABLE, catalogue, load_codec, neural
 from codec_bench.codecs.neural.base import PublishedCodec
 from codec_bench.registry import load_attribute
 
-NAMES = (
-    "bigcodec", "chattts-dvae", "dac-16khz", "encodec-24khz@6", "encodec-48khz@6", "funcodec-zh-en-ds640@1", "mimi-8cb",
-    "neucodec", "snac-24khz", "spark-bicodec", "speechtokenizer-2k", "wavtokenizer-large-speech-75token",
-    "xcodec-hubert-librispeech", "xcodec2",
-)  # fmt: skip
 SECONDS = (0.1, 0.16, 0.1, 0.13, 0.16)
 WAVE = 1e-4  # of the largest sample
 

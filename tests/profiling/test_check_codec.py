@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from random_codecs import NAMES
 
 from codec_bench.api import check_codec as check
 from codec_bench.api.check_codec import check_codec
@@ -41,6 +42,21 @@ def test_codes_are_decoded_by_another_process(monkeypatch):
     (named,) = wrong(check_codec(codec=f"{WRONG}:PassesAside"))
     assert named["check"] == "decoded elsewhere" and named["state"] == "failed"
     assert named["found"].startswith("another process cannot decode the codes: KeyError: ")
+
+
+BY_NOISE = {"level", "clipping", "digital silence", "hidden delay", "polarity"}
+"""What networks of noise decide: they make other sound of speech."""
+RIGHT = {"contract", "bitrate label", "repeatable", "batch", "decoded elsewhere", "length"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_a_neural_codec_of_the_project_has_no_fault_but_its_stand_in_weights(name):
+    found = {
+        f["check"]: f for f in check_codec(codec=name, options={"weights": "random"}, settings=Settings(threads=1))
+    }
+    assert {f["check"] for f in wrong(found.values())} <= BY_NOISE
+    assert {check: found[check]["state"] for check in RIGHT} == dict.fromkeys(RIGHT, "ok"), found
 
 
 def test_batches_are_verified_in_a_process_of_the_codec():

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any, get_args
 
 from codec_bench.errors import UserError
-from codec_bench.memory import give_back
+from codec_bench.memory import give_back, placed
 from codec_bench.models.base import BatchModel, ModelInfo
 from codec_bench.models.in_process.families import family_of
 from codec_bench.models.in_process.families.base import Family, Loading, Row, Template
@@ -112,7 +112,8 @@ class TransformersModel(BatchModel):
         """Loads the weights.
 
         Raises:
-            UserError: the weights are not on this machine, do not fit the network, or need a package that is not installed.
+            UserError: the weights are not on this machine, do not fit the network or the device's memory, or need a package
+                that is not installed.
         """
         await asyncio.to_thread(self.load)
 
@@ -130,7 +131,7 @@ class TransformersModel(BatchModel):
             found.folder, config["model_type"], self.device, self._computes_in(), speaks=speaks, **self._how
         )
         family = family_of(loading.model_type)(loading)
-        family.load()
+        placed(f"the model '{self.info.name}'", self.device, family.load)
         self._family, self.rate_hz = family, family.rate_hz
         return family
 
