@@ -10,8 +10,8 @@ whose packages are missing is left out and says so. Without a GPU all steps but 
 goes to standard output, everything else to standard error.
 
 With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`), so that a
-step that a device would refuse is found before there is one. Runs with worker processes, Whisper in CTranslate2 and what torch
-compiles are tried on the CPU.
+step that a device would refuse is found before there is one. Runs with worker processes, Whisper in CTranslate2, profiles and
+what torch compiles are tried on the CPU.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ STEPS = (
     _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "bfloat16",
            "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
            reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
-    _stages("profiles", 20, *_ENCODERS, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS),
+    _stages("profiles", 20, *_ENCODERS, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
+            cpu=True),
     _stages("compiled", 25, "utmos", "sim-bfloat16", "--compile", cpu=True),
     _bench("wavlm_sv", 25, "--full", "--device", "cuda:0", needs=_BASE,
            reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),

@@ -57,7 +57,9 @@ class Stages:
                 elif self._built:
                     self._built[key] = self._build(spec)
                 else:
-                    self._built[key] = placed(f"'{spec.names[0]}'", self._place.device, partial(self._first, spec))
+                    self._built[key] = placed(
+                        f"'{', '.join(spec.names)}'", self._place.device, partial(self._first, spec)
+                    )
             except DeviceFull:  # another program may leave the device
                 raise
             except UserError as error:

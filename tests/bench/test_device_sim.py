@@ -16,6 +16,7 @@ from device_sim import Run, simulate
         ("float32", 0.85, 1500, ("worker",)),
         ("float32", 0.85, 600, ("memory", "long")),
         ("half", 0.85, 3000, ("long",)),
+        pytest.param("half", 0.85, 6000, ("worker",), marks=pytest.mark.long),
     ],
 )
 def test_a_device_is_busy(precision, least, count, faults):
