@@ -1,7 +1,7 @@
 """The model-based scorers over a corpus, by the engine and by the per-utterance flow of other toolkits.
 
     python bench/bench_model_scorers.py [--full] [--utterances N] [--loop N] [--device cuda:0]
-        [--precision float32|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi]
+        [--precision float32|float16|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi]
 
 Scored are WER by Whisper-large-v3, speaker similarity by WavLM-large, UTMOS and DNSMOS, of utterances with the length
 distribution of LibriSpeech's test-clean made from the embedded speech. The checkpoints have random weights: with
@@ -53,7 +53,8 @@ from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
-from codec_bench.networks.precision import computing
+from codec_bench.networks.half import HALF
+from codec_bench.networks.precision import BY_WEIGHTS, computing
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE
 from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 from codec_bench.text.rules import get_rule
@@ -72,7 +73,7 @@ SIGNAL = {"pesq": "pesq_wb", "stoi": "stoi"}
 MANY = 100_000
 """Utterances to which the times are extrapolated."""
 TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4, "pesq": 1e-3, "stoi": 1e-4}
-"""Greatest differences in float32; in bfloat16 a loop of one is no reference, and only the times count."""
+"""Greatest differences in float32; in half precision a loop of one is no reference, and only the times count."""
 
 
 def durations(count: int) -> np.ndarray:
@@ -312,11 +313,15 @@ def dnsmos_work(samples: list[int]) -> float:
     return float(sum(first + (count - 1) * more for count in windows))
 
 
+HALVES = {point: HALF[BY_WEIGHTS[point]] for point in ("float16", "bfloat16")}
+"""The half precisions of the scorers, by what stands after the `@`."""
+
+
 def rates(device: str, precision: str) -> tuple[float, float]:
     """Operations per second of one large product, and bytes per second that a copy reads, of the whole machine."""
     torch.set_num_threads(len(os.sched_getaffinity(0)))  # the engine has all of them
     size = 8192 if device.startswith("cuda") else 1024
-    kind = torch.float32 if precision == "float32" else torch.bfloat16
+    kind = HALVES.get(precision, torch.float32)
     a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
     source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
     target = torch.empty_like(source)
@@ -343,7 +348,7 @@ def main() -> None:
     parser.add_argument("--utterances", type=int, default=2000 if gpu else 20)
     parser.add_argument("--loop", type=int, default=100 if gpu else 20, help="utterances that the loop is timed on")
     parser.add_argument("--device", default="cuda:0" if gpu else "cpu")
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
+    parser.add_argument("--precision", choices=("float32", *HALVES), default="float32")
     parser.add_argument("--scorers", default=",".join(SCORERS))
     parser.add_argument(
         "--threads", type=int, default=len(os.sched_getaffinity(0)), help="of the loop; the engine has all"

@@ -34,7 +34,7 @@ STEPS_FILE, STAGES_FILE, PRETENDED_FILE = (
     ROOT / "bench" / f"gpu_{name}.py" for name in ("steps", "stages", "pretended")
 )
 CUBLAS = "libcublas.so.12"
-PATIENCE = 10
+PATIENCE = 20
 """How many times its limit a step may take where it is only tried: its limit is that of a GPU."""
 
 
@@ -84,7 +84,9 @@ def _stages(name: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), c
     return Step(name, limit_s, words, ("torch", *_BASE, *needs), reduced=reduced)
 
 
-_ENCODERS, _WHISPER = ("sim", "sim-bfloat16", "utmos"), ("whisper-encoder", "whisper-decoder")
+_HALVED = ("sim-float16", "utmos-float16")
+_ENCODERS = ("sim", "utmos", *_HALVED, "sim-bfloat16", "utmos-bfloat16")
+_WHISPER = ("whisper-encoder", "whisper-decoder")
 _REST = (
     "dnsmos",
     "log-mel",
@@ -104,12 +106,12 @@ STEPS = (
     _stages("encoders", 60, *_ENCODERS),
     _stages("whisper", 50, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
     _stages("stages", 60, *_REST, needs=_CODECS),
-    _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "bfloat16",
+    _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "float16",
            "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
            reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
-    _stages("profiles", 20, *_ENCODERS, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
+    _stages("profiles", 25, *_HALVED, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
             cpu=True),
-    _stages("compiled", 25, "utmos", "sim-bfloat16", "--compile", cpu=True),
+    _stages("compiled", 20, *_HALVED, "--compile", cpu=True),
     _bench("wavlm_sv", 25, "--full", "--device", "cuda:0", needs=_BASE,
            reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
     _bench("codecs", 35, "--device", "cuda:0", "--full", needs=("transformers", "av"),

@@ -111,15 +111,17 @@ class FullUtmos(reduced_scorers.ReducedUtmos):
 
     def load(self) -> None:
         """Builds the network on the device."""
+        from codec_bench.networks.half import reduce_weights
         from codec_bench.networks.speech_config import WAV2VEC2_BASE
         from codec_bench.networks.utmos import UtmosNet
 
         if self._net is None:
             with torch.device(self.device):
                 torch.manual_seed(0)
-                self._net = UtmosNet(WAV2VEC2_BASE).eval()
-                for constant in (self._net.domain_emb, self._net.judge_emb):
+                net = UtmosNet(WAV2VEC2_BASE).eval()
+                for constant in (net.domain_emb, net.judge_emb):
                     torch.nn.init.normal_(constant)
+            self._net = reduce_weights(net, self._precision)
 
 
 def speaker(device: str, reduced: bool, precision: str = "float32") -> Stage:
@@ -129,10 +131,11 @@ def speaker(device: str, reduced: bool, precision: str = "float32") -> Stage:
     return of_feature(kind(device, None, point), noise(1.5 if reduced else kind.batch_s), precision)
 
 
-def utmos(device: str, reduced: bool) -> Stage:
+def utmos(device: str, reduced: bool, precision: str = "float32") -> Stage:
     """The predicted opinion score."""
     kind = reduced_scorers.ReducedUtmos if reduced else FullUtmos
-    return of_feature(kind(device), noise(1.5 if reduced else kind.batch_s))
+    point = None if precision == "float32" else precision
+    return of_feature(kind(device, None, point), noise(1.5 if reduced else kind.batch_s), precision)
 
 
 def dnsmos(device: str, reduced: bool) -> Stage:
@@ -243,7 +246,10 @@ def stream(device: str, reduced: bool) -> Stage:
 STAGES: dict[str, Callable[[str, bool], Stage]] = {
     "sim": speaker,
     "sim-bfloat16": lambda device, reduced: speaker(device, reduced, "bfloat16"),
+    "sim-float16": lambda device, reduced: speaker(device, reduced, "float16"),
     "utmos": utmos,
+    "utmos-float16": lambda device, reduced: utmos(device, reduced, "float16"),
+    "utmos-bfloat16": lambda device, reduced: utmos(device, reduced, "bfloat16"),
     "whisper-encoder": lambda device, reduced: whisper(device, reduced, "encoder"),
     "whisper-decoder": lambda device, reduced: whisper(device, reduced, "decoder"),
     "dnsmos": dnsmos,

@@ -13,7 +13,7 @@ from codec_bench.features.speakers.wavlm_sv import WAVE_EPS, WavlmSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.metrics.sim import Sim
 from codec_bench.metrics.utmos import Utmos as UtmosMetric
-from codec_bench.networks.precision import parse_precision
+from codec_bench.networks.precision import BY_WEIGHTS, parse_precision
 
 CONVOLUTIONS = ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2)
 UTMOS_HEAD = (128, 512)
@@ -63,12 +63,13 @@ class ReducedUtmos(Utmos):
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         Feature.__init__(self, device, weights)
         self.protocol = "reduced-utmos"
-        self._precision, self._net = parse_precision(self.name, point), None
+        self._precision, self._net = parse_precision(self.name, point, BY_WEIGHTS), None
 
     def load(self) -> None:
         """Builds the network."""
         import torch
 
+        from codec_bench.networks.half import reduce_weights
         from codec_bench.networks.utmos import UtmosNet
 
         if self._net is None:
@@ -77,7 +78,7 @@ class ReducedUtmos(Utmos):
                 net = UtmosNet(utmos_config(), *UTMOS_HEAD).eval()
                 for constant in (net.domain_emb, net.judge_emb):
                     torch.nn.init.normal_(constant)
-            self._net = net.to(self.device)
+            self._net = reduce_weights(net, self._precision).to(self.device)
 
 
 class ReducedSim(Sim):
