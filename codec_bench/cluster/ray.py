@@ -12,17 +12,14 @@ How it works
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
-import socket
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -30,15 +27,16 @@ from typing import Any
 import numpy as np
 
 from codec_bench.cluster.actor import Ended, Place, ShardActor, Told, for_actor
+from codec_bench.cluster.connection import check_there, connected, first_line
 from codec_bench.cluster.parts import PartFolders
 from codec_bench.cluster.queue import ShardQueue
-from codec_bench.codecs import runs_on_device
+from codec_bench.cluster.size import ClusterSize, Kind
 from codec_bench.data.shard import MOST_SHARDS, Shard, place_of
 from codec_bench.engine.evaluation import Evaluation, in_folder
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running
-from codec_bench.errors import MissingExtra, RunLocked, UserError
+from codec_bench.errors import RunLocked, UserError
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import merge_records
@@ -49,8 +47,6 @@ SAMPLES_PER_SHARD = 1000
 SHARDS_PER_ACTOR = 4
 """So many shards an actor has at least, as long as they have `LEAST_SAMPLES`, so that all actors end at about the same time."""
 LEAST_SAMPLES = 50
-CPUS_PER_ACTOR = 4
-ANSWERS_S = 5.0
 LOOK_S = 2.0
 """How often the driver looks whether the cluster has changed."""
 TELL_S = 1.0
@@ -75,7 +71,7 @@ def execute_on_ray(
     """
     if asked.source.shard is not None:
         raise UserError("a shard was asked for and --executor ray, which makes shards itself", hint="leave --shard out")
-    _check_there(cluster.address)
+    check_there(cluster.address)
     return in_folder(
         asked, out, running, partial(_execute_in, asked=asked, prepare=prepare, running=running, cluster=cluster)
     )
@@ -92,7 +88,7 @@ def _execute_in(
             )
     running.on_folder(place.path, place.words)
     with connected(cluster.address) as ray:
-        size = _Size.of(ray, plan, running, cluster)
+        size = ClusterSize.of(ray, plan, running, cluster)
         folders = PartFolders(place.path, cluster.shards, _shards(len(asked.source), size.actors))
         places = np.fromiter((place_of(sample.id) for sample in asked.source), np.uint64, len(asked.source))
         numbers = np.unique(places % np.uint64(folders.of)) + np.uint64(1)
@@ -132,131 +128,6 @@ def _token(folder: Path) -> tuple[str, str]:
     except OSError as error:
         raise UserError(f"'{path}' cannot be written: {error.strerror or error}") from error
     return str(path), content
-
-
-def _check_there(address: str | None) -> None:
-    """Raises UserError if Ray is not installed, or if nothing answers where its cluster should be."""
-    if find_spec("ray") is None:
-        raise MissingExtra("--executor ray", "ray", "ray")
-    address = address or os.environ.get("RAY_ADDRESS")
-    if address and address not in ("auto", "local"):
-        _check_answers(address)
-
-
-@contextmanager
-def connected(address: str | None) -> Iterator[Any]:
-    """Ray, connected to a cluster until the block ends. A program that is connected already stays so.
-
-    Args:
-        address: as `OnRay` takes it.
-
-    Raises:
-        UserError: no cluster answers there.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    import ray
-
-    if ray.is_initialized():
-        yield ray
-        return
-    _begin(ray, address or os.environ.get("RAY_ADDRESS") or None)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def _begin(ray: Any, address: str | None) -> None:
-    """Connects to a cluster, or starts one on this machine.
-
-    Raises:
-        UserError: none answers, or it cannot be started.
-    """
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
-    try:
-        try:
-            if address == "local":
-                raise ConnectionError
-            ray.init(address=address or "auto", **quiet)
-        except ConnectionError:
-            if address not in (None, "local"):
-                raise
-            ray.init(address="local", include_dashboard=False, **quiet)
-    except Exception as error:  # Ray raises errors of many kinds
-        what = (
-            "Ray cannot be started on this machine"
-            if address in (None, "local")
-            else f"the Ray cluster at '{address}' does not answer"
-        )
-        raise UserError(f"{what}: {_first_line(error)}", hint="ray status shows whether a cluster runs") from error
-
-
-def _check_answers(address: str) -> None:
-    """Raises UserError if nothing answers at an address; Ray itself would try for a minute."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or not host:
-        raise UserError(f"the Ray address is '{address}'; expected HOST:PORT, such as 10.0.0.1:6379")
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
-    except (OSError, OverflowError) as error:
-        raise UserError(
-            f"the Ray cluster at '{address}' does not answer: {getattr(error, 'strerror', None) or error}",
-            hint="--ray-address names the head node, as HOST:6379; ray status shows whether it runs",
-        ) from error
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """A kind of actor: what it asks of the cluster, and how many there should be."""
-
-    gpus: int
-    cpus: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """How many actors of which kind suit the cluster as it is now."""
-
-    kinds: tuple[_Kind, ...]
-
-    @property
-    def actors(self) -> int:
-        return sum(kind.count for kind in self.kinds)
-
-    @classmethod
-    def of(cls, ray: Any, plan: Plan, running: Running, cluster: OnRay) -> _Size:
-        """Looks at the nodes that are alive.
-
-        Raises:
-            UserError: GPUs were asked for, and the cluster has none.
-        """
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        cpus = [int(node.get("CPU", 0)) for node in nodes]
-        with_gpu = [(int(node["GPU"]), int(node.get("CPU", 0))) for node in nodes if node.get("GPU", 0) >= 1]
-        least = min((count for count in cpus if count), default=1)
-        each = cluster.cpus or min(CPUS_PER_ACTOR, least)
-        fit = sum(count // each for count in cpus)
-        if not with_gpu and running.device not in ("auto", "cpu"):
-            raise UserError(
-                f"the device is '{running.device}', and no node of the Ray cluster has a GPU",
-                hint="give --device auto or cpu",
-            )
-        if with_gpu and running.device != "cpu" and _uses_device(plan):
-            share = min(count // gpus for gpus, count in with_gpu)
-            main = _Kind(1, share, cluster.actors or sum(gpus for gpus, _ in with_gpu))
-            return cls((main, *([_Kind(0, each, cluster.cpu_actors)] if cluster.cpu_actors else [])))
-        return cls((_Kind(0, each, cluster.actors or fit),))
-
-
-def _uses_device(plan: Plan) -> bool:
-    """Whether a network runs that a GPU would make faster."""
-    codecs = [system.codec for system in plan.systems if system.codec is not None]
-    return any(one.where == "device" for one in plan.features.values()) or any(map(runs_on_device, codecs))
 
 
 @dataclass(slots=True)
@@ -308,7 +179,7 @@ class _Driver:
         self._pieces: dict[Shard, Path] = {}
         self._fresh: set[Shard] = set()
         self._looked = -LOOK_S
-        self._size = _Size(())
+        self._size = ClusterSize(())
         self._not_started = 0
         self._remote = ray.remote(ShardActor)
 
@@ -339,14 +210,14 @@ class _Driver:
         if monotonic() - self._looked < LOOK_S:
             return
         self._looked = monotonic()
-        self._size = _Size.of(self._ray, self.plan, self._running, self._cluster)
+        self._size = ClusterSize.of(self._ray, self.plan, self._running, self._cluster)
         have = Counter(actor.kind for actor in self._actors)
         most = self._queue.open
         for number, kind in enumerate(self._size.kinds):
             for _ in range(min(kind.count - have[number], most - len(self._actors))):
                 self._start(number, kind)
 
-    def _start(self, number: int, kind: _Kind) -> None:
+    def _start(self, number: int, kind: Kind) -> None:
         device = "auto" if kind.gpus else "cpu"
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
         running = for_actor(self._running, device=device, workers=workers)
@@ -430,12 +301,12 @@ class _Driver:
         self._end(actor)  # if it only cannot be reached, it must not go on
         self._looked = -LOOK_S
         if actor.shard is not None:
-            self._queue.lose(actor.shard, _first_line(error), _done(actor))
+            self._queue.lose(actor.shard, first_line(error), _done(actor))
         elif not actor.ready:
             self._not_started += 1
             if self._not_started >= NOT_STARTED:
                 raise UserError(
-                    f"{NOT_STARTED} actors ended before they had begun; the last: {_first_line(error)}",
+                    f"{NOT_STARTED} actors ended before they had begun; the last: {first_line(error)}",
                     hint="codec-bench must be installed on every node, in the environment that Ray was started from",
                 ) from error
 

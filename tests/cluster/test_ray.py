@@ -10,7 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from codec_bench.cluster import actor, ray
+from codec_bench.cluster import actor, connection, queue, ray
+from codec_bench.cluster.size import ClusterSize
 from codec_bench.data import Source, part_of
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.executor import OnRay, read_executor
@@ -36,9 +37,10 @@ class Failed(Exception):
 class StandInRay:
     """What the driver asks of Ray. A call is made when its answer is waited for."""
 
-    def __init__(self, lose=()) -> None:
+    def __init__(self, lose=(), hang=()) -> None:
         self.exceptions = SimpleNamespace(RayError=Lost, RayTaskError=Failed)
-        self.lose, self.calls, self.started, self.ended = set(lose), 0, 0, 0
+        self.lose, self.hang = set(lose), set(hang)
+        self.given = self.calls = self.started = self.ended = 0
         self.resources = [{"CPU": 2.0}]
 
     def nodes(self):
@@ -51,15 +53,19 @@ class StandInRay:
         self.started += 1
 
         def method(name):
-            return SimpleNamespace(remote=lambda *given: (name, lambda: getattr(held, name)(*given)))
+            return SimpleNamespace(remote=lambda *given: self._call(name, lambda: getattr(held, name)(*given)))
 
         return SimpleNamespace(**{name: method(name) for name in ("begin", "told", "run")})
 
+    def _call(self, name, call):
+        self.given += name == "run"
+        return name, call, name == "run" and self.given in self.hang
+
     def wait(self, refs, num_returns, timeout):
-        return list(refs[:1]), []
+        return [ref for ref in refs if not ref[2]][:1], []
 
     def get(self, ref):
-        name, call = ref
+        name, call, _ = ref
         if name == "run":
             self.calls += 1
             if self.calls in self.lose:
@@ -97,7 +103,7 @@ def on_ray(tmp_path, monkeypatch):
 
     monkeypatch.setattr(actor, "execute_shard", execute_shard)
     monkeypatch.setattr(actor, "started_workers", lambda running, folder, cores: nullcontext(object()))
-    monkeypatch.setattr(ray, "_check_there", lambda address: None)
+    monkeypatch.setattr(ray, "check_there", lambda address: None)
     monkeypatch.setattr(ray, "LOOK_S", 0.0)
 
     def run(stand_in, source=None, **options):
@@ -129,6 +135,15 @@ def test_lost_actors_change_nothing_and_a_finished_run_is_not_run_again(on_ray, 
         on_ray(StandInRay(), shards=5)
 
 
+def test_a_shard_that_hangs_is_run_in_pieces_by_others(on_ray, tmp_path, monkeypatch):
+    monkeypatch.setattr(queue, "SLOW", 0.0)
+    stand_in = StandInRay(hang={1})
+    run = on_ray(stand_in, shards=2, cpus=1)
+    assert list(run.rows()) == list(record_of(Source("made", SAMPLES), tmp_path / "whole").rows())
+    assert sorted(str(shard) for shard, _ in on_ray.ran) == ["1/4", "2/2", "3/4"]
+    assert stand_in.ended == 2 and (tmp_path / "run" / "parts" / "1" / "part.json").exists()
+
+
 def test_an_actor_starts_its_workers_once(on_ray):
     on_ray(StandInRay(), shards=6, cpus=1, actors=1)
     assert len(on_ray.ran) == 6 and len({id(workers) for _, workers in on_ray.ran}) == 1
@@ -153,7 +168,7 @@ def test_what_cannot_go_on_is_one_sentence(on_ray, tmp_path, monkeypatch):
 
 def test_an_address_that_does_not_answer(tmp_path, command, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ray, "find_spec", lambda name: object())
+    monkeypatch.setattr(connection, "find_spec", lambda name: object())
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -164,7 +179,7 @@ def test_an_address_that_does_not_answer(tmp_path, command, monkeypatch):
     assert code == 2 and "expected HOST:PORT" in said
     code, _, said = command(*words, "--shards", "4")
     assert code == 2 and "without --executor ray" in said
-    monkeypatch.setattr(ray, "find_spec", lambda name: None)
+    monkeypatch.setattr(connection, "find_spec", lambda name: None)
     code, _, said = command(*words, "--executor", "ray")
     assert code == 2 and "needs the package 'ray'" in said and "codec-bench[ray]" in said
     assert not (tmp_path / "runs").exists()
@@ -198,7 +213,7 @@ def test_how_many_actors_suit_a_cluster():
     stand_in.resources = [{}, {"CPU": 8.0, "GPU": 2.0}, {"CPU": 16.0, "GPU": 2.0}, {"CPU": 5.0}]
     kinds = lambda where, **more: [  # noqa: E731
         (kind.gpus, kind.cpus, kind.count)
-        for kind in ray._Size.of(
+        for kind in ClusterSize.of(
             stand_in, plan_of(where), Running(device=more.pop("device", "auto")), OnRay(**more)
         ).kinds
     ]
