@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from codec_bench.api.agreement import agreement
+    from codec_bench.api.build import build
     from codec_bench.api.compare import compare
     from codec_bench.api.evaluate import evaluate
     from codec_bench.api.leaderboard import leaderboard
@@ -44,6 +45,7 @@ __all__ = [
     "Sample",
     "Score",
     "agreement",
+    "build",
     "compare",
     "error_rate",
     "evaluate",
@@ -75,6 +77,7 @@ _HOMES = {
     "codec_bench.codecs": ("load_codec",),
     "codec_bench.codecs.base": ("Codec", "CodecInfo"),
     "codec_bench.api.agreement": ("agreement",),
+    "codec_bench.api.build": ("build",),
     "codec_bench.api.compare": ("compare",),
     "codec_bench.api.verify_batching": ("verify_batching",),
     "codec_bench.api.leaderboard": ("leaderboard",),

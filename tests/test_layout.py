@@ -24,7 +24,7 @@ LAYERS = (
     ("audio", "text", "data", "weights", "kernels"),
     ("networks", "codecs", "features", "metrics", "store", "stats"),
     ("engine", "models"),
-    ("benchmark", "cluster", "profiling", "report", "listening"),
+    ("benchmark", "cluster", "profiling", "report", "listening", "building"),
     ("api",),
     ("cli",),
 )
@@ -36,6 +36,19 @@ ONLY = {
     "stats": {"kernels", "store", "types", "errors"},
     "report": {"store", "stats", "types", "errors"},
     "cluster": {"engine", "codecs", "data", "store", "types", "errors"},
+    "building": {
+        "benchmark",
+        "models",
+        "features",
+        "metrics",
+        "store",
+        "audio",
+        "text",
+        "data",
+        "config",
+        "types",
+        "errors",
+    },
     "listening": {"benchmark", "report", "store", "stats", "audio", "data", "types", "errors"},
 }
 HEAVY = ("torch", "torchaudio", "numba", "transformers", "onnxruntime")

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, compare, error_rate, evaluate,
+    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, build, compare, error_rate, evaluate,
     export_listening, import_listening, interval,
     leaderboard, load_codec, load_metric, merge, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
     site, verify_batching, write_figures,
@@ -51,6 +51,7 @@ asked = run_benchmark(benchmark="aishell-1", model="gpt-4o-audio", limit=3)
 board = leaderboard("ultraeval-understanding", [folder])
 repeated = evaluate(**read_arguments(folder / "run.json", command="eval"))
 merged: Path = merge(parts="parts", out="runs/whole", partial=True).folder
+kept: int = build("recipe.yaml", out="set", limit=3).funnel.kept
 pages: Path = site([run.folder], out="site", audio_mb=1.0).folder
 drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").files
 

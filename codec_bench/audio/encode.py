@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+from typing import IO
 
 import numpy as np
 
@@ -19,6 +21,17 @@ def write_flac(path: str | os.PathLike[str], audio: Audio) -> None:
     Raises:
         AudioError: FLAC cannot hold it: it has more than 8 channels or a sample rate beyond 655350 Hz.
     """
+    _write(os.fspath(path), audio)
+
+
+def flac_bytes(audio: Audio) -> bytes:
+    """The bytes of the file that `write_flac` writes, and the same errors."""
+    file = io.BytesIO()
+    _write(file, audio)
+    return file.getvalue()
+
+
+def _write(file: str | IO[bytes], audio: Audio) -> None:
     import soundfile
 
     if audio.channels > MOST_CHANNELS or audio.sample_rate_hz > HIGHEST_HZ:
@@ -27,4 +40,4 @@ def write_flac(path: str | os.PathLike[str], audio: Audio) -> None:
         )
 
     pcm = np.clip(np.round(audio.samples.T * 32768.0), -32768, 32767).astype(np.int16)
-    soundfile.write(os.fspath(path), pcm, audio.sample_rate_hz, format="FLAC", subtype="PCM_16")
+    soundfile.write(file, pcm, audio.sample_rate_hz, format="FLAC", subtype="PCM_16")

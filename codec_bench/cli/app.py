@@ -11,6 +11,7 @@ import typer
 
 from codec_bench.cli.agreement import agreement
 from codec_bench.cli.answers import answers_app
+from codec_bench.cli.build import build
 from codec_bench.cli.cluster import progress, slurm
 from codec_bench.cli.evaluate import demo, evaluate, score
 from codec_bench.cli.imports import import_app
@@ -46,6 +47,7 @@ app.command("profile")(profile)
 app.command("run")(run)
 app.command("leaderboard")(leaderboard)
 app.command("site")(site)
+app.command("build")(build)
 app.command("agreement")(agreement)
 app.command("verify")(verify)
 app.command("rescue")(rescue)
@@ -197,7 +199,7 @@ def list_(
     what: Annotated[
         str,
         typer.Argument(
-            help="codecs, metrics, benchmarks, models, suites, prompts, rubrics, steps, features, rules, data, presets or plugins."
+            help="codecs, metrics, benchmarks, models, suites, prompts, rubrics, steps, features, rules, data, presets, recipes or plugins."
         ),
     ] = "codecs",
     as_json: Json = False,

@@ -157,6 +157,8 @@ def _listing(what: str) -> list[dict[str, Any]]:
         return [{"name": n, "samples": len(open_source(n)), "folder": str(p)} for n, p in REGISTERED.items()]
     if what == "presets":
         return [{"name": n, "summary": read_config("preset", n)["summary"]} for n in config_names("preset")]
+    if what == "recipes":
+        return [{"name": n, "summary": read_config("recipe", n)["summary"]} for n in config_names("recipe")]
     if what == "plugins":
         return [
             {
@@ -167,7 +169,7 @@ def _listing(what: str) -> list[dict[str, Any]]:
             }
             for p in registry.plugins()
         ]
-    kinds = ["codecs", "metrics", "features", "rules", "data", "presets", "plugins", *benchmarks.KINDS]
+    kinds = ["codecs", "metrics", "features", "rules", "data", "presets", "recipes", "plugins", *benchmarks.KINDS]
     raise UnknownName("list", what, kinds)
 
 

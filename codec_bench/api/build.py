@@ -1,0 +1,50 @@
+"""Building data sets: the function behind `codec-bench build`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codec_bench.building.build import Built
+
+
+def build(
+    recipe: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    seed: int | None = None,
+    limit: int | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Built:
+    """Builds a data set by a recipe.
+
+    The same recipe, sources, seed and versions give the same bytes. A build that was interrupted goes on when it is called
+    again with the same arguments.
+
+    Args:
+        recipe: a name (`codec-bench list recipes`), or the path of a YAML file.
+        out: the folder of the data set.
+        seed: in place of the recipe's.
+        limit: make at most this many items.
+        tell: gets sentences on the way.
+
+    Returns:
+        The folder, and what became of the items.
+
+    Raises:
+        UnknownName: there is no such recipe.
+        UserError: the recipe is wrong, a source cannot be read or has no licence, or `out` holds another build.
+    """
+    from codec_bench.building.build import build_items, make_maker
+    from codec_bench.building.recipe import read_recipe
+
+    asked, folder = read_recipe(os.fspath(recipe))
+    asked = asked.limited(seed, limit)
+    maker = make_maker(asked, folder)
+    try:
+        return build_items(asked, maker, Path(out), tell)
+    finally:
+        maker.close()

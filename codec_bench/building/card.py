@@ -1,0 +1,91 @@
+"""The card of a built data set (`README.md`) and the benchmark definition beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codec_bench.building.funnel import Funnel
+from codec_bench.building.out import SPLIT, funnel_text, spread, table_text, yaml_text
+from codec_bench.building.recipe import Recipe
+
+
+def benchmark_text(recipe: Recipe, columns: Mapping[str, str], groups: Sequence[str], kept: int) -> str:
+    """The benchmark definition, which `codec-bench run` takes as it is.
+
+    Args:
+        recipe: what was asked for. columns: of the data set. groups: columns that name subsets. kept: the number of items.
+    """
+    asked = {"audio": "audio", "question": "question", "choices": "choices", "reference": "answer"}
+    held = {name: column for name, column in asked.items() if column == "audio" or column in columns}
+    return yaml_text(
+        {
+            "version": 1,
+            "title": recipe.title,
+            "summary": recipe.summary,
+            "category": "Audio QA benchmark",
+            "kind": "understanding",
+            "language": recipe.language,
+            "licence": recipe.licence,
+            "paper": recipe.paper,
+            "data": {
+                "path": ".",
+                "split": SPLIT,
+                "columns": held | {name: name for name in groups},
+                "id": "id",
+                "size": kept,
+            },
+            "prompt": "choice-letter",
+            "postprocess": ["option-letter"],
+            "metrics": ["accuracy[exact]"],
+            "primary": "accuracy[exact]",
+            "subsets": {name: name for name in groups},
+        }
+    )
+
+
+def card_text(recipe: Recipe, facts: Mapping[str, Any], funnel: Funnel, numbers: Mapping[str, Sequence[float]]) -> str:
+    """The card: how the data set was made, the funnel, the sources with their licences, and the spread of its numbers.
+
+    Args:
+        recipe: what was asked for. facts: as `Maker.facts`, and the versions of the tools. funnel: what became of the items.
+        numbers: the values of the columns that hold numbers.
+    """
+    front: dict[str, Any] = {"pretty_name": recipe.title}
+    front |= {"license": "other", "license_name": recipe.licence} if recipe.licence else {}
+    front |= {"language": [recipe.language]} if recipe.language else {}
+    front["configs"] = [{"config_name": "default", "data_files": [{"split": SPLIT, "path": f"data/{SPLIT}-*"}]}]
+    parts = [
+        f"---\n{yaml_text(front)}---\n\n# {recipe.title}\n\n{recipe.summary}\n",
+        f"{funnel.kept:,} of {funnel.items:,} items were kept. `benchmark.yaml` is the definition that "
+        "`codec-bench run` takes; `dropped.jsonl` has the reason of every item that was dropped.\n",
+        f"Follows {recipe.paper}.\n" if recipe.paper else "",
+        "## What became of the items\n",
+        funnel_text(funnel),
+        "## Sources\n",
+        _sources_text(facts["sources"]),
+        "## Numbers\n",
+        table_text(
+            ("column", "least", "25 %", "median", "75 %", "greatest"),
+            [(name, *spread(values)) for name, values in numbers.items()],
+        ),
+    ]
+    if recipe.choices:
+        chosen = "".join(f"- {choice}\n" for choice in recipe.choices)
+        parts += ["## What was chosen\n", chosen]
+    tools = {name: value for name, value in facts.items() if name != "sources"}
+    parts += [
+        "## How it was made\n",
+        f"The recipe:\n\n```yaml\n{yaml_text(recipe.model_dump(mode='json'))}```\n",
+        f"The tools:\n\n```yaml\n{yaml_text(tools)}```\n",
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _sources_text(sources: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for source in sources:
+        licences = ", ".join(f"{text} ({count:,})" for text, count in source["licences"].items())
+        left = ", ".join(f"{count:,}: {reason}" for reason, count in source["left_out"].items()) or "none"
+        rows.append((source["name"], source["recordings"], source["taken"], licences, left, source["fingerprint"]))
+    return table_text(("source", "records", "taken", "licences", "left out", "fingerprint"), rows)

@@ -1,0 +1,104 @@
+"""One item of a build: what became of it, and how it draws its random numbers."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one try at an item failed.
+
+    Args:
+        step: the step at which it failed; one of the maker's steps.
+        reason: a short sentence that is the same for all items that fail in this way; the funnel counts by it.
+        detail: what is particular to this item, such as what a recogniser heard.
+    """
+
+    step: str
+    reason: str
+    detail: str = ""
+
+
+class Dropped(Exception):
+    """Raised by a step of a maker when a try fails.
+
+    Args:
+        failure: why. last: whether further tries would fail in the same way, so that there is none.
+    """
+
+    def __init__(self, failure: Failure, *, last: bool = False) -> None:
+        super().__init__(failure.reason)
+        self.failure, self.last = failure, last
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """What became of one item.
+
+    Args:
+        key: its id.
+        groups: what the funnel counts it under, such as `{"subject": "history", "voice": "kal"}`.
+        failures: one for each try that failed, in order.
+        row: the columns of a kept item, as JSON values; None if the item was dropped.
+        sound: the FLAC file of a kept item.
+        material: what was synthesised or mixed last for a dropped item, as FLAC, so that it can be listened to; None if nothing.
+    """
+
+    key: str
+    groups: Mapping[str, str] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    row: Mapping[str, Any] | None = None
+    sound: bytes | None = None
+    material: bytes | None = None
+
+    @property
+    def kept(self) -> bool:
+        """Whether the item stands in the data set."""
+        return self.row is not None
+
+
+class Maker(Protocol):
+    """What makes the items of one kind of recipe. `make` may be called by several threads at once."""
+
+    @property
+    def steps(self) -> Sequence[str]:
+        """The steps that an item goes through, in order."""
+        ...
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The columns of a row beside the sound: the name and the type, `text`, `texts`, `number` or `truth`."""
+        ...
+
+    @property
+    def parallel(self) -> int:
+        """How many items to make at once."""
+        ...
+
+    def keys(self) -> Sequence[str]:
+        """The ids of all items, in the order in which they stand in the data set."""
+        ...
+
+    def make(self, key: str) -> Item:
+        """Makes one item. What it gives depends on the recipe and the key alone, not on other items."""
+        ...
+
+    def facts(self) -> Mapping[str, Any]:
+        """What the card says of the sources and the tools, as JSON values."""
+        ...
+
+    def close(self) -> None:
+        """Frees memory and ends processes."""
+        ...
+
+
+def draws(seed: int, *names: str | int) -> np.random.Generator:
+    """The random numbers of one purpose. They depend on the seed and the names alone, not on the order of the items."""
+    digest = hashlib.blake2b("\0".join(map(str, (seed, *names))).encode(), digest_size=16).digest()
+    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big")))

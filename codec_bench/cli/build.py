@@ -1,0 +1,37 @@
+"""`codec-bench build`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codec_bench.cli.options import Json
+from codec_bench.cli.output import console, table, talk
+
+
+def build(
+    recipe: Annotated[str, typer.Argument(help="A recipe by name, or a YAML file.")],
+    out: Annotated[Path, typer.Option("--out", help="The folder of the data set. Given again, an interrupted build goes on.")],
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of all draws. Default: the recipe's.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Make at most this many items.")] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Build a data set by a recipe: mixtures of recordings; every item checked, every dropped one counted."""
+    from codec_bench.api.build import build as build_set
+
+    built = build_set(recipe, out=out, seed=seed, limit=limit, tell=talk)
+    funnel = built.funnel
+    if as_json:
+        sys.stdout.write(json.dumps({"folder": str(built.folder), "made": built.made, **funnel.as_dict()}) + "\n")
+    else:
+        rows = [(step, str(left), reason, str(count or "")) for step, left, reason, count in funnel.rows()]
+        console().print(table(("step", "items", "dropped because", "dropped"), rows))
+    talk(
+        f"{funnel.kept:,} of {funnel.items:,} items were kept: codec-bench run {built.folder / 'benchmark.yaml'} --model NAME"
+    )
+    if not funnel.kept:
+        raise typer.Exit(3)
