@@ -11,7 +11,7 @@ from codec_bench.profiling.settings import Settings
 from codec_bench.registry import names
 
 _THOROUGHNESS = {"clip_s": "clip_s", "reencodings": "reencodings", "threads": "threads", "time_limit": "time_limit_s"}
-_OF_TERMINAL = ("json", "timings")
+_OF_TERMINAL = ("json", "timings", "log")
 
 
 def read_arguments(path: str | os.PathLike[str], command: Command | None = None) -> dict[str, Any]:

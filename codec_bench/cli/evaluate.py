@@ -23,6 +23,7 @@ from codec_bench.cli.options import (
     Graphs,
     Json,
     Limit,
+    Log,
     Metrics,
     Out,
     PerGpu,
@@ -90,7 +91,8 @@ def evaluate(
     workers: Workers = None, limit: Limit = None, seed: Seed = 0, shard: Shard = None, batch_s: BatchS = None, cache: Cache = True, save_audio: SaveAudio = None,
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, check: Check = True,
     timings: Timings = False, per_gpu: PerGpu = 1, graphs: Graphs = "off", executor: Executor = "local", ray_address: RayAddress = None,
-    shards: Shards = None, actors: Actors = None, cpus_per_actor: CpusPerActor = None, cpu_actors: CpuActors = 0, as_json: Json = False,
+    shards: Shards = None, actors: Actors = None, cpus_per_actor: CpusPerActor = None, cpu_actors: CpuActors = 0,
+    log: Log = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Send audio through codecs and score what comes out."""
     from codec_bench.api.evaluate import evaluate as evaluate_codecs
@@ -104,7 +106,7 @@ def evaluate(
         "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "graphs": graphs,
         "check": check, "executor": _executor(executor, address=ray_address, shards=shards, actors=actors, cpus=cpus_per_actor, cpu_actors=cpu_actors),
     }  # fmt: skip
-    _run(evaluate_codecs, asked, how, as_json, timings)
+    _run(evaluate_codecs, asked, how, as_json, timings, log)
 
 
 def score(
@@ -115,7 +117,8 @@ def score(
     settings: Set = None, by: By = None, retry_failed: Retry = False, time_limit_s: TimeLimit = None, timings: Timings = False,
     allow_same: Annotated[bool, typer.Option("--allow-same", help="Score audio that is the reference audio itself, as that of a lossless system.")] = False,
     per_gpu: PerGpu = 1, graphs: Graphs = "off", executor: Executor = "local", ray_address: RayAddress = None,
-    shards: Shards = None, actors: Actors = None, cpus_per_actor: CpusPerActor = None, cpu_actors: CpuActors = 0, as_json: Json = False,
+    shards: Shards = None, actors: Actors = None, cpus_per_actor: CpusPerActor = None, cpu_actors: CpuActors = 0,
+    log: Log = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Score audio that exists already: speech synthesis, voice conversion, another toolkit's reconstructions."""
     from codec_bench.api.score import score as score_generated
@@ -129,18 +132,21 @@ def score(
         "retry_failed": retry_failed, "time_limit_s": time_limit_s, "per_gpu": per_gpu, "graphs": graphs,
         "executor": _executor(executor, address=ray_address, shards=shards, actors=actors, cpus=cpus_per_actor, cpu_actors=cpu_actors),
     }  # fmt: skip
-    _run(score_generated, asked, how, as_json, timings)
+    _run(score_generated, asked, how, as_json, timings, log)
 
 
 def _run(
-    verb: Callable[..., Run], asked: Mapping[str, Any], how: Mapping[str, Any], as_json: bool, timings: bool
-) -> None:
+    verb: Callable[..., Run], asked: Mapping[str, Any], how: Mapping[str, Any], as_json: bool, timings: bool,
+    log: str | None = None,
+) -> None:  # fmt: skip
     """Calls `evaluate` or `score` with a progress line and prints the run; exits with 3 if something failed.
 
     Args:
         verb: the function. asked: its arguments. how: the fields of `Running`. as_json, timings: what is printed.
+        log: the service that is told of the run, or None.
     """
     from codec_bench.api.progress import progress_line
+    from codec_bench.api.tracking import tracked
     from codec_bench.cli.stopping import stopping
     from codec_bench.engine.running import Running
     from codec_bench.report.results import SUMMARY
@@ -149,7 +155,9 @@ def _run(
     _check_numbers(how)
     with stopping() as stop:
         with progress_line() as progress:
-            run = verb(**asked, running=Running(**how, progress=progress.tell, on_folder=stop.on_folder))
+            plain = Running(**how, progress=progress.tell, on_folder=stop.on_folder)
+            with tracked(log, plain, talk) as running:
+                run = verb(**asked, running=running)
         summary = read_json(run.folder / SUMMARY)  # it was just written, and is not computed twice
     print_finished(run, summary, as_json, timings)
 

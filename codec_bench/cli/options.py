@@ -121,6 +121,13 @@ By = Annotated[
 ]
 Retry = Annotated[bool, typer.Option("--retry-failed", help="Run items again that failed before.")]
 Timings = Annotated[bool, typer.Option("--timings", help="Also print where the time went.")]
+Log = Annotated[
+    str | None,
+    typer.Option(
+        "--log",
+        help="Also write values, tables, sound and plots to wandb[:PROJECT], mlflow[:FOLDER] or tensorboard[:FOLDER] while the run goes on.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
 
 

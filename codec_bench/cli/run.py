@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from codec_bench.cli.options import By, columns, parse_settings
+from codec_bench.cli.options import By, Log, columns, parse_settings
+from codec_bench.cli.output import talk
 from codec_bench.cli.request import Config, unless, with_settings
 from codec_bench.errors import UserError
 
@@ -47,11 +49,13 @@ def run(
     max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once this command has spent so much on answers and verdicts, by the prices of the models and judges.")] = None,
     max_hours: Annotated[float | None, typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
     rescore: Annotated[bool, typer.Option("--rescore", help="Make the scores again, from the recorded answers.")] = False,
+    log: Log = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")] = False,
 ) -> None:  # fmt: skip
     """Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs."""
     from codec_bench.api.progress import progress_line
     from codec_bench.api.run_benchmark import run_benchmark, run_codecs
+    from codec_bench.api.tracking import tracked
     from codec_bench.benchmark import suite as read_suite
     from codec_bench.benchmark.run import Terms
     from codec_bench.cli.stopping import stopping
@@ -69,11 +73,12 @@ def run(
             hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
         )
     options = regrouped(parse_settings(settings or []), [*wanted, *names(model), *names(judge or "")])
-    with stopping() as stop, progress_line() as progress:
-        running = Running(
-            device=device, workers=workers, cache=cache, save_audio=save_audio, retry_failed=retry_failed, progress=progress.tell,
-            on_folder=stop.on_folder,
-        )  # fmt: skip
+    plain = Running(device=device, workers=workers, cache=cache, save_audio=save_audio, retry_failed=retry_failed)
+    with (
+        stopping() as stop,
+        progress_line() as progress,
+        tracked(log, replace(plain, progress=progress.tell, on_folder=stop.on_folder), talk) as running,
+    ):
         common: dict[str, Any] = {
             "benchmark": list(dict.fromkeys(wanted)), "out": out, "data": data, "seed": seed, "limit": limit, "shard": shard, "options": options,
             "by": columns(by), "running": running,

@@ -71,6 +71,7 @@ class _Scoring(_Request):
     retry_failed: _Flag = None
     time_limit_s: _Number = None
     timings: _Flag = None
+    log: _Text = None
     executor: _Text = None
     ray_address: _Text = None
     shards: _Whole = None
@@ -119,6 +120,7 @@ class RunRequest(_Request):
     max_cost_usd: _Number = None
     max_hours: _Number = None
     batch: _Flag = None
+    log: _Text = None
 
 
 class ProfileRequest(_Request):

@@ -682,3 +682,20 @@ def test_worker(bench):
     passes(module.compare, "x", sound.tobytes(), sound)
     for wrong in (sound + np.float32(1e-7), sound * math.nan, sound[:, :-1]):
         fails(module.compare, "x", wrong.tobytes(), sound)
+
+
+@pytest.mark.parametrize("error", [0, 1])
+def test_ranking(bench, monkeypatch, error):
+    module = bench("bench_ranking")
+    case = module.Case(6, 5, 200)
+    found, drawn = module.robustness(case.points), module.rank_draws(case.points.averages(), case.left_out())
+    judged = passes if error == 0 else fails
+    low, high = found[-1].leave_one_group_out
+    for planted in ({"rank": found[-1].rank + error}, {"leave_one_group_out": (low, high + error)}):
+        monkeypatch.setattr(module, "robustness", lambda points, p=planted: [*found[:-1], replace(found[-1], **p)])
+        judged(module.check, case)
+    monkeypatch.setattr(module, "robustness", lambda points: found)
+    above = drawn.above.copy()
+    above[0, 1] += 0.3 * error
+    monkeypatch.setattr(module, "rank_draws", lambda *args, **options: replace(drawn, above=above))
+    judged(module.check, case)

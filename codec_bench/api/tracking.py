@@ -1,0 +1,104 @@
+"""Follows a run and writes to Weights & Biases, MLflow or TensorBoard what it has found so far (see `report.trackers`)."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+
+from codec_bench.engine.running import Running
+from codec_bench.errors import UserError
+from codec_bench.report.trackers import Tracker, checked_log, material_of, open_tracker
+from codec_bench.stats.summary import summarise
+from codec_bench.store.folders import run_folders
+from codec_bench.store.record import open_run
+
+EVERY_S = 60.0
+_REST = 20.0
+"""How many times as long as a look took the next one waits at least, so that looking takes no more than a twentieth of the time."""
+
+Clock = Callable[[], float]
+
+
+class Tracking:
+    """What is known of the runs that are followed.
+
+    Args:
+        asked: what `--log` names. tell: takes a sentence for the user. clock: seconds.
+    """
+
+    def __init__(self, asked: str, tell: Callable[[str], None], clock: Clock = monotonic) -> None:
+        self._asked, self._tell, self._clock = asked, tell, clock
+        self._folder: Path | None = None
+        self._open: dict[Path, tuple[Tracker, set[Path]]] = {}
+        self._next, self._broken = clock() + EVERY_S, False
+
+    def on_folder(self, folder: Path) -> None:
+        """Takes the folder of the run, or that of several."""
+        self._folder = folder
+
+    def tick(self) -> None:
+        """Looks at the runs, if the last look is long enough ago."""
+        if self._clock() >= self._next:
+            begun = self._clock()
+            self.look()
+            self._next = self._clock() + max(EVERY_S, _REST * (self._clock() - begun))
+
+    def look(self) -> None:
+        """Writes what the runs have found so far. A service that fails is told once, and the run goes on without it."""
+        if self._folder is None or self._broken:
+            return
+        try:
+            for place in run_folders(self._folder):
+                self._write(place)
+        except (UserError, sqlite3.Error):
+            return  # a record that is being made has nothing in it yet
+        except Exception as error:
+            self._broken = True
+            self._tell(f"--log {self._asked} failed and is left out from here on: {type(error).__name__}: {error}")
+
+    def _write(self, place: Path) -> None:
+        with closing(open_run(place)) as run:
+            if place not in self._open:
+                self._open[place] = (open_tracker(self._asked, place, run.meta.get("config") or {}), set())
+            tracker, written = self._open[place]
+            tracker.write(material_of(run, summarise(run), written))
+
+    def close(self) -> None:
+        """Ends the runs at the service."""
+        for tracker, _ in self._open.values():
+            try:
+                tracker.close()
+            except Exception as error:
+                self._tell(f"--log {self._asked} could not be ended: {type(error).__name__}: {error}")
+
+
+@contextmanager
+def tracked(asked: str | None, running: Running, tell: Callable[[str], None]) -> Iterator[Running]:
+    """How to run, with the service that `--log` names, if one is; what the run found is written to it at the end once more.
+
+    Raises:
+        UserError: there is no such service, or its package is not installed.
+    """
+    if asked is None:
+        yield running
+        return
+    checked_log(asked)
+    tracking = Tracking(asked, tell)
+
+    def on_folder(folder: Path, words: str) -> None:
+        running.on_folder(folder, words)
+        tracking.on_folder(folder)
+
+    def progress(stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
+        running.progress(stage, done, total, failed, audio_s)
+        tracking.tick()
+
+    try:
+        yield replace(running, progress=progress, on_folder=on_folder)
+        tracking.look()
+    finally:
+        tracking.close()

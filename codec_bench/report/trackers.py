@@ -1,0 +1,258 @@
+"""What a run writes to Weights & Biases, MLflow or TensorBoard while it goes on: values, tables, sound and plots.
+
+Conventions
+    A step is the number of finished items. Values are named `SYSTEM/METRIC`, the ends of their intervals `SYSTEM/METRIC.low` and
+    `....high`, and `progress/...` says how far the run is. Nothing that is missing is written as a number.
+    Sounds are those that the run keeps, at most `SOUNDS` of each system, each written once.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.store.record import Run
+from codec_bench.types import Audio
+
+SOUNDS = 8
+TRACKERS = ("wandb", "mlflow", "tensorboard")
+_HEADS = ("system", "metric", "value", "ci95_low", "ci95_high", "n", "failed", "unit", "protocol")
+_MLFLOW = re.compile(r"[^\w\-. /]")
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """A sound that a run kept: of which system (`reference` for what it was made from) and item, and its file."""
+
+    system: str
+    item: str
+    file: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What there is to write of a run at one moment.
+
+    Args:
+        step: how many items are finished. values: by name. rows: the table of the summary, in the order of the columns.
+        sounds: new ones. plots: pictures by name, as PNG.
+    """
+
+    step: int
+    values: Mapping[str, float]
+    rows: Sequence[Sequence[Any]]
+    sounds: Sequence[Sound]
+    plots: Mapping[str, bytes]
+
+
+class Tracker(Protocol):
+    """One of the three services."""
+
+    def write(self, material: Material) -> None:
+        """Writes what there is."""
+        ...
+
+    def close(self) -> None:
+        """Ends the run there."""
+        ...
+
+
+def open_tracker(asked: str, folder: Path, config: Mapping[str, Any]) -> Tracker:
+    """Opens what `--log` names.
+
+    Args:
+        asked: `wandb[:PROJECT]`, `mlflow[:FOLDER OR ADDRESS]` or `tensorboard[:FOLDER]`. Without the second part: the project
+            `codec-bench`, what MLflow is set to, and the folder `tensorboard` in the run folder.
+        folder: of the run. config: what the run was asked for.
+
+    Raises:
+        UserError: there is no such service.
+        MissingExtra: its package is not installed.
+    """
+    name, where = checked_log(asked)
+    if name == "wandb":
+        return _Wandb(where or "codec-bench", folder, config)
+    if name == "mlflow":
+        return _MLflow(where, folder, config)
+    return _TensorBoard(Path(where) if where else folder / "tensorboard")
+
+
+def checked_log(asked: str) -> tuple[str, str]:
+    """What `--log` names: the service, and the text behind the colon.
+
+    Raises:
+        UserError: there is no such service.
+        MissingExtra: its package is not installed.
+    """
+    name, _, where = asked.partition(":")
+    if name not in TRACKERS:
+        raise UserError(
+            f"--log got '{asked}'; expected {', '.join(TRACKERS[:-1])} or {TRACKERS[-1]}, each with :WHERE if it is wanted",
+            hint="for example --log tensorboard or --log wandb:my-project",
+        )
+    _package(name)
+    return name, where
+
+
+def material_of(run: Run, summary: Mapping[str, Any], written: set[Path]) -> Material:
+    """What there is to write of a run; sounds that are in `written` are left out, and the new ones added to it."""
+    values: dict[str, float] = {}
+    rows: list[Sequence[Any]] = []
+    for system, held in summary["systems"].items():
+        for metric, entry in held["metrics"].items():
+            low, high = entry["ci95"] or (None, None)
+            rows.append(
+                (system, metric, entry["value"], low, high, *(entry[k] for k in ("n", "failed", "unit", "protocol")))
+            )
+            for end, value in (("", entry["value"]), (".low", low), (".high", high)):
+                if value is not None:
+                    values[f"{system}/{metric}{end}"] = float(value)
+    counts = run.counts()
+    values |= {
+        "progress/finished": counts["finished"],
+        "progress/failed": counts["failed_items"] + counts["failed_scores"],
+    }
+    return Material(counts["finished"], values, rows, _sounds(run, written), _plots(run, summary))
+
+
+def _sounds(run: Run, written: set[Path]) -> list[Sound]:
+    found: list[Sound] = []
+    for system in run.systems:
+        kept = [item for item in run.items(system) if item.audio is not None and item.audio.is_file()][:SOUNDS]
+        for item in kept:
+            reference = run.reference_audio(item.id)
+            for name, file in (("reference", reference), (system, item.audio)):
+                if file is not None and file not in written:
+                    written.add(file)
+                    found.append(Sound(name, item.id, file))
+    return found
+
+
+def _plots(run: Run, summary: Mapping[str, Any]) -> dict[str, bytes]:
+    """The plots of a run as PNG; none if matplotlib is not installed."""
+    from codec_bench.report.figures.draw import Drawing, figure_of
+    from codec_bench.report.figures.plots import plots_of
+
+    try:
+        drawing = Drawing()
+    except MissingExtra:
+        return {}
+    made = {}
+    with drawing.styled():
+        for plot in plots_of([run], [summary]):
+            picture = io.BytesIO()
+            figure_of(plot).savefig(picture, format="png", dpi=150, bbox_inches="tight", pad_inches=0.04)
+            made[plot.stem] = picture.getvalue()
+    return made
+
+
+def _package(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise MissingExtra(f"--log {name}", name, name) from error
+
+
+class _TensorBoard:
+    def __init__(self, folder: Path) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer: Any = SummaryWriter(str(folder))
+
+    def write(self, material: Material) -> None:
+        for name, value in material.values.items():
+            self._writer.add_scalar(name, value, material.step)
+        lines = [_HEADS, ("---",) * len(_HEADS), *material.rows]
+        table = "\n".join(
+            f"| {' | '.join('' if c is None else str(c).replace('|', '&#124;') for c in line)} |" for line in lines
+        )
+        self._writer.add_text("summary", table, material.step)
+        for sound in material.sounds:
+            heard = Audio.read(sound.file)
+            mono = heard.samples.mean(axis=0, keepdims=True)
+            self._writer.add_audio(f"{sound.item}/{sound.system}", mono, material.step, heard.sample_rate_hz)
+        for name, picture in material.plots.items():
+            from matplotlib.image import imread
+
+            self._writer.add_image(name, imread(io.BytesIO(picture))[..., :3], material.step, dataformats="HWC")
+        self._writer.flush()
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Wandb:
+    def __init__(self, project: str, folder: Path, config: Mapping[str, Any]) -> None:
+        self._wandb = _package("wandb")
+        self._run = self._wandb.init(project=project, name=folder.name, dir=str(folder), config=dict(config))
+        self._heard: list[list[Any]] = []
+
+    def write(self, material: Material) -> None:
+        wandb = self._wandb
+        logged: dict[str, Any] = dict(material.values)
+        logged["summary"] = wandb.Table(columns=list(_HEADS), data=[list(row) for row in material.rows])
+        if material.sounds:
+            for sound in material.sounds:  # each twice: a table keeps copies of its own
+                alone, listed = (
+                    wandb.Audio(str(sound.file), caption=f"{sound.item}, {sound.system}") for _ in range(2)
+                )
+                logged[f"sounds/{sound.system}/{sound.item}"] = alone
+                self._heard.append([sound.item, sound.system, listed])
+            logged["sounds"] = wandb.Table(columns=["item", "system", "sound"], data=self._heard)
+        logged |= {f"plots/{name}": wandb.Image(_picture(picture)) for name, picture in material.plots.items()}
+        self._run.log(logged, step=material.step)
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+def _picture(png: bytes) -> Any:
+    from matplotlib.image import imread
+
+    return (255 * imread(io.BytesIO(png))[..., :3]).astype("uint8")
+
+
+@contextmanager
+def _as_file(name: str, content: bytes) -> Iterator[Path]:
+    """A file of this name as long as the block lasts."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / name
+        file.write_bytes(content)
+        yield file
+
+
+class _MLflow:
+    def __init__(self, where: str, folder: Path, config: Mapping[str, Any]) -> None:
+        self._mlflow = _package("mlflow")
+        if where:
+            # Without this, MLflow refuses folders from version 3.17 on; databases need packages of the whole MLflow.
+            if "://" not in where:
+                os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+            self._mlflow.set_tracking_uri(where if "://" in where else Path(where).absolute().as_uri())
+        self._mlflow.set_experiment("codec-bench")
+        self._mlflow.start_run(run_name=folder.name)
+        self._mlflow.log_params({name: str(value)[:500] for name, value in config.items()})
+
+    def write(self, material: Material) -> None:
+        flow = self._mlflow
+        flow.log_metrics({_MLFLOW.sub("_", name): value for name, value in material.values.items()}, step=material.step)
+        flow.log_dict({"columns": list(_HEADS), "data": [list(row) for row in material.rows]}, "summary.json")
+        for sound in material.sounds:
+            flow.log_artifact(str(sound.file), f"sounds/{_MLFLOW.sub('_', sound.system)}")
+        for name, picture in material.plots.items():
+            with _as_file(f"{name}.png", picture) as file:
+                flow.log_artifact(str(file), "plots")
+
+    def close(self) -> None:
+        self._mlflow.end_run()

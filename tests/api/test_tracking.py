@@ -1,0 +1,142 @@
+"""`--log`: what is written of a run, read back from TensorBoard, MLflow and Weights & Biases themselves, all offline."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+
+from codec_bench.api.tracking import Tracking, tracked
+from codec_bench.engine.running import Running
+from codec_bench.errors import MissingExtra, UserError
+from codec_bench.report import trackers
+from codec_bench.report.trackers import checked_log, material_of
+from codec_bench.stats.summary import summarise
+from codec_bench.store.record import open_run
+
+EVAL = (
+    "eval",
+    "--codec",
+    "opus-12k",
+    "--data",
+    "embedded",
+    "--metrics",
+    "stoi,bitrate",
+    "--limit",
+    "4",
+    "--workers",
+    "1",
+    "--no-check",
+)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A small run that kept its sound."""
+    from codec_bench import evaluate
+
+    folder = tmp_path_factory.mktemp("tracked") / "run"
+    how = {"limit": 4, "workers": 1, "check": False, "page": False}
+    return evaluate(codec="opus-12k", data="embedded", metrics="stoi,bitrate", out=folder, **how).folder
+
+
+class Kept:
+    """A service that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.told, self.closed = [], False
+
+    def write(self, material) -> None:
+        self.told.append(material)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_material_is_the_summary_and_each_sound_once(finished):
+    run, written = open_run(finished), set()
+    summary = summarise(run)
+    material = material_of(run, summary, written)
+    entry = summary["systems"]["opus-12k"]["metrics"]["stoi"]
+    assert material.values["opus-12k/stoi"] == entry["value"] and material.step == 4
+    assert material.values["opus-12k/stoi.low"] == entry["ci95"][0]
+    assert {sound.system for sound in material.sounds} == {"reference", "opus-12k"} and len(material.sounds) == 8
+    assert material_of(run, summary, written).sounds == []
+    assert all(picture.startswith(b"\x89PNG") for picture in material.plots.values())
+
+
+def test_a_run_is_followed_and_a_service_that_fails_does_not_stop_it(finished, monkeypatch):
+    kept, now, said = Kept(), [0.0], []
+    monkeypatch.setattr("codec_bench.api.tracking.open_tracker", lambda *args: kept)
+    tracking = Tracking("wandb", said.append, lambda: now[0])
+    tracking.tick()
+    tracking.on_folder(finished)
+    now[0] = 61.0
+    tracking.tick()
+    tracking.tick()  # not again at once
+    assert len(kept.told) == 1
+    kept.write = lambda material: 1 / 0
+    tracking.look()
+    tracking.look()
+    tracking.close()
+    assert kept.closed and len(said) == 1 and "ZeroDivisionError" in said[0] and "left out from here on" in said[0]
+
+
+def test_what_is_asked_for_is_checked_before_the_run(monkeypatch):
+    with pytest.raises(UserError, match="expected wandb, mlflow or tensorboard"):
+        checked_log("wanb")
+    real = trackers.import_module
+    monkeypatch.setattr(trackers, "import_module", lambda name: real(f"no_{name}") if name == "mlflow" else real(name))
+    monkeypatch.setattr(trackers, "import_module", lambda name: (_ for _ in ()).throw(ModuleNotFoundError(name=name)))
+    with pytest.raises(MissingExtra, match="needs the package 'mlflow'"):
+        checked_log("mlflow:there")
+    with tracked(None, Running(), print) as running:
+        assert running == Running()
+
+
+def needs(package):
+    return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=f"{package} is not installed")
+
+
+@needs("tensorboard")
+def test_tensorboard(command, tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    code, out, err = command(*EVAL, "--out", tmp_path / "run", "--log", f"tensorboard:{tmp_path / 'tb'}", "--json")
+    assert code == 0 and "left out" not in err, err
+    held = EventAccumulator(str(tmp_path / "tb"), size_guidance={"audio": 0, "images": 0})
+    held.Reload()
+    value = json.loads(out)["systems"]["opus-12k"]["metrics"]["stoi"]["value"]
+    assert held.Scalars("opus-12k/stoi")[-1].value == pytest.approx(value, rel=1e-6)
+    assert held.Scalars("progress/finished")[-1].value == 4 and "summary/text_summary" in held.Tags()["tensors"]
+    assert len(held.Tags()["audio"]) == 8 and held.Tags()["images"]
+
+
+@needs("mlflow")
+def test_mlflow(command, tmp_path, monkeypatch):
+    from mlflow.tracking import MlflowClient
+
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    code, out, err = command(*EVAL, "--out", tmp_path / "run", "--log", f"mlflow:{tmp_path / 'flow'}", "--json")
+    assert code == 0 and "left out" not in err, err
+    client = MlflowClient((tmp_path / "flow").as_uri())
+    (experiment,) = [one for one in client.search_experiments() if one.name == "codec-bench"]
+    (run,) = client.search_runs([experiment.experiment_id])
+    value = json.loads(out)["systems"]["opus-12k"]["metrics"]["stoi"]["value"]
+    assert run.data.metrics["opus-12k/stoi"] == pytest.approx(value) and run.info.status == "FINISHED"
+    assert {artifact.path for artifact in client.list_artifacts(run.info.run_id)} >= {"summary.json", "sounds"}
+
+
+@needs("wandb")
+def test_wandb(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    code, _, err = command(*EVAL, "--out", tmp_path / "run", "--log", "wandb:mine")
+    assert code == 0 and "failed and is left out" not in err, err
+    (folder,) = (tmp_path / "run" / "wandb").glob("offline-run-*")
+    tables = {path.name.partition("_")[0]: json.loads(path.read_text()) for path in folder.rglob("*.table.json")}
+    assert [row[0] for row in tables["summary"]["data"]] == ["opus-12k"] * 2
+    assert len(tables["sounds"]["data"]) == 8
+    assert len([path for path in (folder / "files" / "media" / "audio").rglob("*") if path.is_file()]) == 8
+    assert list(folder.rglob("*stoi*.png")) and next(folder.glob("run-*.wandb")).stat().st_size > 1000
