@@ -75,7 +75,11 @@ class RunMismatch(UserError):
     """A run folder was begun with other settings; the message says what differs."""
 
 
-class DeviceFull(UserError):
+class DeviceUnusable(UserError):
+    """A process cannot compute on its device at all, which says nothing of the items that it was given."""
+
+
+class DeviceFull(DeviceUnusable):
     """The first thing that a process puts on a GPU does not fit into its memory."""
 
     def __init__(self, what: str, device: str, free: str) -> None:

@@ -15,7 +15,7 @@ import pytest
 from codec_bench import memory
 from codec_bench.audio.budget import Budget
 from codec_bench.engine.worker import run_batch
-from codec_bench.errors import DeviceFull
+from codec_bench.errors import DeviceFull, DeviceUnusable
 from codec_bench.memory import out_of_memory
 
 FULL = [
@@ -238,6 +238,34 @@ def test_a_gpu_that_is_full_at_the_first_allocation_is_told_with_what_is_free(fr
     assert isinstance(outcome, DeviceFull) and outcome.message == f"'cuda:0' has no room for 'large': {said}"
     assert "--device" in outcome.hint
     assert pickle.loads(pickle.dumps(outcome)).message == outcome.message, "workers send it"
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["The NVIDIA driver on your system is too old (found version 11040)", "Torch not compiled with CUDA enabled"],
+)
+def test_a_device_that_torch_cannot_take_is_told_once_for_all_items(said, monkeypatch):
+    from codec_bench.engine import lanes
+
+    def refuses(*given):
+        raise RuntimeError(said)
+
+    run = stages_of_a_full_gpu(monkeypatch, refused)
+    monkeypatch.setattr(lanes, "own_device", refuses)
+    outcome = run("small")
+    assert isinstance(outcome, DeviceUnusable) and not isinstance(outcome, DeviceFull)
+    assert outcome.message == f"'cuda:0' cannot be used: RuntimeError: {said}" and "doctor" in outcome.hint
+
+
+def test_a_device_that_is_lost_when_it_is_taken_gets_a_new_process(monkeypatch):
+    from codec_bench.engine import lanes
+
+    def gone(*given):
+        raise RuntimeError("CUDA error: CUDA-capable device(s) is/are busy or unavailable")
+
+    run = stages_of_a_full_gpu(monkeypatch, refused)
+    monkeypatch.setattr(lanes, "own_device", gone)
+    assert memory.device_lost(run("small").reason)
 
 
 def test_what_does_not_fit_beside_the_runs_own_networks_is_no_other_programs_fault(monkeypatch):

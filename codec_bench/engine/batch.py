@@ -23,7 +23,7 @@ from codec_bench.engine.arena import Arena
 from codec_bench.engine.pool import Batch, Died, Done, Pool
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
 from codec_bench.engine.worker import run_batch
-from codec_bench.errors import DeviceFull, UserError, describe
+from codec_bench.errors import DeviceUnusable, UserError, describe
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
 GPU_BATCH_S = 1.0
@@ -279,7 +279,7 @@ class Dispatcher:
         batch, stage = event.batch, self.stages[event.batch.key]
         size_s = _padded_s(batch.works) if stage.pads else batch.audio_s  # as its budget counts
         self._lost.pop(batch.device, None)
-        if isinstance(event.outcome, DeviceFull):
+        if isinstance(event.outcome, DeviceUnusable):
             stage.give_back(batch.works)
             self._without(batch.device, event.outcome.message, event.outcome.hint or "")
             return

@@ -53,7 +53,7 @@ class Done:
     """A batch that a worker finished.
 
     Args:
-        outcome: a list with one entry per item, or one `Fault`, `oom` or `DeviceFull` for all.
+        outcome: a list with one entry per item, or one `Fault`, `oom` or `DeviceUnusable` for all.
         busy_s, cpu_s, steps: the seconds that it took, in all, of a processor, and by step.
         memory: bytes of the device's memory that it took, and of how many; None where that is not known.
     """

@@ -20,7 +20,7 @@ from codec_bench.engine.lanes import Gpu, Place, Ready, Seen, received, unwatche
 from codec_bench.engine.pool import DEVICE_LOST
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec
-from codec_bench.errors import DeviceFull, UserError, describe
+from codec_bench.errors import DeviceUnusable, UserError, describe
 from codec_bench.memory import device_lost, give_back, out_of_memory, placed
 from codec_bench.registry import use_graphs
 
@@ -60,7 +60,7 @@ class Stages:
                     self._built[key] = placed(
                         f"'{', '.join(spec.names)}'", self._place.device, partial(self._first, spec)
                     )
-            except DeviceFull:  # another program may leave the device
+            except DeviceUnusable:  # another program may leave the device
                 raise
             except UserError as error:
                 self._broken[key] = error
@@ -68,7 +68,14 @@ class Stages:
         return self._built[key]
 
     def _first(self, spec: StageSpec) -> Any:
-        self._place.own()  # before the first network takes memory
+        try:
+            self._place.own()  # before the first network takes memory
+        except Exception as error:  # a driver that is too old, a torch without CUDA
+            if out_of_memory(error) or device_lost(describe(error)):  # these have ways of their own
+                raise
+            reason = describe(error)
+            hint = "codec-bench doctor checks the driver and the libraries; --device cpu goes without the device"
+            raise DeviceUnusable(f"'{self._place.device}' cannot be used: {reason}", hint=hint) from error
         return self._build(spec)
 
     def _build(self, spec: StageSpec) -> Any:
@@ -167,7 +174,7 @@ def run_batch(
         else:
             outcome, steps = runner.run(works, segments, ahead.taken())
         steps, memory = {"load": loaded, **steps}, watched()
-    except DeviceFull as error:  # it says nothing of the items
+    except DeviceUnusable as error:  # it says nothing of the items
         outcome = error
     except Exception as error:  # the batch has failed; the main process sends its items again one by one
         outcome = "oom" if out_of_memory(error) else Fault(describe(error))
