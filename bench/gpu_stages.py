@@ -317,10 +317,13 @@ def replayed(stage: Stage, expected: Any) -> tuple[Callable[[], Any], str]:
     return call, f"within {most:.1e} of the plain pass"
 
 
-def compiled(stage: Stage) -> Callable[[], Any]:
-    """The stage with its network compiled by torch; the first calls have compiled it."""
+def compiled(stage: Stage, reduced: bool) -> Callable[[], Any]:
+    """The stage with its network compiled by torch; the first calls have compiled it.
+
+    A reduced size is only traced, because compiling for a CPU takes minutes.
+    """
     plain = stage.net._net
-    fast = torch.compile(plain, dynamic=False)
+    fast = torch.compile(plain, dynamic=False, backend="eager" if reduced else "inductor")
 
     def call() -> Any:
         stage.net._net = fast
@@ -363,7 +366,7 @@ def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[s
     if stage.holder is not None:
         calls["batch, CUDA graphs"], agreement["batch, CUDA graphs"] = replayed(stage, expected)
     if options.compile and stage.net is not None:
-        calls["batch, compiled"] = compiled(stage)
+        calls["batch, compiled"] = compiled(stage, options.reduced)
     times = interleaved({key: waited(call, device) for key, call in calls.items()}, repeats=options.repeats)
     times["floor"] = np.array([floor])
     base = np.median(times.get("one by one", times["batch"]))
