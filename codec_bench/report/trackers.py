@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
@@ -127,8 +128,8 @@ def material_of(run: Run, summary: Mapping[str, Any], written: set[Path]) -> Mat
 def _sounds(run: Run, written: set[Path]) -> list[Sound]:
     found: list[Sound] = []
     for system in run.systems:
-        kept = [item for item in run.items(system) if item.audio is not None and item.audio.is_file()][:SOUNDS]
-        for item in kept:
+        kept = (item for item in run.items(system) if item.audio is not None and item.audio.is_file())
+        for item in islice(kept, SOUNDS):
             reference = run.reference_audio(item.id)
             for name, file in (("reference", reference), (system, item.audio)):
                 if file is not None and file not in written:
