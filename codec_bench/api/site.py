@@ -106,19 +106,23 @@ def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
 
 
 def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
-    """The published leaderboards that runs of the site stand on."""
+    """The published leaderboards that runs of the site stand on, and published codecs if the site holds codecs."""
+    from codec_bench.api.codec_board import codec_board
     from codec_bench.api.leaderboard import board_names, definition_of, leaderboard
-    from codec_bench.report.site.published import published_board
+    from codec_bench.report.site.published import published_board, published_codecs
 
-    asked = {entry["key"]: entry["board"]["benchmark"] for entry in made.entries() if entry["board"]["benchmark"]}
+    found: dict[str, Mapping[str, Any]] = {}
+    entries = made.entries()
+    if any("bitrate" in entry["metrics"] for entry in entries):
+        found["codecs"] = published_codecs(codec_board())
+    asked = {entry["key"]: entry["board"]["benchmark"] for entry in entries if entry["board"]["benchmark"]}
     if not asked:
-        return {}
+        return found
     here = {key: folder for key, folder in made.folders().items() if key in asked}
     if lacking := len(asked) - len(here):
         runs = "1 run of a benchmark is" if lacking == 1 else f"{lacking} runs of benchmarks are"
         tell(f"{runs} not on this machine, and so on no published leaderboard of the site")
     keys = {folder: key for key, folder in here.items()}
-    found: dict[str, Mapping[str, Any]] = {}
     for name in board_names():
         definition, _ = definition_of(name)
         held = {variant.of(column)[0] for variant in definition.board_variants for column in definition.board_columns}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from codec_bench.cli.board_values import plain_board, plain_items
 from codec_bench.cli.codec_board import print_codecs
 from codec_bench.cli.output import talk
 from codec_bench.errors import UserError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from codec_bench.report.board import Board, Column, Likeness, Row, Trust
     from codec_bench.report.items import Items
-    from codec_bench.stats.correlation import Correlation
 
 CODECS = "codecs"
 """The name under which codecs of any runs stand beside published ones."""
@@ -83,7 +83,7 @@ def leaderboard(
         raise UserError("--figures draws the correlations of a board", hint="give --correlations too")
     board = read_board(name, runs or [], robustness=robustness, correlations=correlations, seed=seed)
     if as_json:
-        held = _plain(board) | ({"items": [_plain_items(one) for one in board_items(board)]} if items else {})
+        held = plain_board(board) | ({"items": [plain_items(one) for one in board_items(board)]} if items else {})
         sys.stdout.write(json.dumps(held, ensure_ascii=False) + "\n")
     else:
         _print_board(board)
@@ -119,69 +119,6 @@ def _write_latex(board: Board, seed: int, file: Path) -> None:
     talk(f"written: {file}")
 
 
-def _plain(board: Board) -> dict[str, Any]:
-    numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
-    rows = [
-        {
-            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "judged": dict(row.judged),
-            "average": float(row.average) if row.average is not None else None,
-            "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
-            "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),
-            "policies": {column: numbers(values) for column, values in row.policies.items()},
-            "worded": {column: numbers(values) for column, values in row.worded.items()},
-        }
-        for row in board.rows
-    ]  # fmt: skip
-    if board.trust is not None:
-        for row, told in zip(rows, _plain_trust(board.trust), strict=True):
-            row.update(told)
-    columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
-    facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
-    more: dict[str, Any] = (
-        {}
-        if board.trust is None
-        else {"dispensable": [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]}
-    )
-    if board.likeness is not None:
-        more["correlations"] = _plain_likeness(board.likeness)
-    return {**facts, "rows": rows, "ignored": list(board.ignored), **more}
-
-
-def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
-    """The correlations of columns, as JSON values."""
-
-    def plain(one: Correlation) -> dict[str, Any]:
-        ends = None if one.low is None or one.high is None else [one.low, one.high]
-        return {"value": one.value, "ci95": ends, "note": one.note}
-
-    pairs = [
-        {
-            "columns": [likeness.columns[pair.first], likeness.columns[pair.second]], "rows": pair.rows,
-            "spearman": plain(pair.spearman), "kendall": plain(pair.kendall),
-        }
-        for pair in likeness.pairs
-    ]  # fmt: skip
-    return {"order": list(likeness.order), "pairs": pairs}
-
-
-def _plain_trust(trust: Trust) -> list[dict[str, Any]]:
-    """What is known of each row's rank, as JSON values."""
-    pair = lambda span: None if span is None else list(span)  # noqa: E731
-    return [
-        {
-            "rank": one.rank,
-            "robustness": {
-                "leave_one_benchmark_out": pair(one.leave_one_benchmark_out),
-                "leave_one_group_out": pair(one.leave_one_group_out),
-                "other_normalisations": pair(one.other_normalisations),
-                "notes": list(one.notes),
-            },
-            "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row], "tied": list(trust.tied[row]),
-        }
-        for row, one in enumerate(trust.robustness)
-    ]  # fmt: skip
-
-
 def _print_trust(board: Board, trust: Trust) -> None:
     """A table of ranks: by the rule of the board, under other rules, and with other items."""
     from codec_bench.cli.output import console, table
@@ -209,6 +146,10 @@ def _print_trust(board: Board, trust: Trust) -> None:
     for row, note in zip(board.rows, trust.notes, strict=True):
         if note and not row.published:
             talk(f"{row.name}: {note}")
+    if own:
+        talk(
+            "with --json: the share of draws of other items in which a row has each rank, and in which it is above each other row"
+        )
     kept = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
     if kept:
         talk(
@@ -231,14 +172,6 @@ def _print_likeness(likeness: Likeness) -> None:
     for note in dict.fromkeys(pair.spearman.note for pair in likeness.pairs if pair.spearman.note):
         talk(note)
     talk("with --json: the intervals, and Kendall's tau")
-
-
-def _plain_items(one: Items) -> dict[str, Any]:
-    """What the items of a column say, as JSON values."""
-    return {
-        "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean, "note": one.note,
-        "discrimination": one.discrimination,
-    }  # fmt: skip
 
 
 def _print_items(found: Sequence[Items]) -> None:
@@ -301,6 +234,8 @@ def _print_board(board: Board) -> None:
         for note in (row.note, *_doubled(row), *_failures(row), *_wordings(row)):
             if note:
                 talk(f"{row.name}: {note}")
+    for sentence in board.mixed:
+        talk(sentence)
     if board.ignored:
         talk(f"runs without a value for this board: {', '.join(board.ignored)}")
 

@@ -118,6 +118,16 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where the value of a cell comes from: the folder of the run, and the system, the metric and the protocol there."""
+
+    folder: str
+    system: str
+    metric: str
+    protocol: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One row: a published one, or one from own runs.
 
@@ -137,6 +147,7 @@ class Row:
         doubled: by column, the other values that an earlier run of the same system has, which the table does not show.
         worded: by column, how far the wordings of the prompt lie apart: `mean`, `worst`, `best` and `sd`, failures as wrong, and
             the number of wordings as `n`.
+        sources: by column, where the value of an own row comes from, ratings included.
     """
 
     name: str
@@ -155,6 +166,7 @@ class Row:
     note: str = ""
     policies: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     worded: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
 
     @property
     def shown_average(self) -> Decimal | None:
@@ -173,6 +185,8 @@ class Trust:
     Args:
         robustness: the ranks under other rules.
         rank_intervals: the ranks that hold the middle 95 % of the draws; None for a row without items.
+        shares: by rank, the share of draws in which a row with items has it; ranks that it never has are missing.
+        above: by the number of another row, the share of draws in which a row is above it, where one of the two has items.
         tied: the names of the rows that a row cannot be told from.
         notes: why a row has no rank interval; None if it has one.
         dispensable: the names of the columns in the order in which they could be left out with the ranking kept, each with
@@ -181,6 +195,8 @@ class Trust:
 
     robustness: tuple[Robustness, ...]
     rank_intervals: tuple[tuple[int, int] | None, ...]
+    shares: tuple[Mapping[int, float], ...]
+    above: tuple[Mapping[int, float], ...]
     tied: tuple[tuple[str, ...], ...]
     notes: tuple[str | None, ...]
     dispensable: tuple[tuple[str, float], ...]
@@ -231,6 +247,22 @@ class Board:
     views: tuple[View, ...] = ()
     trust: Trust | None = None
     likeness: Likeness | None = None
+
+    @property
+    def mixed(self) -> list[str]:
+        """One sentence for each column whose own values were measured by several protocols, so that they cannot be compared."""
+        told = []
+        for column in self.columns:
+            of: dict[str, list[str]] = {}
+            for row in self.rows:
+                if column.name in row.cells and column.name in row.sources:
+                    of.setdefault(row.sources[column.name].protocol, []).append(row.name)
+            if len(of) > 1:
+                sides = "; ".join(f"{', '.join(names)} by {protocol}" for protocol, names in of.items())
+                told.append(
+                    f"{column.name} was measured by {len(of)} protocols, whose values cannot be compared: {sides}"
+                )
+        return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,4 +97,4 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
         told = [words for holds, words in doubts if holds] + ([row.note] if row.note else [])
         if told:
             notes.append(f"{row.name}: {'; '.join(told)}.")
-    return notes
+    return [*notes, *(f"{sentence}." for sentence in board.mixed)]

@@ -14,13 +14,23 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
-from codec_bench.report.board import AVERAGE, Column, Row, Rules, Variant, average, group_mean
+from codec_bench.report.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
 from codec_bench.stats.breakdown import answers_of
 from codec_bench.stats.summary import summarise
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run, open_run
+
+
+class _Found(NamedTuple):
+    """A value that a run gives: the name of its row, its column, the entry of the summary, who gave a rating (or None), and its source."""
+
+    row: str
+    column: Column
+    entry: Mapping[str, Any]
+    judge: str | None
+    source: Source
 
 
 @dataclass(slots=True)
@@ -37,10 +47,13 @@ class _Values:
     rerouted: bool = False
     unfinished: bool = False
     doubled: dict[str, list[str]] = field(default_factory=dict)
+    sources: dict[str, Source] = field(default_factory=dict)
 
-    def take(self, column: Column, entry: Mapping[str, Any], judge: str | None) -> None:
-        """Takes the value of one column; `judge` says who gave a rating."""
+    def take(self, found: _Found) -> None:
+        """Takes the value of one column."""
+        column, entry, judge = found.column, found.entry, found.judge
         value, told = _by_rule(entry)
+        self.sources[column.name] = found.source
         before = self.cells.get(column.name)
         if judge is None and before is not None and before != column.shown(value):
             self.doubled.setdefault(column.name, []).append(str(before))
@@ -79,9 +92,9 @@ def own_rows(
         run.check()  # a damaged run of another benchmark is told too
         values = list(_values(run, rules.columns, variants))
         ignored += [] if values else [str(place)]
-        for name, column, entry, judge in values:
-            row = found.setdefault(name, _Values())
-            row.take(column, entry, judge)
+        for value in values:
+            row = found.setdefault(value.row, _Values())
+            row.take(value)
             row.folders[str(place)] = None
             row.limited |= (run.meta.get("config") or {}).get("limit") is not None
             row.unfinished |= run.meta.get("state") not in (None, "finished")
@@ -104,6 +117,7 @@ def _row(name: str, values: _Values, rules: Rules) -> Row:
         judged=_judged(values, rules),
         policies=values.policies,
         worded=values.worded,
+        sources=values.sources,
     )
 
 
@@ -147,10 +161,8 @@ def _by_rule(entry: Mapping[str, Any]) -> tuple[float, dict[str, float]]:
     return (entry["value"] if official is None else official), known if left_out != as_wrong else {}
 
 
-def _values(
-    run: Run, columns: Sequence[Column], variants: Sequence[Variant]
-) -> Iterator[tuple[str, Column, Mapping[str, Any], str | None]]:
-    """The values that a run gives: the name of the row, the column, the entry of the summary, and for a rating its judge."""
+def _values(run: Run, columns: Sequence[Column], variants: Sequence[Variant]) -> Iterator[_Found]:
+    """The values that a run gives."""
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
     wanted = [one for one in every if one[2][0] == benchmark]
@@ -165,10 +177,13 @@ def _values(
             if entry.get("value") is None:
                 continue
             judge = _judge_of(run, metric)
+            source = Source(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
             if judge is None or column.counts == "rating":
-                yield _name(system, variant.name), column, entry, judge and " ".join(filter(None, judge))
+                rated_by = judge and " ".join(filter(None, judge))
+                yield _Found(_name(system, variant.name), column, entry, rated_by, source)
             else:  # the judge read the answers, and did not rate them
-                yield _name(system, variant.name, f"read by {judge[0]}"), column, entry, None
+                name = _name(system, variant.name, f"read by {judge[0]}")
+                yield _Found(name, column, entry, None, source)
 
 
 def _name(system: str, *about: str) -> str:

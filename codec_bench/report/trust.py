@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from typing import Any
 
 import numpy as np
 
@@ -44,11 +45,8 @@ def trust(board: Board, seed: int = 0) -> Trust:
     ranked = [n for n, one in enumerate(found) if one.rank is not None]
     parts, unknown = _left_out(board, points, ranked)
     drawn = rank_draws(points.averages()[ranked], parts, seed=seed) if ranked else None
-    return Trust(
-        tuple(found),
-        *_by_row(board, ranked, drawn, unknown),
-        tuple((board.columns[column].name, tau) for column, tau in _order(redundancy(points))),
-    )
+    dispensable = tuple((board.columns[column].name, tau) for column, tau in _order(redundancy(points)))
+    return Trust(tuple(found), dispensable=dispensable, **_by_row(board, ranked, drawn, unknown))
 
 
 def likeness(board: Board) -> Likeness:
@@ -89,6 +87,7 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
         benchmarks,
         [column.family or column.group for column in board.columns],
         [c.group for c in board.columns],
+        [c.name for c in board.columns],
     )
 
 
@@ -96,11 +95,11 @@ def _order(found: Redundancy) -> list[tuple[int, float]]:
     return list(zip(found.left_out, found.tau, strict=True))
 
 
-def _by_row(
-    board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]
-) -> tuple[tuple[tuple[int, int] | None, ...], tuple[tuple[str, ...], ...], tuple[str | None, ...]]:
-    """Rank intervals, ties and notes of all rows, from those of the rows that have a rank."""
+def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:
+    """What the draws say of all rows, from what they say of the rows that have a rank: the fields of `Trust` by their names."""
     intervals: list[tuple[int, int] | None] = [None] * len(board.rows)
+    shares: list[dict[int, float]] = [{} for _ in board.rows]
+    above: list[dict[int, float]] = [{} for _ in board.rows]
     tied: list[tuple[str, ...]] = [()] * len(board.rows)
     notes: list[str | None] = ["the row has no rank"] * len(board.rows)
     if drawn is not None:
@@ -109,7 +108,16 @@ def _by_row(
             tied[row] = tuple(board.rows[ranked[other]].name for other in drawn.tied[place])
             if place in unknown:
                 intervals[row], notes[row] = None, unknown[place]
-    return tuple(intervals), tuple(tied), tuple(notes)
+        moving = [place for place, row in enumerate(ranked) if intervals[row] is not None]
+        for place, row in enumerate(ranked):
+            others = [other for other in range(len(ranked)) if other != place and (place in moving or other in moving)]
+            above[row] = {ranked[other]: float(drawn.above[place, other]) for other in others}
+            if place in moving:
+                shares[row] = {rank: float(share) for rank, share in enumerate(drawn.shares[place], 1) if share}
+    return {
+        "rank_intervals": tuple(intervals), "shares": tuple(shares), "above": tuple(above), "tied": tuple(tied),
+        "notes": tuple(notes),
+    }  # fmt: skip
 
 
 def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[LeftOut], dict[int, str]]:

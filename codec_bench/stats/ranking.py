@@ -37,12 +37,14 @@ class Points:
         benchmarks: the benchmark of each column. A benchmark is left out with all its columns.
         groups: the group of tasks of each column.
         marks: the mark of each column: columns of one mark enter the average as one value.
+        columns: the name of each column, for notes; its number without one.
     """
 
     values: np.ndarray
     benchmarks: Sequence[str]
     groups: Sequence[str]
     marks: Sequence[str]
+    columns: Sequence[str] = ()
 
     @property
     def complete(self) -> np.ndarray:
@@ -59,6 +61,10 @@ class Points:
                 for mark, there in zip(self.marks, present, strict=True)
             ]
         )
+
+    def named(self, columns: Sequence[int]) -> list[str]:
+        """The names of some columns, by their numbers."""
+        return [self.columns[column] if self.columns else str(column) for column in columns]
 
     def averages(self, kept: np.ndarray | None = None) -> np.ndarray:
         """The average of each row over the columns that are kept, `(rows,)`; NaN for a row without a cell of one of the marks."""
@@ -122,7 +128,7 @@ def robustness(points: Points) -> list[Robustness]:
         *([] if benchmarks is not None else ["there is one benchmark only, so none can be left out"]),
         *([] if groups is not None else ["there is one group of tasks only, so none can be left out"]),
         *([] if scaled is not None else ["fewer than two rows are complete, so columns cannot be scaled over the rows"]),
-        *([f"the rows are all equal in column {', '.join(map(str, constant))}, which counts nothing when columns are scaled"] if constant else []),
+        *([f"the rows are all equal in column {', '.join(points.named(constant))}, which counts nothing when columns are scaled"] if constant else []),
     ]  # fmt: skip
     by_benchmark, by_group, by_scale = (_span(table, len(rule)) for table in (benchmarks, groups, scaled))
     return [

@@ -62,6 +62,9 @@ def test_our_runs_stand_between_the_published_rows(tmp_path):
     assert str(board.rows[0].cells["aishell-1"]) == "1.25"
     # Ten error rates of 1.25 and three scores of 60.
     assert board.rows[0].average == Decimal("89.81") and board.rows[0].complete and not board.rows[0].published
+    source = board.rows[0].sources["aishell-1"]
+    assert (source.system, source.metric) == ("mine", source.protocol) and source.folder.endswith("/aishell-1/mine")
+    assert len(board.rows[0].sources) == 13 and not any(row.sources for row in board.rows if row.published)
 
 
 def test_a_board_with_missing_cells_says_so_and_stands_last(tmp_path):

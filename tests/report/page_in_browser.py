@@ -103,3 +103,18 @@ def resize(browser, width, height=800, *, scheme="light"):
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     # The script answers a new size in a later frame.
     browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+
+
+def go(browser, address):
+    """Goes to a view of a site and waits until it is drawn."""
+    before = browser.execute_script("return document.documentElement.dataset.ready")
+    browser.execute_script("location.hash = arguments[0]", address)
+    until(lambda: browser.execute_script("return document.documentElement.dataset.ready") not in (None, before))
+
+
+def rows(browser, selector="main table") -> list[list[str]]:
+    """The cells of the first table that a selector finds."""
+    return browser.execute_script(
+        "return [...document.querySelector(arguments[0]).tBodies[0].rows].map((r) => [...r.cells].map((c) => c.innerText.trim()))",
+        selector,
+    )

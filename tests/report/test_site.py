@@ -9,11 +9,9 @@ import sqlite3
 import pyarrow.parquet
 import pytest
 
-from codec_bench.api.leaderboard import leaderboard
 from codec_bench.api.site import contradictions, site
 from codec_bench.errors import UserError
 from codec_bench.report.site import SiteFolder
-from codec_bench.report.site.published import published_board
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
@@ -370,20 +368,24 @@ def test_runs_of_generated_sound_stand_on_one_leaderboard(make_run, tmp_path):
     assert rows[0]["identity"] != rows[1]["identity"] and done.contradictions == ()
 
 
-def test_a_published_leaderboard_says_how_much_to_trust_it(tmp_path):
-    board = leaderboard("ultraeval-understanding", robustness=True, correlations=True)
-    payload = json.loads(json.dumps(published_board(board, {})))
-    assert len(payload["rows"]) == len(board.rows) and payload["trusted"]
-    for row, told, trust in zip(board.rows, payload["rows"], board.trust.robustness, strict=True):
-        assert (
-            told["name"] == row.name
-            and told["rank"] == trust.rank
-            and told["average"] == (None if row.shown_average is None else str(row.shown_average))
-        )
-        assert told["ranks"][0] == (
-            None if trust.leave_one_benchmark_out is None else list(trust.leave_one_benchmark_out)
-        )
-    assert len(payload["like"]["pairs"]) == len(board.columns) * (len(board.columns) - 1) / 2
+def test_sounds_that_no_run_refers_to_any_more_are_removed(make_run, tmp_path):
+    """A run is given again with other sound, and another run shares a reference with what it was before."""
+    small = {"samples": 3, "metrics": ["stoi"], "hostile": False}
+    before = make_run("before", systems=["g722"], **small)
+    other = make_run("other", systems=["opus-6k"], **small)
+    after = make_run("after", systems=["g722"], longer_s=0.3, **small)
+    out, fresh = tmp_path / "site", tmp_path / "fresh"
+    site([before.folder, other.folder], out=out)
+    stray = out / "audio" / "00" / ("0" * 24 + ".flac")
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_bytes(b"")
+    assert (
+        site([other.folder], out=out).unchanged == ("other",) and stray.exists()
+    )  # nothing was replaced, nothing is sought
+    assert site([after.folder], out=out).replaced == ("after",)
+    site([after.folder, other.folder], out=fresh)
+    sounds = lambda at: {path.relative_to(at) for path in (at / "audio").rglob("*.flac")}  # noqa: E731
+    assert sounds(out) == sounds(fresh) and len(sounds(fresh)) == 12
 
 
 def test_runs_of_shards_are_left_out_and_it_is_said(make_run, tmp_path):

@@ -9,7 +9,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from page_in_browser import click, complaints, open_page, resize, texts, until
+from page_in_browser import click, complaints, go, open_page, resize, rows, texts, until
 from scipy.special import stdtrit
 
 from codec_bench.api.compare import compare
@@ -62,28 +62,14 @@ def page(browser, made):
     assert complaints(browser) == []
 
 
-def go(browser, address):
-    """Goes to a view and waits until it is drawn."""
-    before = browser.execute_script("return document.documentElement.dataset.ready")
-    browser.execute_script("location.hash = arguments[0]", address)
-    until(lambda: browser.execute_script("return document.documentElement.dataset.ready") not in (None, before))
-
-
 def board_key(made) -> str:
     (board,) = made.read_data("index")["boards"]
     return board["key"]
 
 
-def rows(browser, selector="main table") -> list[list[str]]:
-    """The cells of the first table that a selector finds."""
-    return browser.execute_script(
-        "return [...document.querySelector(arguments[0]).tBodies[0].rows].map((r) => [...r.cells].map((c) => c.innerText.trim()))",
-        selector,
-    )
-
-
 VIEWS = (
     "",
+    "published/codecs",
     "board/{}",
     "samples/{}",
     "compare/{}",
@@ -176,6 +162,36 @@ def test_two_systems_are_compared_as_the_command_compares_them(page, made, runs)
     until(lambda: texts(page, "main h2")[-1].endswith(page.execute_script("return document.activeElement.textContent")))
 
 
+def test_groups_and_the_furthest_samples_of_a_comparison_are_the_records(page, made, runs):
+    run, key = runs[0], board_key(made)
+    of = next(entry["key"] for entry in made.entries() if entry["name"] == "first <b>run")
+    c = [column["name"] for column in made.read_data(f"boards/{key}")["columns"]].index("stoi")
+    go(page, f"#/compare/{key}?a={of}:opus-6k&b={of}:opus-12k&metric={c}")
+    page.execute_script("document.querySelectorAll('main details').forEach((d) => (d.open = true))")
+    values = {
+        name: {score.id: score.value for score in run.scores(name, "stoi") if score.value is not None}
+        for name in ("opus-6k", "opus-12k")
+    }
+    apart = {id: values["opus-6k"][id] - values["opus-12k"][id] for id in values["opus-6k"]}
+    speakers = {sample.id: sample.speaker for sample in run.samples()}
+    groups = {row[0]: row for row in rows(page, "[aria-label='By speaker'] table")}
+    assert groups.keys() == set(speakers.values())
+    for speaker, row in groups.items():
+        members = [by for id, by in apart.items() if speakers[id] == speaker]
+        shown = row[3].split("\n")[0].replace("−", "-")
+        assert float(shown) == pytest.approx(sum(members) / len(members), abs=1e-3) and row[4] == str(len(members))
+        assert "1 independent unit" in row[3]  # one speaker is no ground for an interval, and that is said
+    for side, sign in (("A", 1), ("B", -1)):
+        expected = sorted((sign * by for by in apart.values() if sign * by > 0), reverse=True)[:8]
+        label = f"Samples on which {side} is better"
+        found = [row[3] for row in rows(page, f"[aria-label='{label}'] table")] if expected else []
+        assert [abs(float(text.replace("−", "-"))) for text in found] == pytest.approx(expected, abs=1e-3)
+    if button := page.find_elements("css selector", "[aria-label='Samples on which B is better'] .link"):
+        button[0].send_keys(Keys.ENTER)
+        until(lambda: page.execute_script("return document.getElementById('detail').open"))
+        assert len(page.find_elements("css selector", "#detail audio")) == 3  # the reference and both
+
+
 def test_students_t_is_that_of_scipy(made, tmp_path):
     """The quantile is computed on the page by its own code, which a script of the site's file runs here."""
     script = made.path.joinpath("assets", "site.js").read_text("utf-8")
@@ -205,9 +221,7 @@ def test_sounds_share_one_clock(page, made):
     assert not any(paused for paused, *_ in now) and max(t for *_, t, _ in now) - min(t for *_, t, _ in now) < 0.3
     page.switch_to.active_element.send_keys(Keys.ESCAPE)
     until(lambda: not page.execute_script("return document.getElementById('detail').open"))
-    assert all(
-        page.execute_script("return [...document.querySelectorAll('audio')].every((a) => a.paused)") for _ in range(1)
-    )
+    until(lambda: page.execute_script("return [...document.querySelectorAll('audio')].every((a) => a.paused)"))
 
 
 def test_hostile_text_is_shown_and_does_nothing(page, made, runs):
@@ -279,7 +293,7 @@ def test_it_is_used_with_the_keyboard(page, made):
     assert page.execute_script("return document.activeElement.id") == "main"  # a new view begins at its beginning
 
 
-@pytest.mark.parametrize("width", [390, 900, 1600])
+@pytest.mark.parametrize("width", [390, 1400, 2560])
 def test_nothing_is_wider_than_the_screen(page, made, width):
     resize(page, width, scheme="dark")
     for view in VIEWS:

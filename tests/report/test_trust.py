@@ -18,11 +18,11 @@ UNDERSTANDING = "ultraeval-understanding"
 ITEMS = 40
 
 
-def record(folder, column, system, right, *, detail=None):
+def record(folder, column, system, right, *, detail=None, protocol="p", state="finished"):
     """A run of one column's benchmark in which each item has the value 0 or 1, or errors among ten words."""
     facts = {
         column.metric: {
-            "protocol": "p",
+            "protocol": protocol,
             "unit": "",
             "higher_is_better": True,
             "aggregate": "bleu" if detail else "mean",
@@ -32,13 +32,13 @@ def record(folder, column, system, right, *, detail=None):
     with closing(RunWriter(folder / column.benchmark / system, {"asked": {}})) as writer:
         writer.begin({system: {}}, facts, samples)
         scores = [
-            Score(float(value), "ok", None, "p", numerator=float(value), denominator=1.0, detail=detail or {})
+            Score(float(value), "ok", None, protocol, numerator=float(value), denominator=1.0, detail=detail or {})
             for value in right
         ]
         writer.write(
             [(n, ItemRecord(system, s.id, "ok", None, {column.metric: scores[n]})) for n, s in enumerate(samples)]
         )
-        writer.set_meta(benchmark={"name": column.benchmark}, config={})
+        writer.set_meta(benchmark={"name": column.benchmark}, config={}, state=state)
 
 
 def runs(folder, systems):
@@ -67,6 +67,12 @@ def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
     assert trust.rank_intervals[place["Kimi-Audio-7B-Instruct"]] is None
     assert "no items of this row" in trust.notes[place["Kimi-Audio-7B-Instruct"]]
     assert leaderboard(UNDERSTANDING, [tmp_path], robustness=True).trust == trust  # the same seed
+    good, bad = place["good"], place["bad"]
+    assert sum(trust.shares[good].values()) == pytest.approx(1) and trust.above[good][bad] > 0.99
+    assert trust.above[good][place["alike"]] + trust.above[place["alike"]][good] == pytest.approx(1)
+    # Between two published rows nothing is drawn, and of a published row's rank nothing is known.
+    kimi, qwen = place["Kimi-Audio-7B-Instruct"], place["Qwen3-Omni-30B-A3B-Instruct"]
+    assert trust.shares[kimi] == {} and qwen not in trust.above[kimi] and good in trust.above[kimi]
 
 
 def test_a_row_whose_average_is_not_complete_has_no_rank(tmp_path):
@@ -104,6 +110,7 @@ def test_on_the_command_line(command):
     assert {key: row["robustness"][key] for key in keys} == {key: [1, 1] for key in keys}
     code, printed, _ = command("leaderboard", UNDERSTANDING, "--robustness")
     assert code == 0 and "without one benchmark" in printed and "other items" not in printed
+    assert row["rank_shares"] == {} and row["above"] == []
     code, _, said = command("leaderboard", "audiobench", "--robustness")
     assert code == 2 and "has no average" in said
 
@@ -144,3 +151,48 @@ def test_items_that_tell_systems_apart(tmp_path, command):
     assert code == 0 and "q1" in out and "noisy" in err
     code, _, err = command("leaderboard", UNDERSTANDING, tmp_path / column.benchmark / "m0", "--items")
     assert code == 0 and "own systems with a value: 1; at least 3 are needed" in err
+
+
+DOUBTFUL = """version: 1
+summary: "two models, of which one is published; a constant column; groups with one member"
+published: doubtful.csv
+views: {one: [flat]}
+columns:
+  - {name: flat, benchmark: meld-emo, metric: "accuracy[official/ultraeval-audio/prefix-match]", counts: score, family: alone}
+  - {name: errors, benchmark: librispeech-test-clean, metric: "wer[answer]@official/ultraeval-audio/wer", counts: error, family: other}
+"""
+
+
+def test_what_a_board_cannot_say_is_named_and_never_a_number(tmp_path, command):
+    """Two models, a constant column, groups of one, two protocols, a run that is not finished, two numbers of one system."""
+    (tmp_path / "doubtful.yaml").write_text(DOUBTFUL)
+    (tmp_path / "doubtful.csv").write_text("model,flat,errors\npublished,50.00,3.00\n")
+    flat, errors = leaderboard(str(tmp_path / "doubtful.yaml")).columns
+    half = np.asarray([1.0, 0.0] * 10)
+    record(tmp_path / "runs", flat, "mine", half)
+    record(tmp_path / "runs", errors, "mine", np.zeros(20))
+    ask = ("leaderboard", tmp_path / "doubtful.yaml", tmp_path / "runs", "--robustness", "--correlations", "--groups")
+    code, printed, said = command(*ask)
+    assert code == 0 and "2 rows have a cell in both columns; a correlation needs 3" in said
+    assert "the rows are all equal in column flat, which counts nothing when columns are scaled" in said
+    code, plain, _ = command(*ask, "--json")
+    assert code == 0 and json.loads(plain)["correlations"]["pairs"][0]["kendall"]["value"] is None
+    assert json.loads(plain)["dispensable"] == [] and json.loads(plain)["mixed"] == []
+    record(tmp_path / "runs" / "again", flat, "mine", np.ones(20), state="running")
+    record(tmp_path / "runs", flat, "other", half, protocol="q")
+    record(tmp_path / "runs", errors, "other", half)
+    code, more, doubts = command(*ask)
+    assert code == 0 and "flat was measured by 2 protocols, whose values cannot be compared" in doubts
+    assert "flat is 100.00 in an earlier run" in doubts and "(not finished)" in more
+    for text in (printed, plain, more):
+        assert "nan" not in text.lower()
+
+
+def test_a_damaged_run_is_refused_whatever_it_is_of(tmp_path):
+    record(tmp_path, leaderboard(UNDERSTANDING).columns[-1], "mine", np.ones(ITEMS))
+    (file,) = tmp_path.rglob("run.sqlite")
+    held = bytearray(file.read_bytes())
+    held[len(held) // 2] ^= 0xFF
+    file.write_bytes(held)
+    with pytest.raises(UserError, match="damaged"):
+        leaderboard("audiobench", [tmp_path])

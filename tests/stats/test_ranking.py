@@ -83,6 +83,8 @@ def test_what_cannot_be_left_out_or_scaled_is_named():
     flat = robustness(Points(np.asarray([[1.0, 5.0], [2.0, 5.0]]), "ab", "ab", "ab"))
     assert [r.other_normalisations for r in flat] == [(2, 2), (1, 1)]
     assert "column 1" in flat[0].notes[0]
+    named = robustness(Points(np.asarray([[1.0, 5.0], [2.0, 5.0]]), "ab", "ab", "ab", ["first", "second"]))
+    assert "column second, which" in named[0].notes[0]
     assert robustness(Points(np.zeros((0, 2)), "ab", "ab", "ab")) == []
 
 

@@ -103,7 +103,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
 
     Args:
         site: the site. done: what became of the runs of this call. published: the published leaderboards by name, as
-            `published.published_board` writes them. title: of the site; None keeps the one that it has.
+            `report.site.published` writes them. title: of the site; None keeps the one that it has.
     """
     entries = site.entries()
     found = contradictions(entries)
@@ -115,4 +115,5 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
     site.write_data("checks", [one.as_row() for one in found])
     site.write_data("index", index_of(entries, boards, published, found, site.title(title)))
     site.write_pages()
+    site.drop_sounds()
     return Site(site.path, done.added, done.replaced, done.unchanged, tuple(found))

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ _SCRIPTS = (
     (SHARED, "scales.js"),
     *((__package__, f"assets/{name}") for name in (
         "load.js", "route.js", "numbers.js", "table.js", "plot.js", "paired.js", "clock.js", "overview.js", "board.js", "pareto.js",
-        "explorer.js", "sample.js", "compare.js", "system.js", "definitions.js", "run.js", "published.js", "checks.js", "main.js",
+        "explorer.js", "sample.js", "compare.js", "system.js", "definitions.js", "run.js", "published.js", "codecs.js", "checks.js",
+        "main.js",
     )),
 )  # fmt: skip
 
@@ -48,6 +49,7 @@ class SiteFolder:
 
     def __init__(self, path: str | os.PathLike[str], *, new: bool = True) -> None:
         self.path = Path(path)
+        self._forgot = False
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"'{self.path}' is a file, and a site is a folder", hint="give another --out")
         if is_site(self.path):
@@ -154,6 +156,7 @@ class SiteFolder:
     def forget(self, key: str) -> None:
         """Removes what the site holds of a run."""
         if (folder := self.run_folder(key)).is_dir():
+            self._forgot = True
             (folder / "run.js").unlink(missing_ok=True)
             shutil.rmtree(folder)
 
@@ -188,6 +191,22 @@ class SiteFolder:
         except OSError as error:
             raise UserError(f"the sound '{path}' cannot be copied into the site: {error.strerror or error}") from error
         return name
+
+    def drop_sounds(self) -> None:
+        """Removes the sounds that no run refers to any more; there can be some only if a run was forgotten."""
+        if not self._forgot:
+            return
+        named = {sound for entry in self.entries() for sound in self._sounds(entry)}
+        for path in (self.path / SOUNDS).glob("*/*"):
+            if path.relative_to(self.path).as_posix() not in named:
+                path.unlink(missing_ok=True)
+        self._forgot = False
+
+    def _sounds(self, entry: Mapping[str, Any]) -> Iterator[str]:
+        """The names of the sounds of a run."""
+        for chunk in range(-(-entry["board"]["samples"] // entry["chunk"])):
+            for sample in self.read_data(f"runs/{entry['key']}/texts-{chunk}")["samples"]:
+                yield from sample.get("sound", {}).values()
 
     # ------------------------------------------------------------------------------------------------------------ pages
 

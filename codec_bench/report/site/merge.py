@@ -34,6 +34,7 @@ _NEEDED = (
     "benchmark",
     "asked",
     "chunk",
+    "heard",
     "notes",
 )
 

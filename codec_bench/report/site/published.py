@@ -1,13 +1,17 @@
-"""A published leaderboard with the runs of a site among its rows, and how much to trust its ranks, as JSON values."""
+"""What others published, as JSON values: a leaderboard with the runs of a site among its rows, and codecs in tables of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from codec_bench.report.board import Board, Row
+from codec_bench.report.board import Board, Column, Row
+from codec_bench.report.codecs import CodecBoard, CodecTable
+from codec_bench.report.page.heads import head_of
+
+_KBPS = {"unit": "bps", "higher_is_better": False, "summary": "The bitrate."}
 
 
 def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
@@ -27,6 +31,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
                 "rank": rank.rank,
                 "ranks": [rank.leave_one_benchmark_out, rank.leave_one_group_out, rank.other_normalisations],
                 "interval": trust.rank_intervals[n],
+                "shares": [[rank, round(share, 4)] for rank, share in trust.shares[n].items()],
                 "tied": list(trust.tied[n]),
                 "why": [*rank.notes, *([trust.notes[n]] if trust.notes[n] else [])],
             }
@@ -40,6 +45,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "means": list(board.means),
         "views": [{"name": view.name, "columns": list(view.columns)} for view in board.views],
         "rows": rows,
+        "mixed": board.mixed,
         "trusted": trust is not None,
         "dispensable": [] if trust is None else [[name, round(tau, 4)] for name, tau in trust.dispensable],
         "like": None if like is None else {
@@ -67,8 +73,57 @@ def _row(row: Row, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "published": row.published,
         "note": row.note,
         "runs": [key for folder in row.folders if (key := keys.get(Path(folder).resolve())) is not None],
+        "links": [_link(row, column, keys) for column in board.columns] if row.sources else [],
     }
+
+
+def _link(row: Row, column: Column, keys: Mapping[Path, str]) -> list[str] | None:
+    """The run, the system and the metric that a cell of an own row comes from."""
+    source = row.sources.get(column.name)
+    key = None if source is None else keys.get(Path(source.folder).resolve())
+    return None if source is None or key is None else [key, source.system, source.metric]
+
+
+def published_codecs(board: CodecBoard) -> dict[str, Any]:
+    """The data file of codecs that others published: a table for each source and data, in the form of the site's leaderboards.
+
+    Args:
+        board: as `codec_board` gives it without runs, against the bitrate.
+    """
+    groups: dict[tuple[str, str], list[CodecTable]] = {}
+    for table in board.tables:
+        groups.setdefault((table.source, table.data), []).append(table)
+    return {
+        "name": "codecs",
+        "summary": "Codecs that others measured, by their own protocols: quality against bitrate.",
+        "tables": [_codec_table(source, data, tables) for (source, data), tables in groups.items()],
+    }
+
+
+def _codec_table(source: str, data: str, tables: Sequence[CodecTable]) -> dict[str, Any]:
+    """Codecs as rows, the bitrate and the metrics as columns; `front` numbers the columns in which a codec is on the front."""
+    points = {point.name: point for table in tables for point in table.points}
+    of = [{point.name: point for point in table.points} for table in tables]
+    heads = [head_of("bitrate", "", _KBPS, [_entry(point.costs["bitrate"]) for point in points.values()])]
+    for table in tables:
+        facts = {"unit": table.unit, "higher_is_better": table.higher_is_better}
+        heads.append(head_of(table.metric, table.protocol, facts, [_entry(point.value) for point in table.points]))
+    rows = [
+        {
+            "system": name,
+            "family": point.family,
+            "cells": [[point.costs["bitrate"]], *([held[name].value] if name in held else None for held in of)],
+            "front": [c for c, held in enumerate(of, 1) if name in held and held[name].on_front],
+        }
+        for name, point in points.items()
+    ]
+    return {"source": source, "data": data, "columns": heads, "rows": rows}
 
 
 def _text(value: Decimal | None) -> str | None:
     return None if value is None else str(value)
+
+
+def _entry(value: float) -> dict[str, Any]:
+    """A published value in the form of a summary's entries; nothing is known of its spread."""
+    return {"value": value, "ci95": None}

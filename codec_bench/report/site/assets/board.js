@@ -147,6 +147,7 @@ view("board", async (box, [key], state) => {
     } }), columnTitle(columns, c)),
   );
   const links = [el("a", { href: address("samples", key) }, "Samples with sound"), el("a", { href: address("compare", key) }, "Compare two systems")];
+  if (rate >= 0 && Object.hasOwn(index.published, "codecs")) links.push(el("a", { href: address("published", "codecs") }, "Published codecs"));
   if (board.benchmark) links.push(el("a", { href: address("benchmark", board.benchmark) }, "About the benchmark"));
   box.append(
     el("h1", null, boardTitle(about)),

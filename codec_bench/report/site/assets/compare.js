@@ -64,7 +64,7 @@ view("compare", async (box, [key], state) => {
     const made = Object.entries(one.samples.groups).map(([name, group]) => {
       const rows = group.names.map((value, g) => {
         const test = pairedDifference(one, other, pairs.filter((pair) => group.of[pair.a] === g), column.higher);
-        return [value || "not known", shown(test.a, column), shown(test.b, column), el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.low === null ? "no interval" : `[${shown(test.low, column, 1)}, ${shown(test.high, column, 1)}]`)), test.pairs.toLocaleString("en")];
+        return [value || "not known", shown(test.a, column), shown(test.b, column), el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.low === null ? test.why : `[${shown(test.low, column, 1)}, ${shown(test.high, column, 1)}]`)), test.pairs.toLocaleString("en")];
       });
       const right = (text) => ({ text, right: true });
       return el("details", { class: "columns" }, el("summary", null, `By ${name.replaceAll("_", " ")}`), wordTable(`By ${name}`, [name.replaceAll("_", " "), right("A"), right("B"), right("A − B"), right("samples")], rows, "narrow"));

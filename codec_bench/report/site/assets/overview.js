@@ -43,7 +43,7 @@ view("", async (box) => {
   if (published.length) {
     box.append(
       el("h2", null, "Published leaderboards"),
-      el("p", { class: "lead" }, "Rows that others published, with the runs of this site among them, and how much to trust the ranks."),
+      el("p", { class: "lead" }, "Rows that others published: leaderboards with the runs of this site among them and how much to trust the ranks, and codecs in tables of their own."),
       wordTable("Published leaderboards", ["Leaderboard", "What it is"], published.map(([name, summary]) => [el("a", { href: address("published", name) }, name), summary]), "narrow"),
     );
   }

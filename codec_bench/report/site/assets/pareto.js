@@ -9,7 +9,7 @@ function frontOf(points, column) {
   return front;
 }
 
-/** Puts the plot into a box if the leaderboard has bitrates, and gives a function that draws it for rows. */
+/** Puts the plot into a box if the leaderboard has bitrates, and gives a function that draws it for rows. One that others published has a `source`. */
 function paretoView(box, board, state) {
   const rate = board.columns.findIndex((column) => column.name === "bitrate");
   const others = board.columns.map((_, c) => c).filter((c) => c !== rate && board.columns[c].higher !== null && board.columns[c].higher !== undefined);
@@ -52,7 +52,7 @@ function paretoView(box, board, state) {
     legend.replaceChildren(...families.map((name, family) => shownFamilies.has(family) && el("span", null, marker(family), name)).filter(Boolean), el("span", null, shape("svg", { viewBox: "0 0 15 15", "aria-hidden": "true" }, shape("path", { class: "front", d: "M0,7.5H15" })), "front"));
     return drawPlot(all, {
       label: `${column.name} against bitrate`,
-      xTitle: "measured bitrate, kbps (log scale)",
+      xTitle: `${board.source ? "" : "measured "}bitrate, kbps (log scale)`,
       log: true, ticks: kbpsTicks, front, joined,
       named: [...mine, ...front.filter((p) => !p.own), ...points.filter((p) => !front.includes(p))],
       lines: (p) => [p.label, `${column.name}: ${number(p.y, column.places)} ${column.unit}${p.low === null || p.low === undefined ? "" : ` (${number(p.low, column.places)} to ${number(p.high, column.places)})`}`, `${number(p.x, 2)} kbps${p.n ? `, ${plural(p.n, "sample")}` : ""}`],
@@ -74,7 +74,7 @@ function paretoView(box, board, state) {
   for (const input of [ownRate, ownValue]) input.addEventListener("input", take);
   box.replaceChildren(
     el("h2", null, "Quality and bitrate"),
-    el("p", { class: "lead" }, "The line is the front: no system shown is better at the same bitrate or below. Points of one codec are joined; bars are 95 % intervals. Type a bitrate and a value to see where a system of your own would stand."),
+    el("p", { class: "lead" }, `The line is the front: no system shown is better at the same bitrate or below. Points of one codec are joined${board.source ? "" : "; bars are 95 % intervals"}. Type a bitrate and a value to see where a system of your own would stand.`),
     el("div", { class: "controls" },
       chooser("Metric", others.map((c) => [String(c), columnTitle(board.columns, c)]), String(chosen), (value) => {
         chosen = Number(value);

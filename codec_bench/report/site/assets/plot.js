@@ -1,6 +1,7 @@
 // Points with intervals in a plane: value against bitrate, or over time.
 const PLOT_EDGE = { top: 14, right: 22, bottom: 46, left: 58 };
 const MOST_NAMED = 24; // points; beyond, the tooltip says the name
+const ROOM_OF_A_NAME = 30; // pixels of the width for each name: a narrow plot names fewer points
 
 /**
  * Draws points `{label, x, y, low, high, family, own}` in true pixels.
@@ -45,7 +46,7 @@ function drawPlot(points, spec, room) {
   for (const list of spec.joined ?? []) {
     if (list.length > 1) picture.append(shape("path", { class: `join ${colour(list[0].family)}`, d: `M${list.map((p) => `${X(p.x).toFixed(2)},${Y(p.y).toFixed(2)}`).join("L")}` }));
   }
-  const named = new Set((spec.named ?? points).slice(0, MOST_NAMED));
+  const named = new Set((spec.named ?? points).slice(0, Math.min(MOST_NAMED, Math.round(width / ROOM_OF_A_NAME))));
   const bars = [];
   for (const p of points) {
     const group = shape("g", { class: p.own ? "own" : colour(p.family), tabindex: 0, role: "img", "aria-label": spec.lines(p).filter(Boolean).join(", ") });
