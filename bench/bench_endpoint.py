@@ -152,7 +152,7 @@ def main() -> None:
                 print(f"{kind}, {variant}: {np.median(seconds):.3f} s, {ratio:.3f} of the ideal; {note}")
         rows += from_cache(Path(folder), url, spoken[: options.cached], options.repeats)
     server.terminate()
-    append_rows("endpoint", rows, ("httpx",))
+    append_rows("endpoint", rows, ("aiohttp",))
 
 
 def from_cache(folder: Path, url: str, requests: list[Request], repeats: int) -> list[dict[str, object]]:

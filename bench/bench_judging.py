@@ -126,7 +126,7 @@ def main() -> None:
     case = f"{options.answers} answers, {SLOTS} slots, {options.latency * 1000:g} ms"
     variant = "one judge" if options.judges == 1 else f"{options.judges} judges at once"
     right = "every rating is its answer's"
-    append_rows("judging", [row(case, variant, np.array([wall]), n=options.answers, ratio=wall / ideal, agreement=right, note=note)], ("codec-bench", "httpx"))  # fmt: skip
+    append_rows("judging", [row(case, variant, np.array([wall]), n=options.answers, ratio=wall / ideal, agreement=right, note=note)], ("codec-bench", "aiohttp"))  # fmt: skip
     print(f"{variant}: {wall:.2f} s, {wall / ideal:.3f} of the ideal; {note}")
 
 

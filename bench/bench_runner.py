@@ -160,7 +160,7 @@ def main() -> None:
             row(f"{questions} questions", name, np.array([wall_s]), n=questions, agreement="same values", note=note)
         )
         sys.stdout.write(f"{name:20s} {wall_s:8.2f} s  {note}\n")
-    append_rows("runner", rows, ("codec-bench", "httpx"))
+    append_rows("runner", rows, ("codec-bench", "aiohttp"))
 
 
 if __name__ == "__main__":

@@ -63,6 +63,8 @@ def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
     Raises:
         AudioError: a sound cannot be read.
     """
+    if next(clips_of(request), None) is None:
+        return Heard((request,))
     limit_s = info.limit_s if info.limit_s is not None else info.window_s
     how = request.windows or Windows()
     window_s = (

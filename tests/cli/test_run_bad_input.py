@@ -20,7 +20,7 @@ from codec_bench.store.answers import exchanges
 from codec_bench.store.record import open_run
 
 pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
-pytest.importorskip("httpx", reason="models behind an address need httpx")
+pytest.importorskip("aiohttp", reason="models behind an address need aiohttp")
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 NAME = "llama-questions-s2t"
 NO_SOUND = "the row has no sound in 'audio'"

@@ -26,7 +26,7 @@ from codec_bench.store.answers import exchanges
 from codec_bench.store.record import open_run
 
 pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
-pytest.importorskip("httpx", reason="models behind an address need httpx")
+pytest.importorskip("aiohttp", reason="models behind an address need aiohttp")
 GOLDEN = Path(__file__).parents[1] / "golden"
 SUITES = ("ultraeval-understanding", "voicebench", "spoken-qa-text")
 WRONG_ROW = 1  # of every split, the row that the server answers wrongly

@@ -48,7 +48,7 @@ LOADED = (
     "hypothesis",
     "pytest",
     "numba",
-    "httpx",
+    "aiohttp",
 )
 COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,

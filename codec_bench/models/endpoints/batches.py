@@ -23,7 +23,7 @@ from codec_bench.models.endpoints.remote import HttpModel, JsonModel
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 State = Literal["running", "ended", "expired", "cancelled", "failed"]
 TRANSFER_S = 3600.0
@@ -199,10 +199,10 @@ async def download(client: Client, path: str, target: Path) -> None:
         GivenUp: the service does not give it, or it is longer than `MAX_FILE_BYTES`.
     """
 
-    async def read(response: httpx.Response, _began: float) -> None:
+    async def read(response: aiohttp.ClientResponse, _began: float) -> None:
         size = 0
         with target.open("wb") as file:
-            async for part in response.aiter_bytes():
+            async for part in response.content.iter_any():
                 size += len(part)
                 if size > MAX_FILE_BYTES:
                     raise GivenUp(f"the file of answers is longer than {MAX_FILE_BYTES >> 30} GiB")

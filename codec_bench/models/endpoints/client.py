@@ -14,10 +14,14 @@ import json
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from codec_bench.errors import MissingExtra
 from codec_bench.models.endpoints.delays import is_daily, most_at_once, parse_duration, wait_of
@@ -37,13 +41,15 @@ from codec_bench.models.endpoints.persistence import (
 if TYPE_CHECKING:
     import ssl
 
-    import httpx
+    import aiohttp
+    import yarl
 
 T = TypeVar("T")
 CONNECT_S = 15.0
 LOOK_S = 5.0
 # The longest reply that is read. An hour of speech as base64 of 16-bit samples at 24 kHz is 230 MB.
 MAX_BYTES = 256 << 20
+MAX_HEADER = 64 << 10
 _QUOTA = {
     "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated", "Arrearage",
     "quota_exceeded", "insufficient_user_quota",
@@ -81,45 +87,41 @@ class Client(Persistence):
         self.base_url = check_url(base_url)
         self._key, self._headers = key or Key(), check_headers(headers or {})
         self._secrets: tuple[str, ...] = ()
-        self._lanes: list[httpx.AsyncClient] = []
-        self._free: list[httpx.AsyncClient] = []
-        self._open_lane: Callable[[], httpx.AsyncClient] | None = None
-        self._urls: dict[str, httpx.URL] = {}
+        self._session: aiohttp.ClientSession | None = None
+        self._urls: dict[str, yarl.URL] = {}
 
     async def start(self) -> None:
         """Reads the key and prepares connections; sends nothing.
 
         Raises:
             UserError: the variable that should hold the key is not set.
-            MissingExtra: httpx is not installed.
+            MissingExtra: aiohttp is not installed.
         """
         secret = self._key.read()
         self._secrets = (secret,) if secret else ()
         try:
-            import httpx
+            import aiohttp
         except ImportError as error:
-            raise MissingExtra("a model behind an HTTP endpoint", "httpx", "api") from error
-        headers = {"User-Agent": "codec-bench", **self._headers, **self._key.headers()}
-        timeout = httpx.Timeout(self.patience.timeout_s, connect=CONNECT_S)
-        limits = httpx.Limits(max_connections=1, keepalive_expiry=30.0)
+            raise MissingExtra("a model behind an HTTP endpoint", "aiohttp", "api") from error
         certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-
-        # One client per request in flight: a shared client searches all of its connections at every request.
-        def open_lane() -> httpx.AsyncClient:
-            return httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits, verify=certificates)
-
-        self._open_lane = open_lane
+        self._session = aiohttp.ClientSession(
+            headers={"User-Agent": "codec-bench", **self._headers, **self._key.headers()},
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=self.patience.timeout_s),
+            connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=30.0),  # the gate limits them
+            cookie_jar=aiohttp.DummyCookieJar(),
+            max_line_size=MAX_HEADER,
+            max_field_size=MAX_HEADER,
+            proxy=_proxy_to(self.base_url),  # aiohttp would look for it in a thread at every request
+        )
 
     async def close(self) -> None:
         """Closes every connection."""
-        self._open_lane = None
-        self._free = []
-        lanes, self._lanes = self._lanes, []
-        for lane in lanes:
-            await lane.aclose()
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     async def send(
-        self, method: str, path: str, read: Callable[[httpx.Response, float], Awaitable[T]], **body: Any
+        self, method: str, path: str, read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]], **body: Any
     ) -> Reply[T]:
         """Sends one request, again if necessary.
 
@@ -127,7 +129,8 @@ class Client(Persistence):
             method, path: for example `POST` and `/chat/completions`.
             read: reads a reply of status 2xx. It gets the reply and the time at which the attempt began
                 (`time.monotonic`), and raises as an attempt of `Persistence.insist` does.
-            body: `json=`, `content=`, `data=`, `files=`, `headers=`, as httpx takes them.
+            body: `json=` or `content=` (bytes, or pieces that can be sent again), or the fields `data=` and the files `files=`
+                (name of the file, bytes or path, type) of a form; `headers=`.
 
         Raises:
             GivenUp: the service gave no answer.
@@ -136,7 +139,7 @@ class Client(Persistence):
         url = self._url(path)
         request_id: list[str] = []
 
-        async def noting(response: httpx.Response, began: float) -> T:
+        async def noting(response: aiohttp.ClientResponse, began: float) -> T:
             named = (response.headers.get(name) for name in _REQUEST_IDS)
             request_id[:] = [clean(found, self._secrets) for found in named if found][:1]
             return await read(response, began)
@@ -145,7 +148,7 @@ class Client(Persistence):
         return replace(reply, request=request_id[0] if request_id else None)
 
     async def send_once(
-        self, method: str, path: str, read: Callable[[httpx.Response, float], Awaitable[T]], **body: Any
+        self, method: str, path: str, read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]], **body: Any
     ) -> T:
         """Sends one request a single time, because doing it twice would do harm. Arguments as `send`.
 
@@ -159,69 +162,77 @@ class Client(Persistence):
         except TimeoutError:
             raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
 
-    def _url(self, path: str) -> httpx.URL:
-        """The URL of a path; each is parsed once, which takes longer than sending a small request."""
+    def _url(self, path: str) -> yarl.URL:
+        """The URL of a path; each is parsed once."""
         url = self._urls.get(path)
         if url is None:
-            import httpx
+            import yarl
 
-            url = self._urls[path] = httpx.URL(self.base_url + path)
+            url = self._urls[path] = yarl.URL(self.base_url + path)
         return url
 
     async def look(self, url: str) -> Any:
         """What the service says at a URL, as JSON; None if it says nothing there. Tried once, for a few seconds."""
-        import httpx
+        import aiohttp
 
-        lane = self._lane()
         try:
-            async with asyncio.timeout(LOOK_S), lane.stream("GET", url) as response:
-                return await read_json(response) if response.status_code == 200 else None
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, Again, GivenUp):
+            async with asyncio.timeout(LOOK_S), self._open().get(url, allow_redirects=False) as response:
+                return await read_json(response) if response.status == 200 else None
+        except (aiohttp.ClientError, TimeoutError, Again, GivenUp):
             return None
-        finally:
-            self._free.append(lane)
 
     def clean(self, text: str) -> str:
         """Text of the service, shortened to one line, without markup and without the key."""
         return clean(text, self._secrets)
 
     async def _attempt(
-        self, method: str, url: httpx.URL, read: Callable[[httpx.Response, float], Awaitable[T]], body: dict[str, Any]
+        self,
+        method: str,
+        url: yarl.URL,
+        read: Callable[[aiohttp.ClientResponse, float], Awaitable[T]],
+        body: Mapping[str, Any],
     ) -> T:
-        import httpx
+        import aiohttp
 
         began = time.monotonic()
-        lane = self._lane()
-        # The errors of httpx hold the request, and with it the key. So none of them is chained.
+        # The errors of aiohttp hold the request, and with it the key. So none of them is chained.
         try:
-            async with lane.stream(method, url, **body) as response:
-                self._heed_limits(response.headers)
-                if response.status_code >= 300:
-                    text = (await read_bytes(response)).decode("utf-8", "replace")
-                    raise self.error(response.status_code, text, response.headers)
-                return await read(response, began)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise Again(f"nothing answers at {self.base_url}: {self.clean(str(error))}", lost=True) from None
-        except httpx.TimeoutException:
-            raise Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True) from None
-        except httpx.TransportError as error:
-            said = self.clean(str(error)) or type(error).__name__
-            raise Again(f"the connection to {self.base_url} broke: {said}") from None
-        except (httpx.InvalidURL, httpx.DecodingError) as error:
-            raise Again(f"the reply of {self.base_url} cannot be read: {self.clean(str(error))}") from None
+            with _sent(body) as sent:
+                async with self._open().request(method, url, allow_redirects=False, **sent) as response:
+                    self._heed_limits(response.headers)
+                    if response.status >= 300:
+                        text = (await read_bytes(response)).decode("utf-8", "replace")
+                        raise self.error(response.status, text, response.headers)
+                    return await read(response, began)
+        except aiohttp.ClientError as error:
+            raise self._broken(error) from None
         except (Again, GivenUp) as trouble:  # the service may have repeated the request and its key
             trouble.reason = self.clean(trouble.reason)
             raise
-        finally:
-            self._free.append(lane)
 
-    def _lane(self) -> httpx.AsyncClient:
-        if self._free:
-            return self._free.pop()
-        if self._open_lane is None:
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
             raise RuntimeError("the client was not started, or was closed")
-        self._lanes.append(self._open_lane())
-        return self._lanes[-1]
+        return self._session
+
+    def _broken(self, error: aiohttp.ClientError) -> Again:
+        """What became of a request that a connection did not answer."""
+        import aiohttp
+        from aiohttp.http_exceptions import ContentEncodingError
+
+        said = self.clean(str(error)) or type(error).__name__
+        if isinstance(error, aiohttp.ClientConnectorError):
+            said = self.clean(error.os_error.strerror or str(error.os_error))
+            return Again(f"nothing answers at {self.base_url}: {said}", lost=True)
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return Again(f"nothing answers at {self.base_url}: no connection within {CONNECT_S:g} s", lost=True)
+        if isinstance(error, aiohttp.ServerTimeoutError):
+            return Again(f"no complete answer within {self.patience.timeout_s:g} s", slow=True)
+        if isinstance(error, (aiohttp.ClientResponseError, aiohttp.InvalidURL)) or isinstance(
+            error.__cause__, ContentEncodingError
+        ):
+            return Again(f"the reply of {self.base_url} cannot be read: {said}")
+        return Again(f"the connection to {self.base_url} broke: {said}")
 
     def error(self, status: int, text: str, headers: Mapping[str, str]) -> Again | GivenUp | Denied:
         """The exception for a reply that is not a success.
@@ -285,21 +296,21 @@ def error_of(text: str) -> tuple[str, set[str]]:
     return text, codes
 
 
-async def parts_of(response: httpx.Response) -> AsyncIterator[bytes]:
+async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     """The pieces of the body as they arrive.
 
     Raises:
         GivenUp: the body is longer than `MAX_BYTES`.
     """
     size = 0
-    async for part in response.aiter_bytes():
+    async for part in response.content.iter_any():
         size += len(part)
         if size > MAX_BYTES:
             raise GivenUp(f"the reply is longer than {MAX_BYTES >> 20} MiB")
         yield part
 
 
-async def read_bytes(response: httpx.Response) -> bytes:
+async def read_bytes(response: aiohttp.ClientResponse) -> bytes:
     """The complete body.
 
     Raises:
@@ -308,7 +319,7 @@ async def read_bytes(response: httpx.Response) -> bytes:
     return b"".join([part async for part in parts_of(response)])
 
 
-def is_text(response: httpx.Response) -> bool:
+def is_text(response: aiohttp.ClientResponse) -> bool:
     """Whether a reply says that it is text or JSON."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip()
     return bool(kind.startswith("text/") or kind.endswith("json"))
@@ -321,7 +332,7 @@ def _is_binary(data: bytes) -> bool:
         return error.start < len(data) - 8  # a character may be cut at the end
 
 
-async def read_sound(response: httpx.Response) -> bytes:
+async def read_sound(response: aiohttp.ClientResponse) -> bytes:
     """The complete body of a reply that is a sound.
 
     Raises:
@@ -336,7 +347,7 @@ async def read_sound(response: httpx.Response) -> bytes:
     return data
 
 
-async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
+async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> Any:
     """The body as JSON. Can be the `read` of `Client.send`.
 
     Raises:
@@ -351,12 +362,44 @@ async def read_json(response: httpx.Response, _began: float = 0.0) -> Any:
         raise Again(f"expected JSON, got {clean(kind)}: {said}") from None
 
 
+@contextmanager
+def _sent(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The body of one attempt as aiohttp takes it. Files are opened anew for each, because aiohttp closes what it has sent."""
+    import aiohttp
+
+    sent = {name: body[name] for name in ("json", "headers") if name in body}
+    with ExitStack() as opened:
+        if "content" in body:
+            sent["data"] = body["content"]
+        elif "files" in body:
+            form = sent["data"] = aiohttp.FormData()
+            for name, value in body.get("data", {}).items():
+                form.add_field(name, value)
+            for name, (called, content, kind) in body["files"].items():
+                data = opened.enter_context(content.open("rb")) if isinstance(content, Path) else content
+                form.add_field(name, data, filename=called, content_type=kind)
+        yield sent
+
+
+def _proxy_to(url: str) -> str | None:
+    """The proxy that the environment names for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); None without one."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc):
+        return None
+    named = getproxies()
+    return named.get(parts.scheme) or named.get("all")
+
+
 @cache
 def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
     """What connections are checked with, made once for what these variables say: it reads every certificate of the system."""
-    import httpx
+    import ssl
 
-    return httpx.create_ssl_context()
+    if file or folder:
+        return ssl.create_default_context(cafile=file or None, capath=folder or None)
+    import certifi
+
+    return ssl.create_default_context(cafile=certifi.where())
 
 
 __all__ = [

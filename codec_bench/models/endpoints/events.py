@@ -13,7 +13,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 
 class EventLines:
@@ -52,7 +52,7 @@ class EventLines:
         return event
 
 
-async def read_events(response: httpx.Response) -> AsyncIterator[Any]:
+async def read_events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
     """The JSON of each server-sent event up to `[DONE]`.
 
     Raises:

@@ -24,7 +24,7 @@ from codec_bench.models.endpoints.client import Client, read_bytes, read_json
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 PIECE = 1 << 20
 LIFE_S = 48 * 3600.0
@@ -157,7 +157,7 @@ class GeminiFiles:
         body = reply.value.get("file") if isinstance(reply.value, dict) else None
         return await self._active(body)
 
-    async def _place(self, response: httpx.Response, _began: float) -> str:
+    async def _place(self, response: aiohttp.ClientResponse, _began: float) -> str:
         """Where to send the content: a path of the same service, since the key is sent with it."""
         await read_bytes(response)
         url = response.headers.get("x-goog-upload-url", "")
@@ -219,7 +219,7 @@ class _File(_Content):
                 yield piece
 
 
-async def read_bytes_of(response: httpx.Response, _began: float) -> bytes:
+async def read_bytes_of(response: aiohttp.ClientResponse, _began: float) -> bytes:
     """The body of a reply whatever it is. Can be the `read` of `Client.send`."""
     return await read_bytes(response)
 

@@ -31,7 +31,7 @@ from codec_bench.models.sound import audio_of, clips_of, from_base64, from_hex, 
 from codec_bench.types import Audio, Request, Response
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 FIELDS = ("text", "instruction", "audio", "prompt_audio", "prompt_text", "language")
 _EXPRESSION = re.compile(r"\{\{((?:(?!\}\}).)*)\}\}", re.DOTALL)
@@ -143,7 +143,7 @@ class JsonEndpoint(JsonModel):
         values |= {k: sounds[id(v)] if isinstance(v, Clip) else v for k, v in request.fields.items()}
         return self._template({**values, "messages": turns, "parameters": self.named_parameters(request)})
 
-    async def _read(self, response: httpx.Response, _began: float) -> list[Any]:
+    async def _read(self, response: aiohttp.ClientResponse, _began: float) -> list[Any]:
         if self.reply == "sound":
             return [await read_sound(response)]
         pieces = [await read_json(response)] if self.reply == "json" else _pieces(await read_bytes(response))

@@ -23,7 +23,7 @@ from codec_bench.models.sound import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 OPENAI_FIELDS = {"text": "input", "instruction": "instructions"}
 # Fields that change what is asked for. A model that cannot take one of them refuses the request; other fields are left out.
@@ -180,7 +180,7 @@ class OpenAiSpeech(JsonModel):
                 put(body, called, value)
         return body
 
-    async def _read(self, response: httpx.Response, began: float) -> tuple[bytes, float | None]:
+    async def _read(self, response: aiohttp.ClientResponse, began: float) -> tuple[bytes, float | None]:
         # A reply with a content length was complete before it was sent, so that the time to its first byte means nothing.
         if "content-length" in response.headers or is_text(response):
             return await read_sound(response), None

@@ -25,7 +25,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 MARK = "codec_bench"
 STATES: Mapping[str, State] = {
@@ -55,11 +55,10 @@ class OpenAiBatches(BatchInterface):
 
     async def upload(self, file: Path, mark: str) -> str:
         """As `BatchInterface.upload`."""
-        with file.open("rb") as lines:
-            reply = await self.client.send(
-                "POST", "/files", read_json, data={"purpose": "batch"},
-                files={"file": (f"codec-bench-{mark}.jsonl", lines, "application/jsonl")},
-            )  # fmt: skip
+        reply = await self.client.send(
+            "POST", "/files", read_json, data={"purpose": "batch"},
+            files={"file": (f"codec-bench-{mark}.jsonl", file, "application/jsonl")},
+        )  # fmt: skip
         return text_of(reply.value, "id")
 
     async def submit(self, file: str, mark: str) -> Batch:
@@ -115,7 +114,7 @@ class OpenAiBatches(BatchInterface):
             return
 
 
-async def _made(response: httpx.Response, began: float) -> Batch:
+async def _made(response: aiohttp.ClientResponse, began: float) -> Batch:
     body = await read_json(response, began)
     try:
         return _batch(body)

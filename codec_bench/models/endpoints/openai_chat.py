@@ -28,7 +28,7 @@ from codec_bench.models.sound import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 PCM_HZ = 24_000
 SENT_AS = ("input_audio", "input_audio_uri", "audio_url")
@@ -214,7 +214,7 @@ class OpenAiChat(BatchableModel):
         data = data_uri(part) if self.audio_as == "input_audio_uri" else wav_base64(part)
         return {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}
 
-    async def _read(self, response: httpx.Response, began: float) -> Written:
+    async def _read(self, response: aiohttp.ClientResponse, began: float) -> Written:
         written = Written()
         async for body in self._pieces(response):
             understood(lambda body: written.add(body, began), body)
@@ -224,7 +224,7 @@ class OpenAiChat(BatchableModel):
             written.first_s = None
         return written
 
-    async def _pieces(self, response: httpx.Response) -> AsyncIterator[Any]:
+    async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
         if self.stream:
             async for event in read_events(response):
                 yield event

@@ -24,7 +24,7 @@ from codec_bench.models.sound import data_uri, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:
-    import httpx
+    import aiohttp
 
 FINISHES = {"max_output_tokens": "length"}
 
@@ -104,7 +104,7 @@ class OpenAiResponses(BatchableModel):
         return Response(text=text, notes=() if text else (EMPTY,), **about)
 
 
-async def _read(response: httpx.Response, began: float) -> Any:
+async def _read(response: aiohttp.ClientResponse, began: float) -> Any:
     body = await read_json(response, began)
     _check(body)
     return body

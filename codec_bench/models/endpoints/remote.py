@@ -358,7 +358,7 @@ class HttpModel(RemoteModel):
 
         Raises:
             UserError: the variable that should hold the key is not set.
-            MissingExtra: httpx is not installed.
+            MissingExtra: aiohttp is not installed.
         """
         await self.client.start()
 

@@ -1,4 +1,5 @@
 import asyncio
+import gzip
 import json
 import logging
 import random
@@ -316,3 +317,62 @@ def test_durations():
     assert wait_of({"retry-after-ms": "250", "retry-after": "9"}) == 0.25
     assert wait_of({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
     assert wait_of({"retry-after": "whenever"}) is None
+
+
+def test_compressed_replies_are_read_and_damaged_ones_tried_again(kit):
+    packed = gzip.compress(json.dumps({"b": 2}).encode())
+    damaged = kit.reply(b"no gzip at all", Content_Encoding="gzip")
+    (reply,), _, _ = asked(kit, replies(kit, damaged, kit.reply(packed, Content_Encoding="gzip")))
+    assert reply.value == {"b": 2} and reply.attempts == 2
+    (end,), service, _ = asked(kit, replies(kit, damaged), patience=Patience(attempts=2))
+    assert "cannot be read" in end.reason and len(service.seen) == 2
+
+
+def test_what_is_no_http_is_told(kit):
+    (end,), _, _ = asked(kit, replies(kit, b"220 smtp.example ready\r\n\r\n"), patience=Patience(attempts=1))
+    assert isinstance(end, (GivenUp, UserError)) and "cannot be read" in str(getattr(end, "reason", end))
+
+
+def test_a_file_is_sent_whole_at_every_attempt(kit, tmp_path):
+    file = tmp_path / "lines.jsonl"
+    file.write_bytes(b'{"a": 1}\n' * 1000)
+
+    async def main():
+        clock = kit.Clock()
+        async with kit.serving(replies(kit, kit.reply({}, 500), kit.reply({"id": "f"}))) as service:
+            client = made(service.url, clock)
+            await client.start()
+            form = {"data": {"purpose": "batch"}, "files": {"file": ("b.jsonl", file, "application/jsonl")}}
+            reply = await client.send("POST", "/files", read_json, **form)
+            await client.close()
+            return reply, service
+
+    reply, service = asyncio.run(main())
+    assert reply.attempts == 2 and len(service.seen) == 2
+    for seen in service.seen:
+        assert file.read_bytes() in seen.body and b'name="purpose"' in seen.body and b'filename="b.jsonl"' in seen.body
+
+
+def test_a_proxy_of_the_environment_is_asked_and_left_out_where_it_says_so(kit, monkeypatch):
+    """The server plays the proxy: it is sent the whole address of a host that does not exist."""
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+
+    async def main(hosts):
+        clock = kit.Clock()
+        async with kit.serving(replies(kit, kit.reply({"b": 2}))) as service:
+            monkeypatch.setenv("http_proxy", service.url.removesuffix("/v1"))
+            monkeypatch.setenv("no_proxy", hosts)
+            client = made("http://service.invalid/v1", clock, patience=Patience(attempts=1))
+            await client.start()
+            try:
+                return await client.send("POST", "/x", read_json, json={}), service
+            except UserError as error:
+                return error, service
+            finally:
+                await client.close()
+
+    reply, service = asyncio.run(main("other.invalid"))
+    assert reply.value == {"b": 2} and service.seen[0].path == "http://service.invalid/v1/x"
+    end, service = asyncio.run(main("service.invalid"))
+    assert isinstance(end, UserError) and service.seen == []

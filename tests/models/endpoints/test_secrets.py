@@ -57,7 +57,7 @@ def test_a_service_that_repeats_the_key(kit, monkeypatch, tmp_path, caplog, capf
         assert ending == 401
         said += [str(error), repr(error), repr(error.__cause__), repr(error.__context__)]
     out, err = capfd.readouterr()
-    # asyncio's own debug log of the server side holds no headers; httpx and httpcore log every request at this level.
+    # asyncio's own debug log of the server side holds no headers; aiohttp is among what logs at this level.
     everything = "".join([*said, caplog.text, out, err])
     everything += "".join(file.read_bytes().decode("latin-1") for file in tmp_path.iterdir())
     assert not any(KEY[at : at + 8] in everything for at in range(len(KEY) - 7)) and "MY_KEY" not in said[0]
