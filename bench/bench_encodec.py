@@ -30,7 +30,10 @@ from codec_bench.codecs import load_codec
 
 
 def items_of(folder: str | None, rate_hz: int, channels: int, seconds: float) -> list[Audio]:
-    """Real speech at the codec's rate, no item above 5 s, shortest first, up to this many seconds in all."""
+    """Real speech at the codec's rate, no item above 5 s, shortest first, up to this many seconds in all.
+
+    Items are cut to half of these seconds, so that there are two in a short trial too.
+    """
     if folder is None:
         from codec_bench.data import open_source
 
@@ -41,11 +44,13 @@ def items_of(folder: str | None, rate_hz: int, channels: int, seconds: float) ->
     out, total = [], 0.0
     for path in paths:
         audio = Audio.read(path)
-        if audio.duration_s > 5 or total + audio.duration_s > seconds:
+        takes_s = min(audio.duration_s, seconds / 2)
+        if audio.duration_s > 5 or total + takes_s > seconds:
             continue
-        wave = resample(mono(audio.samples), audio.sample_rate_hz, rate_hz)
+        samples = mono(audio.samples)[: round(takes_s * audio.sample_rate_hz)]
+        wave = resample(samples, audio.sample_rate_hz, rate_hz)
         out.append(Audio(np.stack([wave] * channels), rate_hz))
-        total += audio.duration_s
+        total += takes_s
     return sorted(out, key=lambda audio: audio.num_samples)
 
 

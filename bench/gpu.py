@@ -68,6 +68,12 @@ def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), re
     return Step(stem, limit_s, (script, *words), ("torch", *needs), reduced=_tried(script, *reduced.split(), cpu=cpu))
 
 
+def _marked() -> list[str]:
+    """The files with tests for a GPU. Others may need packages that are not here, and would take the time."""
+    return [str(file) for file in sorted((ROOT / "tests").rglob("test_*.py")) if "pytest.mark.gpu" in file.read_text("utf-8")]
+
+
+_TESTS = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")
 _BASE = ("numpy", "soundfile", "soxr", "pydantic", "yaml")
 
 
@@ -100,7 +106,7 @@ _REST = (
 _CODECS = ("transformers", "speechmos")
 STEPS = (
     _step("look", 20, anywhere=True),
-    Step("tests", 40, ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", str(ROOT / "tests")), ("torch", "pytest")),
+    Step("tests", 40, (*_TESTS, *_marked()), ("torch", "pytest")),
     _step("compare", 55, "transformers", cpu=False),
     _step("engine", 45, "av"),
     _stages("encoders", 60, *_ENCODERS),
@@ -187,10 +193,10 @@ def with_cublas(environment: dict[str, str], folder: Path) -> dict[str, str]:
 def install(folder: str) -> None:
     """Installs the packages of a folder that are missing, without a network and without their dependencies.
 
-    Each by itself, so that one that does not fit this Python or cannot be built costs no other. What has to be built takes the
-    build tools that are installed, since none can be fetched.
+    Each by itself, so that one that does not fit this Python or cannot be built costs no other. What has to be built comes last
+    and takes the build tools that are installed by then, since none can be fetched.
     """
-    for file in sorted(file for end in ("*.whl", "*.tar.gz") for file in Path(folder).rglob(end)):
+    for file in (file for end in ("*.whl", "*.tar.gz") for file in sorted(Path(folder).rglob(end))):
         try:
             version(file.name.split("-")[0])
         except PackageNotFoundError:

@@ -1,9 +1,9 @@
 """Packs what `make gpu` needs into parts of at most 60 MiB, most informative first, for a machine without a network.
 
-    python bench/pack_wheels.py FOLDER [--python 3.12]
+    python bench/pack_wheels.py FOLDER [--python 3.12] [--part-mib 60]
 
-The machine is expected to have torch, transformers, Triton, onnxruntime and numba. FOLDER gets part-1, part-2 and so on;
-`make gpu WHEELS=FOLDER` installs from all parts that have arrived.
+The machine is expected to have torch, transformers, Triton, onnxruntime, numba, SciPy and a C compiler. FOLDER gets part-1,
+part-2 and so on; `make gpu WHEELS=FOLDER` installs from all parts that have arrived.
 """
 
 from __future__ import annotations
@@ -19,14 +19,25 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 
-LIMIT = 60 * 2**20
-# In the order of what they let the steps say.
+PART_MIB = 60
+# In the order of what they let the steps say, the small ones of a part first. more-itertools is what whisper-normalizer imports;
+# Cython and wheel are what pesq is built with.
 PACKAGES = (
-    "pydantic", "pydantic-core", "annotated-types", "typing-inspection", "soundfile", "soxr", "cffi", "pycparser", "av",
-    "ctranslate2", "faster-whisper", "snac", "einops", "speechmos", "librosa", "audioread", "decorator", "pooch", "platformdirs",
-    "Resemblyzer", "pytest", "pluggy", "iniconfig", "typer", "rich", "onnx", "pyarrow", "whisper-normalizer", "pystoi", "funasr",
+    "pydantic", "pydantic-core", "annotated-types", "typing-inspection", "soundfile", "soxr", "cffi", "pycparser",
+    "speechmos", "faster-whisper", "snac", "einops", "whisper-normalizer", "more-itertools", "pystoi", "Cython", "wheel", "pesq",
+    "typer", "rich", "pytest", "pluggy", "iniconfig", "av", "ctranslate2", "Resemblyzer", "onnx", "pyarrow", "librosa",
+    "audioread", "decorator", "pooch", "platformdirs", "kaldiio", "rapidfuzz", "funasr",
 )  # fmt: skip
-FROM_SOURCE = ("pesq",)
+FROM_SOURCE = frozenset({"pesq"})
+NOT_IMPORTED = {
+    "whisper-normalizer": {"indic-numtowords", "text2num"},
+    "resemblyzer": {"typing", "webrtcvad"},
+    "funasr": {
+        "hydra-core", "jaconv", "jamo", "jieba", "modelscope", "omegaconf", "oss2", "tensorboardx", "torch-complex", "umap-learn",
+        "websockets",
+    },
+}  # fmt: skip
+"""What packages ask for, and what no step imports."""
 
 
 def wanted(package: str) -> str:
@@ -37,7 +48,7 @@ def wanted(package: str) -> str:
     return str(ranges.get(package.lower(), package))
 
 
-def parts(sizes: Iterable[tuple[str, int]], limit: int = LIMIT) -> list[list[str]]:
+def parts(sizes: Iterable[tuple[str, int]], limit: int = PART_MIB * 2**20) -> list[list[str]]:
     """Names in their order, in parts of at most `limit` bytes. A file that is larger by itself has a part of its own."""
     out: list[list[str]] = []
     room = 0
@@ -53,7 +64,7 @@ def parts(sizes: Iterable[tuple[str, int]], limit: int = LIMIT) -> list[list[str
 def download(python: str, folder: Path) -> list[Path]:
     """Fetches each package without its dependencies; returns the files in order. What cannot be had is said and left out."""
     found: list[Path] = []
-    for package in (*PACKAGES, *FROM_SOURCE):
+    for package in PACKAGES:
         command = [
             sys.executable,
             "-m",
@@ -82,10 +93,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default="3.12", help="of the machine with the GPU")
+    parser.add_argument("--part-mib", type=int, default=PART_MIB, help="the most that a part may hold")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as fetched:
         files = {file.name: file for file in download(asked.python, Path(fetched))}
-        for number, names in enumerate(parts((name, file.stat().st_size) for name, file in files.items()), start=1):
+        sizes = ((name, file.stat().st_size) for name, file in files.items())
+        for number, names in enumerate(parts(sizes, asked.part_mib * 2**20), start=1):
             part = asked.folder / f"part-{number}"
             part.mkdir(parents=True, exist_ok=True)
             for name in names:
