@@ -70,7 +70,11 @@ def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), re
 
 def _marked() -> list[str]:
     """The files with tests for a GPU. Others may need packages that are not here, and would take the time."""
-    return [str(file) for file in sorted((ROOT / "tests").rglob("test_*.py")) if "pytest.mark.gpu" in file.read_text("utf-8")]
+    return [
+        str(file)
+        for file in sorted((ROOT / "tests").rglob("test_*.py"))
+        if "pytest.mark.gpu" in file.read_text("utf-8")
+    ]
 
 
 _TESTS = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")

@@ -132,7 +132,17 @@ def required(name: str) -> set[str]:
 
 def test_what_the_packed_packages_import_is_packed_or_there():
     there, todo = set(), {"torch", "transformers", "triton", "onnxruntime", "numba", "scipy", "scikit-learn"}
-    there |= {"lazy-loader", "msgpack", "joblib", "sentencepiece", "tiktoken", "requests", "protobuf", "onnx", "ml-dtypes"}
+    there |= {
+        "lazy-loader",
+        "msgpack",
+        "joblib",
+        "sentencepiece",
+        "tiktoken",
+        "requests",
+        "protobuf",
+        "onnx",
+        "ml-dtypes",
+    }
     while todo:
         name = todo.pop()
         there.add(name)
