@@ -433,17 +433,21 @@ def compare(found: Outcome, count: int) -> None:
         raise SystemExit(f"busy {found.busy:.3g} of {found.wall_s:.3g} s, the main process {found.main_s:.3g} s")
 
 
-def rows_of(run: Run, found: Outcome, note: str) -> list[dict[str, object]]:
-    """The rows of a run, which are also printed."""
+def rows_of(run: Run, found: Outcome, note: str, one_s: float | None = None) -> list[dict[str, object]]:
+    """The rows of a run, which are also printed. `one_s` is how long the same took on one device."""
     lanes = "" if run.lanes == 2 else ", one lane"
     case = f"{run.utterances} utterances, {run.devices} devices, faults {'+'.join(run.faults) or 'none'}{lanes}"
     sys.stdout.write(
         f"{run.precision}, {case}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %, "
         f"main process {found.main_s:.1f} s of CPU ({note})\n"
     )
-    return [
+    rows: list[dict[str, object]] = [
         {
             "case": case, "variant": run.precision, "n": run.utterances, "unit": unit, "p50": f"{value:.5g}", "note": note,
         }
         for unit, value in (("s", found.wall_s), ("busy share", found.busy), ("main s", found.main_s))
     ]  # fmt: skip
+    if one_s is not None:
+        rows[0]["ratio_to_baseline"] = f"{one_s / found.wall_s:.3g}"
+        sys.stdout.write(f"{one_s / found.wall_s:.2f} times as fast as one device\n")
+    return rows

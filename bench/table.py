@@ -27,7 +27,7 @@ from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of, runs, stem
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
 OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table, "drift": drift_table,
                 "drift-texts": texts_table}  # fmt: skip
-SECTIONS = ("metrics", "networks", "codecs", "models", "engine")
+SECTIONS = ("metrics", "networks", "codecs", "models", "engine", "scheduler")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
@@ -51,6 +51,7 @@ class Claim:
     says: str = "{}x"
     reads: str = ""
     per: int = 1
+    unit: str = ""
     readme: bool = False
     timing: bool = True
 
@@ -110,6 +111,10 @@ class Found:
             return f"{count / p50:,.0f}", f"{count / p80:,.0f}", f"{count / p20:,.0f}"
         elif claim.value == "ms":
             numbers = 1000 * p50, 1000 * p20, 1000 * p80
+        elif claim.value == "share":
+            return f"{100 * p50:.1f}", f"{100 * p20:.1f}", f"{100 * p80:.1f}"
+        elif claim.value == "given":
+            numbers = p50, p20, p80
         else:
             numbers = tuple(seconds * claim.per / float(row["n"]) for seconds in (p50, p20, p80))
         digits = 2 if claim.value == "recorded" else None
@@ -152,10 +157,10 @@ def standing(claim: Claim) -> Found | None:
     found = []
     for place, row in enumerate(rows):
         named = row["case"] == claim.case and row["variant"] == claim.variant
-        if not named or not all(part in row["note"] for part in claim.note):
+        if not named or claim.unit not in ("", row["unit"]) or not all(part in row["note"] for part in claim.note):
             continue
         if claim.against is None:
-            if row["p50"]:
+            if row["p50"] and (claim.value != "recorded" or row["ratio_to_baseline"]):
                 found.append(Found(claim, row, None))
             continue
         same = [

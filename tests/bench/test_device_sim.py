@@ -29,7 +29,10 @@ def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
     # The time of the main process is left out, so that this does not depend on how fast the machine is.
     monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
     one, four = (simulate(Run(1500, "half", devices)) for devices in (1, 4))
-    assert one.wall_s / four.wall_s >= 3.5
+    times = one.wall_s / four.wall_s
+    assert times >= 3.5
+    rows = device_sim.rows_of(Run(1500, "half", 4), four, "", one.wall_s)
+    assert [row.get("ratio_to_baseline") for row in rows] == [f"{times:.3g}", None, None]
 
 
 def test_a_scheduler_that_reads_too_late_is_seen():

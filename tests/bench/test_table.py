@@ -111,6 +111,25 @@ def test_sides_of_two_runs_are_no_ratio(folder):
     assert table.standing(table.claims()["mine"]).value() == "3.0x"
 
 
+def test_a_share_and_a_rate_are_said_as_the_bench_wrote_them(folder):
+    shared = {"case": "3000", "variant": "half", "n": 3000}
+    busy = {**shared, "unit": "busy share", "p50": "0.97406"}
+    common.append_rows("stoi", [{**shared, "unit": "s", "p50": "30", "ratio_to_baseline": "7.73"}, busy])
+    rows.rows_of.cache_clear()
+
+    def said(**how):
+        claim = table.Claim("mine", "stoi", "3000", "half", "what", "", **how)
+        return table.standing(claim).value()
+
+    assert said(value="share", unit="busy share", says="{} % busy") == "97.4 % busy"
+    assert said(value="given", unit="s", says="{} s") == "30 s"
+    assert said(value="recorded", unit="s") == "7.73x"
+    assert (
+        table.standing(table.Claim("mine", "stoi", "3000", "half", "what", "", value="recorded", unit="busy share"))
+        is None
+    )
+
+
 def edited(change) -> None:
     """Changes the rows of the file as a person with an editor would."""
     path = common.DATA / "stoi.csv"
