@@ -92,15 +92,39 @@ def test_a_cell_of_a_published_leaderboard_leads_to_its_run(browser, asked):
     resize(browser, 390)
     go(browser, "#/published/ultraeval-understanding")
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
-    assert len(rows(browser)) == 14 and len(browser.find_elements("css selector", "main a.value")) == 4
+    assert len(rows(browser)) == 14 and len(browser.find_elements("css selector", "main tbody td a")) == 4
     assert any("own, incomplete" in row[0] for row in rows(browser))
-    last = browser.find_elements("css selector", "main a.value")[-1]  # of the emotions, in per cent
+    last = browser.find_elements("css selector", "main tbody td a")[-1]  # of the emotions, in per cent
     value = float(last.text)
     browser.execute_script("arguments[0].click()", last)
     until(lambda: texts(browser, "section.asked"))
     (asked_value,) = texts(browser, ".asked-value")
     assert float(asked_value.split(": ")[1]) * 100 == pytest.approx(value, abs=0.01)
     resize(browser, 1400)
+    assert complaints(browser) == []
+
+
+def test_a_published_leaderboard_is_searched_sorted_and_remembered_in_the_address(browser, asked):
+    open_page(browser, asked.path / "index.html")
+    go(browser, "#/published/ultraeval-understanding")
+    board = asked.read_data("published/ultraeval-understanding")
+    at = [column["name"] for column in board["columns"]].index("tedlium")
+    click(browser, f'[data-sort="{at + 1}"] button')  # the average comes first
+    known = [float(row["cells"][at]) for row in board["rows"] if row["cells"][at] is not None]
+    shown = [row[at + 2] for row in rows(browser, "#published-table")]
+    assert (
+        shown == [f"{value:.2f}" for value in sorted(known)] + ["–"] * 2
+    )  # an error rate: the lowest first, own rows lack it
+    browser.find_element("css selector", "main input[type=search]").send_keys("gemini")
+    until(lambda: len(rows(browser, "#published-table")) == 4)
+    click(browser, "details.columns summary")
+    click(browser, "details.columns label:nth-of-type(1) input")
+    address = browser.current_url
+    browser.get("about:blank")
+    browser.get(address)
+    until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
+    again = rows(browser, "#published-table")
+    assert [float(row[at + 1]) for row in again] == sorted(float(row[at + 1]) for row in again) and len(again[0]) == 14
     assert complaints(browser) == []
 
 

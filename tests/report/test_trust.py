@@ -29,7 +29,7 @@ def record(folder, column, system, right, *, detail=None, protocol="p", state="f
         }
     }
     samples = [Sample(f"q{n}", None, speaker=f"s{n % 20}") for n in range(len(right))]
-    with closing(RunWriter(folder / column.benchmark / system, {"asked": {}})) as writer:
+    with closing(RunWriter(folder / column.benchmark / system, {"asked": column.benchmark})) as writer:
         writer.begin({system: {}}, facts, samples)
         scores = [
             Score(float(value), "ok", None, protocol, numerator=float(value), denominator=1.0, detail=detail or {})

@@ -111,7 +111,8 @@ def _panel(axes: Axes, table: CodecTable, axis: str, families: dict[str, int]) -
         for point in members:
             mark(axes, _as_point(point, number), (cost(point), point.value))
     front = [point for point in priced if point.on_front]
-    axes.step([cost(p) for p in front], [p.value for p in front], where="post", color=SOFT, linewidth=0.8, zorder=0)
+    ends = [*((cost(p), p.value) for p in front), (cost(priced[-1]), front[-1].value)]  # what costs more is no better
+    axes.step(*zip(*ends, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=0)
     if all(cost(point) > 0 for point in priced):
         axes.set_xscale("log")
         log_axis(axes, [cost(point) for point in priced])

@@ -41,7 +41,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "summary": board.summary,
         "source": board.source,
         "averages": board.averages,
-        "columns": [{"name": column.name, "unit": column.unit, "benchmark": column.benchmark} for column in board.columns],
+        "columns": [{"name": column.name, "unit": column.unit, "higher": column.counts != "error"} for column in board.columns],
         "means": list(board.means),
         "views": [{"name": view.name, "columns": list(view.columns)} for view in board.views],
         "rows": rows,
@@ -72,7 +72,6 @@ def _row(row: Row, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "doubled": dict(row.doubled),
         "published": row.published,
         "note": row.note,
-        "runs": [key for folder in row.folders if (key := keys.get(Path(folder).resolve())) is not None],
         "links": [_link(row, column, keys) for column in board.columns] if row.sources else [],
     }
 

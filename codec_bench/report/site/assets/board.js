@@ -47,10 +47,7 @@ view("board", async (box, [key], state) => {
   }
 
   function sortBy(c) {
-    const firstDown = c >= 0 && columns[c].higher !== false;
-    if (settings.sort !== c) [settings.sort, settings.down] = [c, firstDown];
-    else if (settings.down === firstDown) settings.down = !firstDown;
-    else [settings.sort, settings.down] = [null, false];
+    turnSort(settings, c, c >= 0 && columns[c].higher !== false);
     draw();
     place.querySelector(`[data-sort="${c}"] button`)?.focus();
     say(settings.sort === null ? "in the order of the runs" : `sorted by ${c < 0 ? "system" : columnTitle(columns, c)}, ${settings.down ? "descending" : "ascending"}`);
@@ -139,13 +136,6 @@ view("board", async (box, [key], state) => {
   }
 
   const older = board.rows.length - newestRows(board.rows).length;
-  const boxes = columns.map((column, c) =>
-    el("label", { class: "check" }, el("input", { type: "checkbox", checked: settings.shown.has(c), onchange: (event) => {
-      if (event.target.checked) settings.shown.add(c);
-      else settings.shown.delete(c);
-      draw();
-    } }), columnTitle(columns, c)),
-  );
   const links = [el("a", { href: address("samples", key) }, "Samples with sound"), el("a", { href: address("compare", key) }, "Compare two systems")];
   if (rate >= 0 && Object.hasOwn(index.published, "codecs")) links.push(el("a", { href: address("published", "codecs") }, "Published codecs"));
   if (board.benchmark) links.push(el("a", { href: address("benchmark", board.benchmark) }, "About the benchmark"));
@@ -170,7 +160,7 @@ view("board", async (box, [key], state) => {
       }),
       pick,
     ),
-    columns.length > 1 && el("details", { class: "columns" }, el("summary", null, "Columns"), el("fieldset", null, el("legend", { class: "unseen" }, "Columns of the table"), boxes)),
+    columns.length > 1 && columnChoice(columns.map((_, c) => columnTitle(columns, c)), settings.shown, draw),
     place,
     rest,
     plots,

@@ -3,22 +3,61 @@
 const span = (pair) => (pair ? (pair[0] === pair[1] ? String(pair[0]) : `${pair[0]}–${pair[1]}`) : "–");
 
 /** A cell of a published leaderboard: that of an own row leads to its run. */
-const publishedCell = (row, c) => (row.cells[c] === null ? "–" : row.links[c] ? el("a", { class: "value", href: address("run", row.links[c][0], { system: row.links[c][1], metric: row.links[c][2] }) }, row.cells[c]) : row.cells[c]);
+const publishedCell = (row, c) => (row.cells[c] === null ? "–" : row.links[c] ? el("a", { href: address("run", row.links[c][0], { system: row.links[c][1], metric: row.links[c][2] }) }, row.cells[c]) : row.cells[c]);
 /** The ranks that other items could give, and how often each comes. */
 const otherRanks = (row) => (row.interval ? el("span", null, span(row.interval), el("span", { class: "spread" }, row.shares.filter(([, share]) => share >= 0.005).map(([rank, share]) => `${rank}: ${Math.round(100 * share)} %`).join(", "))) : "–");
+
+/** The rows of a published leaderboard: searched, sorted by a head, with the columns that are chosen. */
+function publishedTable(board, title, state) {
+  const columns = [
+    ...(board.averages ? [{ name: "Average", higher: true, text: (row) => row.average }] : []),
+    ...board.means.map((group) => ({ name: `mean of ${group}`, higher: true, text: (row) => row.means[group] })),
+    ...board.columns.map(({ name, unit, higher }, c) => ({ name, more: `${higher ? "↑" : "↓"} ${unit}`, higher, text: (row) => row.cells[c], cell: (row) => publishedCell(row, c) })),
+  ];
+  const all = columns.map((_, c) => c).join(".");
+  const settings = { text: state.get("q") ?? "", sort: state.has("sort") ? Number(state.get("sort")) : null, down: state.get("down") === "1", shown: new Set((state.get("cols") ?? all).split(".").map(Number)) };
+  const place = el("div");
+  const rank = (row) => (columns[settings.sort].text(row) === null ? NaN : Number(columns[settings.sort].text(row))); // a rating that says by whom is no number
+  function sorted(rows) {
+    if (!columns[settings.sort]) return rows;
+    return [...rows].sort((a, b) => Number.isNaN(rank(a)) - Number.isNaN(rank(b)) || (settings.down ? -1 : 1) * (rank(a) - rank(b)) || 0);
+  }
+  function draw() {
+    const cols = [...settings.shown].sort((a, b) => a - b);
+    keepState({ q: settings.text, sort: settings.sort, down: settings.down ? 1 : null, cols: cols.join(".") === all ? null : cols.join(".") });
+    const visible = columns.map((column, c) => [column, c]).filter(([, c]) => settings.shown.has(c));
+    const wanted = settings.text.trim().toLowerCase();
+    const rows = sorted(board.rows.filter((row) => row.name.toLowerCase().includes(wanted)));
+    const head = visible.map(([column, c]) => sortHead([el("span", null, words(column.name)), column.more && el("span", { class: "variant" }, column.more)], settings.sort === c ? (settings.down ? "descending" : "ascending") : null, () => {
+      turnSort(settings, c, column.higher);
+      draw();
+      place.querySelector(`[data-sort="${c}"] button`)?.focus();
+      say(settings.sort === null ? "in the order of the leaderboard" : `sorted by ${column.name}, ${settings.down ? "descending" : "ascending"}`);
+    }, { "data-sort": c, class: "right" }));
+    const body = rows.map((row) => el("tr", null, el("th", { scope: "row", class: "name" }, title(row)), visible.map(([column]) => el("td", { class: "right" }, column.cell ? column.cell(row) : column.text(row) ?? "–"))));
+    if (!rows.length) body.push(el("tr", { class: "empty" }, el("td", { colspan: visible.length + 1 }, "No row fits.")));
+    place.replaceChildren(framed("Leaderboard", el("table", { class: "grid text compact", id: "published-table" }, el("thead", null, el("tr", null, el("th", { scope: "col", class: "name" }, "Model"), head)), el("tbody", null, body))));
+  }
+  const search = searchBox("Search", settings.text, (text) => {
+    settings.text = text;
+    draw();
+  });
+  draw();
+  return [el("div", { class: "controls" }, search), columnChoice(columns.map(({ name }) => name), settings.shown, draw), place];
+}
 
 view("published", async (box, [name], state) => {
   if (!Object.hasOwn(index.published, name)) throw new Error("This site has no such published leaderboard.");
   const board = await load(`published/${name}`);
   if (board.tables) return publishedCodecs(box, board, state);
-  const names = runNames();
   const right = (text) => ({ text, right: true });
   const title = (row) => {
     const told = [row.published ? "" : "own", row.limited ? "a part of a benchmark" : "", row.unfinished ? "a run is not finished" : "", row.complete ? "" : "incomplete", row.note, ...Object.entries(row.doubled).map(([column, other]) => `${column} is ${other} in an earlier run`)].filter(Boolean);
-    return el("span", null, row.name, el("span", { class: "count quiet" }, told.join(", ")), row.runs.map((key) => el("span", { class: "count quiet" }, runLink(key, names.get(key) ?? key))));
+    const system = row.links.find(Boolean)?.[1];
+    return el("span", null, system === undefined ? row.name : el("a", { href: address("system", system) }, row.name), el("span", { class: "count quiet" }, told.join(", ")));
   };
-  box.append(el("h1", null, name), el("p", { class: "lead" }, board.summary), el("p", { class: "lead" }, "Source: ", sourceLink(board.source)));
-  box.append(wordTable("Leaderboard", ["Model", ...(board.averages ? [right("Average")] : []), ...board.means.map(right), ...board.columns.map((column) => right(column.name))], board.rows.map((row) => [title(row), ...(board.averages ? [row.average ?? "–"] : []), ...board.means.map((group) => row.means[group] ?? "–"), ...row.cells.map((_, c) => publishedCell(row, c))])));
+  box.append(el("h1", null, name), el("p", { class: "lead" }, board.summary), el("p", { class: "lead" }, "Source: ", sourceLink(board.source), board.rows.some((row) => row.links.length) && ". Numbers of rows of this site lead to their runs."));
+  box.append(...publishedTable(board, title, state));
   if (board.mixed.length) box.append(el("ul", { class: "remarks" }, board.mixed.map((sentence) => el("li", null, sentence))));
   if (board.views.length) {
     const rows = board.rows.filter((row) => row.views.some((value) => value !== null)).map((row) => [row.name, ...row.views.map((value) => value ?? "–")]);

@@ -44,6 +44,23 @@ function sortHead(content, sorted, onclick, attributes = {}) {
   return el("th", { scope: "col", "aria-sort": sorted, ...attributes }, el("button", { type: "button", onclick }, content));
 }
 
+/** What a click on a head does to `sort` and `down` of some settings: its first direction, then the other one, then the order of the rows. */
+function turnSort(settings, c, firstDown) {
+  if (settings.sort !== c) [settings.sort, settings.down] = [c, firstDown];
+  else if (settings.down === firstDown) settings.down = !firstDown;
+  else [settings.sort, settings.down] = [null, false];
+}
+
+/** The columns to choose from, by their names: `chosen` is the set of the numbers of those that are shown, `draw` shows the table again. */
+function columnChoice(names, chosen, draw) {
+  const boxes = names.map((name, c) => el("label", { class: "check" }, el("input", { type: "checkbox", checked: chosen.has(c), onchange: (event) => {
+    if (event.target.checked) chosen.add(c);
+    else chosen.delete(c);
+    draw();
+  } }), name));
+  return el("details", { class: "columns" }, el("summary", null, "Columns"), el("fieldset", null, el("legend", { class: "unseen" }, "Columns of the table"), boxes));
+}
+
 /** A table of words: heads as texts or {text, right}, rows as lists of cells. */
 function wordTable(label, heads, rows, kind = "", frame = "") {
   const right = heads.map((head) => typeof head === "object" && head.right);
