@@ -42,11 +42,14 @@ function soundPlayer(tracks) {
   const play = el("button", { type: "button", class: "plain play" }, "Play");
   const time = el("span", { class: "time" });
   const slider = el("input", { type: "range", min: 0, max: 1, step: 0.01, value: 0, "aria-label": "Position" });
+  const whole = el("p", { class: "lead", hidden: true }, "The server of this site sends whole files only, so that the position cannot be changed. Most others allow it.");
   const buttons = tracks.map(([label], n) => el("button", { type: "button", class: "plain", "aria-pressed": "false", onclick: () => shared.hear(n) }, el("b", null, String.fromCharCode(65 + n)), ` ${label}`));
   const show = () => {
     play.textContent = shared.playing ? "Pause" : "Play";
     time.textContent = `${clock(shared.position)} / ${clock(shared.duration)}`;
     slider.max = shared.duration || 1;
+    whole.hidden = shared.seekable;
+    slider.disabled = !shared.seekable;
     slider.value = shared.position;
     slider.setAttribute("aria-valuetext", `${shared.position.toFixed(1)} of ${shared.duration.toFixed(1)} seconds`);
     buttons.forEach((button, n) => button.setAttribute("aria-pressed", String(shared.heard === n)));
@@ -72,7 +75,7 @@ function soundPlayer(tracks) {
   show();
   return {
     transport: el("div", { class: "transport" }, play, time, slider),
-    list: el("div", null, el("p", { class: "lead" }, "All sounds run on one clock; choose which one is heard with its button or its letter. Space plays and pauses."), el("div", { class: "tracks", role: "group", "aria-label": "Which sound is heard" }, buttons), [...sounds.values()]),
+    list: el("div", null, el("p", { class: "lead" }, "All sounds run on one clock; choose which one is heard with its button or its letter. Space plays and pauses."), whole, el("div", { class: "tracks", role: "group", "aria-label": "Which sound is heard" }, buttons), [...sounds.values()]),
     end: () => {
       clearInterval(timer);
       byId("detail").removeEventListener("keydown", keys);
