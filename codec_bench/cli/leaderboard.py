@@ -219,7 +219,7 @@ def _print_board(board: Board) -> None:
         (
             _own_marked(row),
             *([_average(row)] if board.averages else []),
-            *(_cell(row.shown_mean(group), row, group) for group in board.means),
+            *(_mean_cell(board, row, group) for group in board.means),
             *(_cell(row.cells.get(column.name), row, column.name) for column in board.columns),
         )
         for row in board.rows
@@ -227,11 +227,11 @@ def _print_board(board: Board) -> None:
     out = console()
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
-        f"published rows: {board.source}; rows that begin with > are from your runs; (part): the average is over fewer columns; "
+        f"published rows: {board.source}; rows that begin with > are from your runs; (part): an average or a mean is over fewer columns; "
         "(limit): only a part of the questions was taken; (not finished): a run is not finished; (other model): the service says that another model answered"
     )
     for row in board.rows:
-        for note in (row.note, *_doubled(row), *_failures(row), *_wordings(row)):
+        for note in (row.note, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
             if note:
                 talk(f"{row.name}: {note}")
     for sentence in board.mixed:
@@ -260,6 +260,11 @@ def _own_marked(row: Row) -> str:
 
 def _cell(value: Decimal | None, row: Row, name: str) -> Any:
     return row.judged.get(name) if value is None else value
+
+
+def _mean_cell(board: Board, row: Row, group: str) -> Any:
+    mean = row.shown_mean(group)
+    return f"{mean} (part)" if mean is not None and board.is_part(row, group) else _cell(mean, row, group)
 
 
 def _average(row: Row) -> str:

@@ -10,6 +10,7 @@ Conventions
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
@@ -22,6 +23,7 @@ Counting = Literal["score", "error", "mos", "rating"]
 AVERAGE = "average"
 """The column of a published table that holds what its authors printed as the average."""
 _CENT = Decimal("0.01")
+_MOST_NAMED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class Row:
 
     Args:
         name: of the model or codec. cells: value by column, as shown. average: None if there is no cell, or the board has none.
-        complete: whether every group of the board has a value. published: whether it is from the authors of the board.
+        complete: whether every group of the board has a value, and for an own row every column. published: whether it is from the authors of the board.
         folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark.
         rerouted: whether a service said that another model answered than the one that was asked for.
         judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each with the
@@ -148,6 +150,7 @@ class Row:
         worded: by column, how far the wordings of the prompt lie apart: `mean`, `worst`, `best` and `sd`, failures as wrong, and
             the number of wordings as `n`.
         sources: by column, where the value of an own row comes from, ratings included.
+        missing: the columns that an own row has no value for, ratings included.
     """
 
     name: str
@@ -167,6 +170,7 @@ class Row:
     policies: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     worded: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
 
     @property
     def shown_average(self) -> Decimal | None:
@@ -264,6 +268,32 @@ class Board:
                 )
         return told
 
+    def lacking(self, row: Row) -> str:
+        """Which columns an own row has no value for: by group, where the board shows means of groups; "" if it has all."""
+        if not row.missing:
+            return ""
+        by_group: dict[str, list[str]] = {}
+        for column in self.columns:
+            if column.name in row.missing:
+                by_group.setdefault(column.group if column.group in self.means else "", []).append(column.name)
+        sizes = Counter(column.group for column in self.columns)
+        told = [
+            _some(names) if not group
+            else f"all {len(names)} of {group}" if len(names) == sizes[group] > 1
+            else f"{_some(names)} (of {group})"
+            for group, names in by_group.items()
+        ]  # fmt: skip
+        return f"no value for {len(row.missing)} of {len(self.columns)} columns: {'; '.join(told)}"
+
+    def is_part(self, row: Row, group: str) -> bool:
+        """Whether the mean of a group is over fewer columns in an own row."""
+        return any(column.group == group and column.name in row.missing for column in self.columns)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{', '.join(names[:_MOST_NAMED])}{more}"
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -280,9 +310,10 @@ class Rules:
         cells: Mapping[str, Decimal],
         printed: Mapping[str, Decimal],
         counts: Mapping[str, int],
+        missing: tuple[str, ...] = (),
         **more: Any,
     ) -> Row:
-        """A row from its cells, from what was printed of it, and from how many samples each cell rests on."""
+        """A row from its cells, what was printed of it, how many samples each cell rests on, and the columns that an own row lacks."""
         weights = counts if self.by_sample else None
         mean, complete = average(cells, self.columns, printed, weights)
         means = {
@@ -290,7 +321,8 @@ class Rules:
             for group in self.means
             if (value := group_mean(cells, self.columns, group, weights)) is not None
         }
-        return Row(name, cells, mean if self.averages else None, complete, means=means, printed=printed, **more)
+        shown = mean if self.averages else None
+        return Row(name, cells, shown, complete and not missing, means=means, printed=printed, missing=missing, **more)
 
 
 def average(

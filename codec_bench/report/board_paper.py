@@ -90,6 +90,7 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
     for row in board.rows:
         doubts = (
             (not row.complete and board.averages, "its average is over fewer columns"),
+            (bool(row.missing), board.lacking(row)),
             (row.limited, "only a part of the items was taken"),
             (row.unfinished, "a run is not finished"),
             (row.rerouted, "the service says that another model answered"),

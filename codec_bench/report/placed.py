@@ -3,7 +3,8 @@
 Conventions
     A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of an own
     run is shown with its judge and its wording, and enters neither the column of published ratings nor the average. Where all
-    columns of a group are ratings by one judge, so is their mean, and likewise the average.
+    columns of a group are ratings by one judge, so is their mean, and likewise the average. A mean over fewer columns says so,
+    and the columns without a value are named.
     Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
     A later run replaces the values of an earlier one.
 """
@@ -108,6 +109,7 @@ def _row(name: str, values: _Values, rules: Rules) -> Row:
         values.cells,
         {},
         values.counts,
+        tuple(c.name for c in rules.columns if c.name not in values.cells and c.name not in values.ratings),
         published=False,
         folders=tuple(values.folders),
         limited=values.limited,
@@ -142,10 +144,11 @@ def _judged(values: _Values, rules: Rules) -> dict[str, str]:
     for group in rules.means:
         mean = group_mean(cells, rules.columns, group)
         if mean is not None and group not in told:
-            told[group] = f"{mean} by {judge}"
+            whole = all(column.name in cells for column in rules.columns if column.group == group)
+            told[group] = f"{mean} by {judge}" + ("" if whole else " (part)")
     if rules.averages and all(column.counts == "rating" for column in rules.columns):
-        mean, complete = average(cells, rules.columns)
-        told[AVERAGE] = f"{mean} by {judge}" + ("" if complete else " (part)")
+        mean, _ = average(cells, rules.columns)
+        told[AVERAGE] = f"{mean} by {judge}" + ("" if len(cells) == len(rules.columns) else " (part)")
     return told
 
 

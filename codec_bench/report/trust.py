@@ -66,7 +66,8 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
     """The cells of a board as points of its average.
 
     A rating by a judge of one's own is no cell. Where the authors printed a group and none of its cells, what they printed
-    stands for each of them, unless `printed` is False.
+    stands for each of them, unless `printed` is False. With `printed`, a group of which an own row lacks a column has no points
+    there, because it would be another mean.
     """
     values = np.full((len(board.rows), len(board.columns)), np.nan)
     for n, row in enumerate(board.rows):
@@ -75,7 +76,7 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
             told = row.cells.get(column.name)
             if printed and column.group not in with_cells:
                 told = row.printed.get(column.group)
-            if told is not None:
+            if told is not None and not (printed and board.is_part(row, column.group)):
                 values[n, c] = float(column.points(told))
     held = Counter(column.benchmark for column in board.columns if column.subset is not None)
     benchmarks = [

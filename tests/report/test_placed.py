@@ -75,6 +75,29 @@ def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
     assert str(own("air-bench-foundation-per-sample", tmp_path)["mine"].means["sound"]) == "66.67"
 
 
+def test_columns_without_a_value_are_named_and_the_mean_over_fewer_is_marked(tmp_path, capsys):
+    tasks = [column for column in leaderboard("air-bench-foundation").columns if column.name != "Sound_AQA"]
+    for n, column in enumerate(tasks):
+        recorded(tmp_path / str(n), column.benchmark, column.metric, [1, 1, 1, 0])
+    board = leaderboard("air-bench-foundation", [tmp_path], robustness=True)
+    (at,) = [n for n, row in enumerate(board.rows) if not row.published]
+    row = board.rows[at]
+    # 75.00 would be the best average of all, over a category that lacks one of its four tasks.
+    assert str(row.average) == "75.00" and row.missing == ("Sound_AQA",) and not row.complete
+    assert all(one.complete for one in board.rows[:at]) and board.trust.robustness[at].rank is None
+    assert {group for group in board.means if board.is_part(row, group)} == {"sound"}
+    show_leaderboard("air-bench-foundation", [tmp_path])
+    told = capsys.readouterr()
+    assert "mine: no value for 1 of 19 columns: Sound_AQA (of sound)" in told.err
+    assert "75.00 (part)" in " ".join(told.out.split())
+
+    missing = own("air-bench-foundation", tmp_path / "0")["mine"]
+    said = board.lacking(missing)
+    assert "all 4 of sound; all 6 of music" in said and said.startswith(
+        "no value for 18 of 19 columns: Spoken_Language"
+    )
+
+
 def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_beside_it(tmp_path):
     for counts, expected in (("left-out", "100.00"), ("as-wrong", "50.00")):
         folder = tmp_path / counts

@@ -94,6 +94,7 @@ def test_a_cell_of_a_published_leaderboard_leads_to_its_run(browser, asked):
     assert browser.execute_script("return document.documentElement.scrollWidth <= innerWidth")
     assert len(rows(browser)) == 14 and len(browser.find_elements("css selector", "main tbody td a")) == 4
     assert any("own, incomplete" in row[0] for row in rows(browser))
+    assert any("no value for " in said for said in texts(browser, "main .remarks li"))
     last = browser.find_elements("css selector", "main tbody td a")[-1]  # of the emotions, in per cent
     value = float(last.text)
     browser.execute_script("arguments[0].click()", last)

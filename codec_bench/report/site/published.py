@@ -63,10 +63,11 @@ def _row(row: Row, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
     return {
         "name": row.name,
         "cells": cells,
-        "means": {group: _text(row.shown_mean(group)) for group in board.means},
+        "means": {group: _mean(row, board, group) for group in board.means},
         "views": [_text(view.value(row)) for view in board.views],
         "average": _text(row.shown_average),
         "complete": row.complete,
+        "lacking": board.lacking(row),
         "limited": row.limited,
         "unfinished": row.unfinished,
         "doubled": dict(row.doubled),
@@ -74,6 +75,11 @@ def _row(row: Row, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "note": row.note,
         "links": [_link(row, column, keys) for column in board.columns] if row.sources else [],
     }
+
+
+def _mean(row: Row, board: Board, group: str) -> str | None:
+    mean = _text(row.shown_mean(group))
+    return f"{mean} (part)" if mean is not None and board.is_part(row, group) else mean
 
 
 def _link(row: Row, column: Column, keys: Mapping[Path, str]) -> list[str] | None:
