@@ -44,7 +44,7 @@ from codec_bench.store.parts import items_now
 from codec_bench.store.record import Run
 
 SAMPLES_PER_SHARD = 1000
-SHARDS_PER_ACTOR = 4
+SHARDS_PER_ACTOR = 8
 """So many shards an actor has at least, as long as they have `LEAST_SAMPLES`, so that all actors end at about the same time."""
 LEAST_SAMPLES = 50
 LOOK_S = 2.0
@@ -91,12 +91,14 @@ def _execute_in(
         size = ClusterSize.of(ray, plan, running, cluster)
         folders = PartFolders(place.path, cluster.shards, _shards(len(asked.source), size.actors))
         places = np.fromiter((place_of(sample.id) for sample in asked.source), np.uint64, len(asked.source))
-        numbers = np.unique(places % np.uint64(folders.of)) + np.uint64(1)
-        shards = [Shard(int(number), folders.of) for number in numbers]
+        numbers, counts = np.unique(places % np.uint64(folders.of), return_counts=True)
+        # The largest first, so that all actors end at about the same time.
+        largest = {Shard(int(numbers[k]) + 1, folders.of): int(counts[k]) for k in np.argsort(-counts, kind="stable")}
+        shards = list(largest)
         finished = set(() if running.retry_failed else folders.known(shards))
         sizes = lambda shard: int(np.count_nonzero(places % np.uint64(shard.of) == shard.number - 1))  # noqa: E731
         queue = ShardQueue((shard for shard in shards if shard not in finished), sizes)
-        before = sum(sizes(shard) for shard in finished) * len(plan.systems)
+        before = sum(largest[shard] for shard in finished) * len(plan.systems)
         token = _token(place.path)
         told = Place(os.getcwd(), token, prepare, running, 0)
         driver = _Driver(
