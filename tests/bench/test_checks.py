@@ -547,6 +547,8 @@ def test_merge(bench, tmp_path):
     with sqlite3.connect(tmp_path / "same" / "run.sqlite") as db:
         db.execute("UPDATE scores SET value = value + 1e-12 WHERE sample = 2 AND metric = 1 AND system = 0")
     fails(module.compare, tmp_path / "same", tmp_path / "whole")
+    passes(module.timed_reading, tmp_path / "whole", 6)
+    fails(module.timed_reading, tmp_path / "whole", 7)
 
 
 def test_shards(bench):
