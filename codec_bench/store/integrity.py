@@ -47,6 +47,8 @@ JSON_CELLS = {
 """The columns that hold JSON, by table."""
 _MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
 _MAGIC = b"SQLite format 3\0"
+_VERSIONS = slice(18, 20)
+"""Where the header says in which form the file is to be written and read: 1, or 2 with a write-ahead log."""
 _HASH = "blake2b"
 _TYPES = {"INTEGER": "'integer'", "REAL": "'real', 'integer'", "TEXT": "'text'"}
 _OF_THE_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -124,6 +126,8 @@ def check_header(path: Path) -> None:
         raise UserError(f"'{path}' is empty: its run was stopped before it began", hint="run the same command again")
     if len(head) < 100 or not head.startswith(_MAGIC):
         raise damaged(path, f"it has {size} bytes and does not begin as a run record does")
+    if not set(head[_VERSIONS]) <= {1, 2}:  # SQLite would read a later one, and refuse to write it
+        raise damaged(path, "its header names a form of SQLite's files that there is not")
     # Changes that are not in the file yet may have moved its end.
     if any(_has_bytes(path, more) for more in ("-wal", "-journal")):
         return

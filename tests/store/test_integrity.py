@@ -141,6 +141,14 @@ def test_no_flipped_bit_gives_another_number(made, tmp_path):
         assert seen == 40 if sealed else seen >= 20
 
 
+@pytest.mark.parametrize("place", [18, 19])
+def test_a_header_of_another_form_is_refused_before_anything_is_written(made, tmp_path, place):
+    folder = copied(made, tmp_path)
+    (folder / integrity.SEAL).unlink()
+    flip(folder / "run.sqlite", place)
+    refused(folder)
+
+
 @pytest.mark.parametrize(
     "sql",
     [
