@@ -7,7 +7,8 @@
 
 Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
 whose packages are missing is left out and says so. Without a GPU all steps but the first are left out. The table at the end
-goes to standard output, everything else to standard error.
+goes to standard output, everything else to standard error. Where the project is a copy without its repository, rows name no
+revision unless CODEC_BENCH_REVISION says it: what `git describe --always --dirty --abbrev=10` prints where the repository is.
 
 With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`), so that a
 step that a device would refuse is found before there is one. Runs with worker processes, Whisper in CTranslate2, profiles and

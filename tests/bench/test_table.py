@@ -70,6 +70,18 @@ def test_a_row_says_where_when_and_how_often_it_was_measured(folder):
     assert ours["run"].startswith("20261101T100000Z-") and ours["p50"] == "2" and ours["machine"]
 
 
+@pytest.mark.parametrize(
+    ("told", "commit", "tree"),
+    [("0123456789", "0123456789", "clean"), ("0123456789-dirty", "0123456789", "changed"), ("", "unknown", "unknown")],
+)
+def test_a_copy_without_its_repository_is_told_its_revision(monkeypatch, told, commit, tree):
+    monkeypatch.setenv(common.REVISION, told)
+    monkeypatch.setattr(common, "_git", lambda *words: "9999999999" if words[0] == "rev-parse" else " M bench/x.py")
+    assert (common._start()["commit"], common._start()["tree"]) == ("9999999999", "changed"), "git is asked first"
+    monkeypatch.setattr(common, "_git", lambda *words: None)
+    assert (common._start()["commit"], common._start()["tree"]) == (commit, tree)
+
+
 def test_texts_get_ratio_spread_passes_machine_and_day(folder):
     measured(6.0, 2.0)
     settle(folder)
