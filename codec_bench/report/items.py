@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.report.board import Board, Column
+from codec_bench.report.board import Board, Column, Row
 from codec_bench.stats.discrimination import FEWEST_SYSTEMS, item_discrimination
 from codec_bench.store.record import open_run
 
@@ -52,11 +52,7 @@ def board_items(board: Board) -> list[Items]:
     """What the items of each column say, over the own rows of a board; columns without own values are left out."""
     found = []
     for column in board.columns:
-        values = {
-            row.name: held
-            for row in board.rows
-            if not row.published and (held := _values(row.folders, row.name, column))
-        }
+        values = {row.name: held for row in board.rows if (held := _values(row, column))}
         if not values:
             continue
         shared = sorted(set.intersection(*(set(held) for held in values.values())))
@@ -76,12 +72,10 @@ def board_items(board: Board) -> list[Items]:
     return found
 
 
-def _values(folders: tuple[str, ...], system: str, column: Column) -> dict[str, float]:
-    """The value of each item, by its id, from the last run that has the column; nothing if none has items of it."""
-    for folder in reversed(folders):
-        with closing(open_run(folder)) as run:
-            if (run.meta.get("benchmark") or {}).get("name") != column.benchmark:
-                continue
-            if column.metric in run.metrics and system in run.systems and column.subset is None:
-                return {score.id: score.value for score in run.scores(system, column.metric) if score.value is not None}
-    return {}
+def _values(row: Row, column: Column) -> dict[str, float]:
+    """The value of each item, by its id; nothing if the row has no value of the column, or one of a part of a benchmark."""
+    source = row.sources.get(column.name)
+    if source is None or column.subset is not None:
+        return {}
+    with closing(open_run(source.folder)) as run:
+        return {score.id: score.value for score in run.scores(source.system, source.metric) if score.value is not None}

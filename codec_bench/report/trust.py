@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.report.board import Board, Column, Likeness, Row, Trust
+from codec_bench.report.board import Board, Likeness, Row, Trust
 from codec_bench.report.left_out import Changes, changes_of, together
 from codec_bench.stats.correlation import correlations, similar_first
 from codec_bench.stats.ranking import LeftOut, Points, RankDraws, Redundancy, rank_draws, redundancy, robustness
-from codec_bench.store.record import Run, open_run
+from codec_bench.store.record import open_run
 
 
 def trust(board: Board, seed: int = 0) -> Trust:
@@ -147,22 +147,17 @@ def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list
 def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
     """By benchmark and unit, how the row's average changes when the unit is left out; and the columns that do not say it."""
     found: dict[str, Changes] = {}
-    left = [column for column in board.columns if column.name in weights]
-    for folder in reversed(row.folders):  # a later run replaces an earlier one, as in the board
-        with closing(open_run(folder)) as run:
+    lost: list[str] = []
+    for column in (column for column in board.columns if column.name in weights):
+        source = row.sources[column.name]
+        with closing(open_run(source.folder)) as run:
             benchmark = str((run.meta.get("benchmark") or {}).get("name"))
-            for column in [column for column in left if column.benchmark == benchmark]:
-                of_column = _changes_of(run, row.name, column)
-                if of_column:
-                    left.remove(column)
-                    changes = found.setdefault(benchmark, {})
-                    for unit, change in of_column.items():
-                        changes[unit] = changes.get(unit, 0.0) + weights[column.name] * change
-    return found, [column.name for column in left]
-
-
-def _changes_of(run: Run, system: str, column: Column) -> Changes:
-    """By unit, how the points of a column change when the unit is left out; nothing if that is not defined."""
-    if column.subset is not None:
-        return {}
-    return {unit: change * column.points_of_unit for unit, change in changes_of(run, system, column.metric).items()}
+            # A part of a benchmark has no items of its own here.
+            whole = changes_of(run, source.system, source.metric) if column.subset is None else {}
+        if not whole:
+            lost.append(column.name)
+        changes = found.setdefault(benchmark, {})
+        for unit, change in whole.items():
+            points = weights[column.name] * change * column.points_of_unit
+            changes[unit] = changes.get(unit, 0.0) + points
+    return {benchmark: changes for benchmark, changes in found.items() if changes}, lost

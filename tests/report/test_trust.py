@@ -41,7 +41,7 @@ def record(folder, column, system, right, *, detail=None, protocol="p", state="f
         writer.set_meta(benchmark={"name": column.benchmark}, config={}, state=state)
 
 
-def runs(folder, systems):
+def runs(folder, systems, protocol="p"):
     """Runs of all columns of the board of understanding; `systems` gives the share of right items by name."""
     rng = np.random.default_rng(0)
     for column in leaderboard(UNDERSTANDING).columns:
@@ -50,7 +50,8 @@ def runs(folder, systems):
             right = (hard + 0.02 * rng.random(ITEMS)) < share
             value = 1.0 - right if column.counts == "error" else right.astype(float)
             counts = {"counts": [10, 10, *([8 + 2 * bool(one) for one in [share]] * 4), 10, 10, 10, 10]}
-            record(folder, column, system, value, detail=counts if column.metric.startswith("bleu") else None)
+            bleu = counts if column.metric.startswith("bleu") else None
+            record(folder, column, system, value, detail=bleu, protocol=protocol)
 
 
 def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
@@ -73,6 +74,21 @@ def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
     # Between two published rows nothing is drawn, and of a published row's rank nothing is known.
     kimi, qwen = place["Kimi-Audio-7B-Instruct"], place["Qwen3-Omni-30B-A3B-Instruct"]
     assert trust.shares[kimi] == {} and qwen not in trust.above[kimi] and good in trust.above[kimi]
+
+
+def test_the_items_of_a_row_are_found_whatever_it_is_called(tmp_path, command):
+    """A row whose answers a judge read is called by the judge too."""
+    runs(
+        tmp_path,
+        {name: share for name, share in (("a", 0.9), ("b", 0.6), ("c", 0.3))},
+        protocol="rating/rubric/judge-1",
+    )
+    board = leaderboard(UNDERSTANDING, [tmp_path], robustness=True)
+    own = [n for n, row in enumerate(board.rows) if not row.published]
+    assert {board.rows[n].name for n in own} == {f"{name} (read by judge-1)" for name in "abc"}
+    assert all(board.trust.rank_intervals[n] is not None for n in own)
+    code, out, _ = command("leaderboard", UNDERSTANDING, tmp_path, "--items", "--json")
+    assert code == 0 and {(one["systems"], one["items"]) for one in json.loads(out)["items"]} == {(3, ITEMS)}
 
 
 def test_a_row_whose_average_is_not_complete_has_no_rank(tmp_path):

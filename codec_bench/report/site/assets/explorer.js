@@ -63,7 +63,7 @@ view("samples", async (box, [key], state) => {
     const wanted = text.trim().toLowerCase();
     const found = samples.filter((sample) => !wanted || sample.id.toLowerCase().includes(wanted)).map((sample) => [sortKey(sample, column), sample]).sort((a, b) => b[0] - a[0] || collator.compare(a[1].id, b[1].id)).map(([, sample]) => sample);
     const body = el("tbody");
-    const table = el("table", { class: "grid rows", id: "samples-table" }, el("thead", null, el("tr", null, el("th", { scope: "col", class: "name" }, "Sample"), sides.map(({ label }) => el("th", { scope: "col" }, el("span", { class: "metric" }, words(label)))))), body);
+    const table = el("table", { class: "grid rows", id: "samples-table" }, el("thead", null, el("tr", null, el("th", { scope: "col", class: "name" }, "Sample"), sides.map(({ label, row }) => el("th", { scope: "col" }, el("a", { class: "metric", href: address("run", sourceOf(row, c).run, { system: row.system, metric: column.name }) }, words(label)))))), body);
     place.replaceChildren(framed("Samples", table, "tall wide"));
     const rowElement = (sample) => {
       const present = sides.map((side, k) => ({ label: side.label, key: side.row.run, system: side.row.system, n: sample.places[k] })).filter(({ n }) => n >= 0);
