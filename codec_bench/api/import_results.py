@@ -5,18 +5,36 @@ from __future__ import annotations
 import hashlib
 import os
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from codec_bench.store.record import Run
+    from codec_bench.types import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What an imported run is about: its samples, what the record says of its data, and further entries of its configuration."""
+
+    samples: Sequence[Sample]
+    data: dict[str, Any]
+    config: dict[str, Any]
 
 
 def import_results(
-    file: str | os.PathLike[str], *, toolkit: str, out: str | os.PathLike[str], system: str | None = None
+    file: str | os.PathLike[str],
+    *,
+    toolkit: str,
+    out: str | os.PathLike[str],
+    system: str | None = None,
+    beside: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Makes a run of a result file of another toolkit, so that its numbers stand beside new ones.
 
@@ -26,13 +44,16 @@ def import_results(
     Args:
         file: the result file. toolkit: `versa` or `ultraeval`.
         out: the new run folder. system: what the system is called; None for the stem of the file.
+        beside: a run over the same data, with the same ids. The new run then has its samples, with their texts and speakers, and
+            stands on its leaderboards. An item that the file lacks has failed.
 
     Returns:
         The finished run; `run.folder` holds the record, `summary.json` and `report.html`.
 
     Raises:
         UnknownName: there is no reader for this toolkit.
-        UserError: the file cannot be read or is not of that toolkit, or the folder holds another run.
+        UserError: the file cannot be read or is not of that toolkit, the folder holds another run, or an item of the file is not in
+            `beside`.
     """
     from codec_bench.environment import versions
     from codec_bench.report.results import write_results
@@ -49,22 +70,59 @@ def import_results(
     folder = Path(out)
     if (folder / "run.sqlite").exists():
         raise UserError(f"'{folder}' holds a run already", hint="name another folder")
+    about = _of_file(path, found.samples) if beside is None else _of_run(path, found.samples, beside)
+    in_file = {sample.id for sample in found.samples}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    ids = hashlib.sha256("\0".join(sample.id for sample in found.samples).encode()).hexdigest()[:40]
     now = datetime.now(UTC).isoformat(timespec="seconds")
     with closing(RunWriter(folder, {"imported": {"toolkit": found.toolkit, "sha256": digest}})) as writer:
-        writer.begin({name: {"imported": found.toolkit}}, found.metrics, found.samples)
+        writer.begin({name: {"imported": found.toolkit}}, found.metrics, about.samples)
         records = []
-        for number, sample in enumerate(found.samples):
-            why = found.failed.get(sample.id)
+        for number, sample in enumerate(about.samples):
+            why = found.failed.get(sample.id) if sample.id in in_file else "the file has no result of this item"
             status = "ok" if why is None else "failed"
             records.append((number, ItemRecord(name, sample.id, status, why, found.scores.get(sample.id, {}))))
         writer.write(records)
         writer.set_meta(
-            config={"command": "import", "data": str(path.name), "toolkit": found.toolkit, "limit": None, "seed": 0},
-            data={"name": path.stem, "samples": len(found.samples), "fingerprint": f"imported-{ids}"},
+            config={"command": "import", "toolkit": found.toolkit, **about.config}, data=about.data,
             versions=versions(), started=now, finished=now, state="finished",
         )  # fmt: skip
     run = Run(folder)
     write_results(run)
     return run
+
+
+def _of_file(path: Path, samples: Sequence[Sample]) -> _About:
+    """The items of the file are the data, known by their ids."""
+    ids = hashlib.sha256("\0".join(sample.id for sample in samples).encode()).hexdigest()[:40]
+    data = {"name": path.stem, "samples": len(samples), "fingerprint": f"imported-{ids}"}
+    return _About(samples, data, {"data": path.name, "limit": None, "seed": 0})
+
+
+def _of_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str]) -> _About:
+    """The samples of a run over the same data, and what its record says of them.
+
+    Raises:
+        UserError: it is a run of a benchmark, or lacks an item of the file.
+    """
+    from codec_bench.store.record import open_run
+    from codec_bench.types import Sample
+
+    with closing(open_run(beside)) as run:
+        run.check()
+        meta = run.meta
+        held = [Sample(row.id, None, row.text, row.speaker, row.language) for row in run.samples()]
+    if meta.get("benchmark"):
+        raise UserError(
+            f"'{beside}' is a run of the benchmark '{meta['benchmark'].get('name')}', whose numbers are of its own metrics only",
+            hint="leave out --beside; the numbers then stand on a leaderboard of their own",
+        )
+    known = {sample.id for sample in held}
+    other = [sample.id for sample in samples if sample.id not in known]
+    if other:
+        raise UserError(
+            f"{len(other)} of {len(samples)} items of '{path}' are not in '{beside}', such as '{other[0]}'",
+            hint="name a run over the same data with the same ids, or leave out --beside",
+        )
+    config = meta.get("config") or {}
+    kept = {name: config.get(name) for name in ("data", "limit", "seed")}
+    return _About(held, dict(meta.get("data") or {}), {**kept, "beside": config.get("command")})

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import pytest
 
 from codec_bench.api.codec_board import codec_board
 from codec_bench.api.import_results import import_results
 from codec_bench.api.leaderboard import leaderboard
+from codec_bench.api.site import site
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.report.site import SiteFolder
 from codec_bench.stats.summary import summarise
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
 
 VERSA = [
     {"key": "a", "utmos": 4.0, "dns_overall": 3.0, "whisper_wer_insert": 0, "whisper_wer_delete": 1, "whisper_wer_replace": 0, "whisper_wer_equal": 9, "whisper_hyp_text": "x", "ref_text": "y", "wer_note": True},
@@ -70,6 +77,56 @@ def test_imported_numbers_are_marked_and_stand_in_no_other_column(tmp_path, comm
     assert len(own) == 3 and all(table.imported for table in own)
     code, out, _ = command("leaderboard", "codecs", run.folder, "--metrics", "utmos[imported/versa]")
     assert code == 0 and "(imported)" in out
+
+
+def measured(folder, ids, **about):
+    """A run of ours over samples with these ids, two of each speaker."""
+    facts = {"stoi": {"protocol": "stoi/1", "unit": "", "higher_is_better": True, "aggregate": "mean"}}
+    with closing(RunWriter(folder, {"data": "d"})) as writer:
+        writer.begin({"ours": {}}, facts, [Sample(id, None, f"text of {id}", f"p{n // 2}") for n, id in enumerate(ids)])
+        writer.write(
+            [(n, ItemRecord("ours", id, "ok", None, {"stoi": Score.ok(0.5, "stoi/1")})) for n, id in enumerate(ids)]
+        )
+        meta = {
+            "config": {"command": "evaluate", "data": "speech"},
+            "data": {"name": "speech", "fingerprint": "d"},
+            **about,
+        }
+        writer.set_meta(
+            state="finished", started="2026-11-20T10:00:00+00:00", finished="2026-11-20T10:01:00+00:00", **meta
+        )
+    return folder
+
+
+def test_imported_numbers_stand_beside_those_of_a_run_over_the_same_data(tmp_path, command):
+    file = written(tmp_path / "old.txt", map(json.dumps, VERSA))
+    ours = measured(tmp_path / "ours", "abcd")
+    code, _, err = command("import", "versa-results", file, "--as", tmp_path / "old", "--beside", ours)
+    assert code == 3, err  # the file lacks one item
+    run = Run(tmp_path / "old")
+    assert [(s.id, s.text, s.speaker) for s in run.samples()] == [
+        (id, f"text of {id}", f"p{n // 2}") for n, id in enumerate("abcd")
+    ]
+    assert [(item.id, item.reason) for item in run.items() if item.status != "ok"] == [
+        ("d", "the file has no result of this item")
+    ]
+    made = SiteFolder(site([ours, tmp_path / "old"], out=tmp_path / "site").folder)
+    (about,) = made.read_data("index")["boards"]
+    board = made.read_data(f"boards/{about['key']}")
+    # One leaderboard, and no column in which both have a number.
+    assert {row["system"] for row in board["rows"]} == {"ours", "old"}
+    assert all(sum(row["cells"][c] is not None for row in board["rows"]) == 1 for c in range(len(board["columns"])))
+    assert sum(column["protocol"].startswith("imported/versa/") for column in board["columns"]) == 3
+
+
+def test_what_is_not_over_the_same_data_stands_beside_no_run(tmp_path):
+    file = written(tmp_path / "old.txt", map(json.dumps, VERSA))
+    with pytest.raises(UserError, match=r"1 of 3 items of .* are not in .*, such as 'c'"):
+        import_results(file, toolkit="versa", out=tmp_path / "old", beside=measured(tmp_path / "ours", "ab"))
+    asked = measured(tmp_path / "asked", "abc", benchmark={"name": "voice"})
+    with pytest.raises(UserError, match="is a run of the benchmark 'voice'"):
+        import_results(file, toolkit="versa", out=tmp_path / "old", beside=asked)
+    assert not (tmp_path / "old").exists()
 
 
 def test_on_the_command_line(command, tmp_path):

@@ -102,7 +102,7 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     """
     meta = run.meta
     benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
-    generated = config.get("command") == "score"
+    generated = "score" in (config.get("command"), config.get("beside"))
     limit = config.get("limit")
     told = [
         benchmark.get("name"),
@@ -124,10 +124,10 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
 def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
     held = summary["systems"][name]
     identity: list[Any] = [{key: value for key, value in facts.items() if key not in _ELSEWHERE}]
-    if (run.meta.get("config") or {}).get("command") == "score":
-        # Nothing is known of what made the sound but the sound.
+    if (run.meta.get("config") or {}).get("command") in ("score", "import"):
+        # Nothing is known of what made the sound but the sound, or the file of its scores.
         asked = run.meta.get("fingerprint") or {}
-        identity += [asked.get("data"), (asked.get("systems") or {}).get(name)]
+        identity += [asked.get("data") or asked.get("imported"), (asked.get("systems") or {}).get(name)]
     revision = next((str(facts[key]) for key in ("revision", "weights", "model") if facts.get(key)), None)
     return {
         "facts": facts,
