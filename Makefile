@@ -66,9 +66,10 @@ docs: $(VENV)/.docs
 bench: $(VENV)/.test
 	$(BIN)/python bench/measure.py --all
 
-# What a GPU can tell in ten minutes, with the Python that is here: `make gpu WHEELS=FOLDER` first installs what is missing.
+# What a GPU can tell in ten minutes, with the Python that is here: `make gpu WHEELS=FOLDER` first installs what is missing,
+# and `make gpu LIMIT_S=540` ends sooner.
 gpu:
-	$(PYTHON) bench/gpu.py $(if $(WHEELS),--wheels $(WHEELS))
+	$(PYTHON) bench/gpu.py $(if $(WHEELS),--wheels $(WHEELS)) $(if $(LIMIT_S),--limit-s $(LIMIT_S))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -3,6 +3,7 @@
     python bench/gpu.py                     all steps; rows go to bench/data/ as soon as they are known
     python bench/gpu.py --wheels FOLDER     first installs what is missing from a folder that pack_wheels.py has filled
     python bench/gpu.py --only codecs rvq   some steps, by name
+    python bench/gpu.py --limit-s 540       ends sooner, installing included, where less than ten minutes are left
     python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
 Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import math
 import os
 import signal
 import subprocess
@@ -35,6 +37,8 @@ STEPS_FILE, STAGES_FILE, PRETENDED_FILE = (
     ROOT / "bench" / f"gpu_{name}.py" for name in ("steps", "stages", "pretended")
 )
 CUBLAS = "libcublas.so.12"
+TOTAL_S, LEAST_S = 600, 5
+"""Seconds that everything may take, and those without which a step is not begun."""
 PATIENCE = 20
 """How many times its limit a step may take where it is only tried: its limit is that of a GPU."""
 
@@ -156,8 +160,14 @@ def gpus() -> int:
     return count.value if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
 
 
-def run(step: Step, environment: dict[str, str], count: int, *, pretend: bool = False) -> Outcome:
-    """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size."""
+def run(
+    step: Step, environment: dict[str, str], count: int, *, pretend: bool = False, left_s: float = math.inf
+) -> Outcome:
+    """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size.
+
+    Args:
+        environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later steps.
+    """
     if pretend and not step.reduced:
         return Outcome(step.name, "left out", 0.0, "it has no reduced size")
     missing = [name for name in step.needs if find_spec(name) is None]
@@ -165,7 +175,9 @@ def run(step: Step, environment: dict[str, str], count: int, *, pretend: bool = 
         return Outcome(step.name, "left out", 0.0, f"without {', '.join(missing)}")
     if not count and not step.anywhere and not pretend:
         return Outcome(step.name, "left out", 0.0, "there is no GPU")
-    begun, limit_s = time.monotonic(), step.limit_s * (PATIENCE if pretend else 1)
+    if left_s < LEAST_S:
+        return Outcome(step.name, "left out", 0.0, "no time is left")
+    begun, limit_s = time.monotonic(), round(min(left_s, step.limit_s * (PATIENCE if pretend else 1)))
     process = subprocess.Popen(
         [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -225,7 +237,9 @@ def main() -> int:
     parser.add_argument("--wheels", metavar="FOLDER", help="installs from here first")
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
     parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size without a GPU")
+    parser.add_argument("--limit-s", type=int, default=TOTAL_S, help="seconds for everything, installing included")
     asked = parser.parse_args()
+    end = math.inf if asked.pretend else time.monotonic() + asked.limit_s
     if asked.wheels:
         install(asked.wheels)
     count = gpus()
@@ -237,7 +251,8 @@ def main() -> int:
             if asked.only and step.name not in asked.only:
                 continue
             sys.stderr.write(f"-- {step.name} (at most {step.limit_s} s)\n")
-            outcomes.append(run(step, environment, count, pretend=asked.pretend))
+            left_s = end - time.monotonic()
+            outcomes.append(run(step, environment, count, pretend=asked.pretend, left_s=left_s))
     width = max(len(outcome.step) for outcome in outcomes)
     for outcome in outcomes:
         print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.said}")

@@ -81,6 +81,14 @@ def test_a_step_that_hangs_is_ended_with_what_it_started_and_keeps_what_it_said(
     assert (outcome.state, outcome.said) == ("ended after 1 s", "so far") and outcome.seconds < 20
 
 
+def test_what_is_left_of_the_ten_minutes_bounds_a_step():
+    assert gpu.run(STEP, dict(os.environ), 1, left_s=4.0).said == "no time is left"
+    hanging = gpu.Step("a", 30, ("-c", "import time; time.sleep(60)"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gpu, "LEAST_S", 0)
+        assert gpu.run(hanging, dict(os.environ), 1, left_s=1.0).state == "ended after 1 s"
+
+
 def test_another_cublas_is_linked_only_where_version_12_is_missing(tmp_path, monkeypatch):
     site, links = tmp_path / "site", tmp_path / "links"
     (site / "nvidia" / "cu13" / "lib").mkdir(parents=True)
