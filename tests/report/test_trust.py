@@ -10,6 +10,7 @@ import pytest
 
 from codec_bench.api.leaderboard import board_names, leaderboard
 from codec_bench.errors import UserError
+from codec_bench.report.trust import trust as trust_of
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -41,7 +42,7 @@ def record(folder, column, system, right, *, detail=None, protocol="p", state="f
         writer.set_meta(benchmark={"name": column.benchmark}, config={}, state=state)
 
 
-def runs(folder, systems, protocol="p"):
+def runs(folder, systems):
     """Runs of all columns of the board of understanding; `systems` gives the share of right items by name."""
     rng = np.random.default_rng(0)
     for column in leaderboard(UNDERSTANDING).columns:
@@ -50,8 +51,7 @@ def runs(folder, systems, protocol="p"):
             right = (hard + 0.02 * rng.random(ITEMS)) < share
             value = 1.0 - right if column.counts == "error" else right.astype(float)
             counts = {"counts": [10, 10, *([8 + 2 * bool(one) for one in [share]] * 4), 10, 10, 10, 10]}
-            bleu = counts if column.metric.startswith("bleu") else None
-            record(folder, column, system, value, detail=bleu, protocol=protocol)
+            record(folder, column, system, value, detail=counts if column.metric.startswith("bleu") else None)
 
 
 def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
@@ -67,7 +67,7 @@ def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
     assert "alike" in trust.tied[place["good"]] and "bad" not in trust.tied[place["good"]]
     assert trust.rank_intervals[place["Kimi-Audio-7B-Instruct"]] is None
     assert "no items of this row" in trust.notes[place["Kimi-Audio-7B-Instruct"]]
-    assert leaderboard(UNDERSTANDING, [tmp_path], robustness=True).trust == trust  # the same seed
+    assert trust_of(board) == trust  # the same seed
     good, bad = place["good"], place["bad"]
     assert sum(trust.shares[good].values()) == pytest.approx(1) and trust.above[good][bad] > 0.99
     assert trust.above[good][place["alike"]] + trust.above[place["alike"]][good] == pytest.approx(1)
@@ -78,17 +78,18 @@ def test_systems_that_are_alike_are_tied_and_another_is_not(tmp_path):
 
 def test_the_items_of_a_row_are_found_whatever_it_is_called(tmp_path, command):
     """A row whose answers a judge read is called by the judge too."""
-    runs(
-        tmp_path,
-        {name: share for name, share in (("a", 0.9), ("b", 0.6), ("c", 0.3))},
-        protocol="rating/rubric/judge-1",
+    (tmp_path / "one.yaml").write_text(
+        DOUBTFUL.replace("published: doubtful.csv\n", "").partition("  - {name: errors")[0]
     )
-    board = leaderboard(UNDERSTANDING, [tmp_path], robustness=True)
-    own = [n for n, row in enumerate(board.rows) if not row.published]
-    assert {board.rows[n].name for n in own} == {f"{name} (read by judge-1)" for name in "abc"}
-    assert all(board.trust.rank_intervals[n] is not None for n in own)
-    code, out, _ = command("leaderboard", UNDERSTANDING, tmp_path, "--items", "--json")
-    assert code == 0 and {(one["systems"], one["items"]) for one in json.loads(out)["items"]} == {(3, ITEMS)}
+    (column,) = leaderboard(str(tmp_path / "one.yaml")).columns
+    hard = np.random.default_rng(0).random(ITEMS)
+    for name, share in (("a", 0.9), ("b", 0.6), ("c", 0.3)):
+        record(tmp_path / "runs", column, name, (hard < share).astype(float), protocol="rating/rubric/judge-1")
+    board = leaderboard(str(tmp_path / "one.yaml"), [tmp_path / "runs"], robustness=True)
+    assert [row.name for row in board.rows] == [f"{name} (read by judge-1)" for name in "abc"]
+    assert None not in board.trust.rank_intervals
+    code, out, _ = command("leaderboard", tmp_path / "one.yaml", tmp_path / "runs", "--items", "--json")
+    assert code == 0 and [(one["systems"], one["items"]) for one in json.loads(out)["items"]] == [(3, ITEMS)]
 
 
 def test_a_row_whose_average_is_not_complete_has_no_rank(tmp_path):
