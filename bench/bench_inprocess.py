@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import importlib.util
 import os
 import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, parsed, row
+from common import append_rows, interleaved, parsed, row, stand_in
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import prepare
@@ -33,15 +31,6 @@ from codec_bench.types import Audio, Message, Request, Response
 
 RATE_HZ = 16_000
 PACKAGES = ("codec-bench", "transformers", "torch", "numpy")
-
-
-def stand_in() -> ModuleType:
-    """The tests' builder of checkpoints with random weights."""
-    path = Path(__file__).resolve().parents[1] / "tests" / "golden" / "tiny_audio_models.py"
-    spec = importlib.util.spec_from_file_location("tiny_audio_models", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def questions(count: int) -> list[Request]:
@@ -95,7 +84,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         weights = options.weights
         if weights is None:
-            stand_in().write_qwen2_audio(Path(folder), layers=4, width=128)
+            stand_in("tiny_audio_models").write_qwen2_audio(Path(folder), layers=4, width=128)
             weights = folder
         model = TransformersModel(
             ModelInfo("bench"), weights=weights, device=options.device, dtype=options.dtype, batch_s=options.batch_s,

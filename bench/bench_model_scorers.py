@@ -44,8 +44,8 @@ from typing import Any
 import numpy as np
 import reduced_scorers
 import torch
-from common import append_rows, row, worst
-from whisper_folder import Size, stand_in, write
+from common import append_rows, row, stand_in, worst
+from whisper_folder import Size, write
 
 from codec_bench import score
 from codec_bench.audio.encode import write_flac
@@ -66,7 +66,8 @@ SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
 TOKENS, PROMPT = 26, 4
 """Tokens of a transcript, as many as test-clean's 20 words take on average, and those that the decoder is given."""
 REDUCED = Path(reduced_scorers.__file__)
-PUBLISHED_WORDS, WORDS = stand_in().PUBLISHED_WORDS, stand_in().WORDS
+_TINY = stand_in("tiny_whisper")
+PUBLISHED_WORDS, WORDS = _TINY.PUBLISHED_WORDS, _TINY.WORDS
 WHISPER = {False: {"d_model": 64, "layers": 2, "heads": 2}, True: {"d_model": 1280, "layers": 32, "heads": 20}}
 SCORERS = ("wer", "sim", "utmos", "dnsmos")
 SIGNAL = {"pesq": "pesq_wb", "stoi": "stoi"}

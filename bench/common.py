@@ -11,6 +11,7 @@ import argparse
 import csv
 import datetime
 import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -227,6 +229,14 @@ def row(
         "ratio_to_baseline": "" if ratio is None else f"{ratio:.3g}", "agreement": agreement, "note": note,
         "repeats": len(seconds),
     }  # fmt: skip
+
+
+def stand_in(name: str) -> ModuleType:
+    """A builder of small checkpoints of the tests, `tests/golden/NAME.py`."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "golden" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def clips(recordings: str | None, count: int | None = None) -> tuple[str, list[np.ndarray]]:

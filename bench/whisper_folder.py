@@ -6,15 +6,14 @@ what `tests/golden/tiny_whisper.py` arranges too: the end of the text reads a co
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
+from common import stand_in
 
 POSITIONS, TEXT_POSITIONS = 1_500, 448
 _NOISE = 1 << 20
@@ -53,15 +52,6 @@ SIZES = {
 }
 
 
-def stand_in() -> ModuleType:
-    """The tests' builder of small checkpoints, which knows the special tokens."""
-    path = Path(__file__).resolve().parents[1] / "tests" / "golden" / "tiny_whisper.py"
-    spec = importlib.util.spec_from_file_location("tiny_whisper", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", words: int | None = None) -> Path:
     """Writes `model.bin` and the files beside it.
 
@@ -73,7 +63,7 @@ def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", word
     """
     from ctranslate2.specs import whisper_spec
 
-    tiny = stand_in()
+    tiny = stand_in("tiny_whisper")
     folder.mkdir(parents=True)
     words = words or tiny.PUBLISHED_WORDS
     ids = tiny.write_tokenizer(folder, size.kind, words)

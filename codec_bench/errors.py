@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Awaitable, Callable, Iterable
+from importlib import import_module
 from typing import Any, Literal
 
 
@@ -57,6 +58,20 @@ class MissingExtra(UserError):
             f"{what} needs the package '{package}', which is not installed",
             hint=f"pip install 'codec-bench[{extra}]'",
         )
+
+
+def optional_package(name: str, missing: UserError) -> Any:
+    """A package that need not be installed.
+
+    Raises:
+        UserError: `missing`, if it is not.
+    """
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise missing from error
 
 
 class MissingResource(UserError):

@@ -54,7 +54,7 @@ def leaderboard(
     from codec_bench.report.placed import own_rows
 
     definition, published = definition_of(name)
-    columns = definition.board_columns
+    columns = definition.columns
     rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
     own, ignored = own_rows(runs, rules, definition.board_variants)
     rows = [*_published(published, rules, definition.notes), *own]

@@ -125,7 +125,7 @@ def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mappi
     keys = {folder: key for key, folder in here.items()}
     for name in board_names():
         definition, _ = definition_of(name)
-        held = {variant.of(column)[0] for variant in definition.board_variants for column in definition.board_columns}
+        held = {variant.of(column)[0] for variant in definition.board_variants for column in definition.columns}
         folders = [folder for key, folder in here.items() if asked[key] in held]
         if folders:
             ranked = definition.averages and definition.one != "sample"

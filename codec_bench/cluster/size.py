@@ -11,8 +11,8 @@ from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 
+# How many CPUs an actor without a GPU has, if nobody said so and the nodes have as many.
 CPUS_PER_ACTOR = 4
-"""How many CPUs an actor without a GPU has, if nobody said so and the nodes have as many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,11 +49,9 @@ from codec_bench.types import SPOKEN, Sample, Score
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
-FETCHED_S = 0.02
-"""How often it is looked for sound that was fetched."""
+FETCHED_S = 0.02  # how often it is looked for sound that was fetched
 _READ_AT_FIRST = 8
-_RECENT = 64
-"""Over so many samples, about, the mean size of a sample is taken."""
+_RECENT = 64  # over so many samples, about, the mean size of a sample is taken
 
 
 @dataclass(slots=True, eq=False)
@@ -326,15 +324,17 @@ class Engine:
         loaded = outcome.item.loaded
         reference = loaded.reference
         return MetricWork(
-            id=loaded.sample.id,
             estimate=estimate.rates,
             reference=reference.rates if reference is not None else {},
             native_rate_hz=(reference or estimate).sample_rate_hz,
-            text=loaded.sample.text,
-            spoken=loaded.sample.extra.get(SPOKEN),
-            language=loaded.sample.language,
-            bits=outcome.bits,
-            duration_s=estimate.duration_s,
+            known={
+                "id": loaded.sample.id,
+                "text": loaded.sample.text,
+                "spoken": loaded.sample.extra.get(SPOKEN),
+                "language": loaded.sample.language,
+                "bits": outcome.bits,
+                "duration_s": estimate.duration_s,
+            },
         )
 
     def _need(self, signal: Signal, feature: FeaturePlan, outcome: _Outcome) -> None:
@@ -384,7 +384,7 @@ class Engine:
         )
         for name in plan.inline_metrics:
             metric = plan.metrics[name]
-            ready = inputs_or_score(metric, **work.values())
+            ready = inputs_or_score(metric, **work.known, rate_hz=work.native_rate_hz)
             outcome.scores[name] = ready if isinstance(ready, Score) else compute_scores(metric, [ready])[0]
         if plan.feature_metrics:
             self._send_to_metrics(outcome, estimate, FEATURE_METRICS, work)

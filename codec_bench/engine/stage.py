@@ -111,32 +111,22 @@ class FeatureWork:
 
 @dataclass(frozen=True, slots=True)
 class MetricWork:
-    """One item for metrics: signals per rate, the transcript, and the features that they read."""
+    """One item for metrics.
 
-    id: str
+    Args:
+        estimate, reference: signals per rate. native_rate_hz: the rate for metrics that have none of their own.
+        known: the other arguments of `metrics.base.Inputs`: transcript, bits, features, and so on.
+    """
+
     estimate: Mapping[int, Region]
     reference: Mapping[int, Region]
     native_rate_hz: int
-    text: str | None = None
-    spoken: str | None = None
-    language: str | None = None
-    estimate_features: Mapping[str, Any] = field(default_factory=dict)
-    reference_features: Mapping[str, Any] = field(default_factory=dict)
-    bits: float | None = None
-    duration_s: float | None = None
+    known: Mapping[str, Any]
 
     def with_features(self, of_estimate: Mapping[str, Any], of_reference: Mapping[str, Any]) -> MetricWork:
         """The same item with its features."""
-        return replace(self, estimate_features=of_estimate, reference_features=of_reference)
-
-    def values(self, **signals: Any) -> dict[str, Any]:
-        """The arguments of `Inputs`; the signals only if they are given here."""
-        return {
-            "id": self.id, "rate_hz": self.native_rate_hz, "text": self.text, "spoken": self.spoken,
-            "language": self.language,
-            "estimate_features": self.estimate_features, "reference_features": self.reference_features,
-            "bits": self.bits, "duration_s": self.duration_s, **signals,
-        }  # fmt: skip
+        features = {"estimate_features": of_estimate, "reference_features": of_reference}
+        return replace(self, known={**self.known, **features})
 
 
 class CodecStage:
@@ -289,7 +279,7 @@ def score_batch(metric: Any, works: Sequence[MetricWork], segments: Segments) ->
             side: metric.heard(segments.view(rates[rate])) if metric.signals and rate in rates else None
             for side, rates in (("estimate", work.estimate), ("reference", work.reference))
         }
-        ready.append(inputs_or_score(metric, **work.values(rate_hz=rate, **signals)))
+        ready.append(inputs_or_score(metric, **work.known, rate_hz=rate, **signals))
     places = [k for k, r in enumerate(ready) if not isinstance(r, Score)]
     for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
         ready[place] = score

@@ -16,6 +16,9 @@ from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Literal
 
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass as checked_dataclass
+
 from codec_bench.stats.correlation import Correlation, Pair
 from codec_bench.stats.ranking import Robustness
 
@@ -26,14 +29,14 @@ _CENT = Decimal("0.01")
 _MOST_NAMED = 8
 
 
-@dataclass(frozen=True, slots=True)
+@checked_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Column:
-    """One column of a board.
+    """One column of a board, as its definition gives it.
 
     Args:
         name: as published. benchmark, metric: where the value of a run comes from.
         counts: how it enters the average: `score` and `rating` as they are shown, `error` as 100 minus it, `mos` 20 times.
-        group: columns of one group enter the average as one value, their mean.
+        group: columns of one group enter the average as one value, their mean. A column without one is a group by itself.
         family: the kind of task that it is about, where the groups do not say it. Ranks are computed without each family too.
         subset: the part of the benchmark that it is about, as `COLUMN=VALUE`; None for all of it.
         factor: from the metric's unit to the column's; None takes 100 for per cent and 10 for ratings.
@@ -45,12 +48,16 @@ class Column:
     benchmark: str
     metric: str
     counts: Counting
-    group: str
+    group: str = ""
     subset: str | None = None
     factor: int | None = None
     scale: str | None = None
     chance: int | None = None
     family: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.group:
+            object.__setattr__(self, "group", self.name)
 
     def shown(self, value: float) -> Decimal:
         """A value of a run in the unit of the column (percent, or points of BLEU or of a scale), rounded half up to 0.01."""

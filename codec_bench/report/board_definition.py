@@ -6,26 +6,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from codec_bench.report.board import Column, Counting, Variant, View
+from codec_bench.report.board import Column, Variant, View
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ColumnEntry(_Strict):
-    """One column; see `report.board.Column`. A column without a `group` is one by itself."""
-
-    name: str
-    benchmark: str
-    metric: str
-    counts: Counting
-    group: str | None = None
-    subset: str | None = None
-    factor: int | None = None
-    scale: str | None = None
-    chance: int | None = None
-    family: str | None = None
 
 
 class VariantEntry(_Strict):
@@ -57,7 +42,7 @@ class BoardDefinition(_Strict):
     source: str = ""
     like: str | None = None
     published: str | None = None
-    columns: tuple[ColumnEntry, ...] = Field(min_length=1)
+    columns: tuple[Column, ...] = Field(min_length=1)
     means: tuple[str, ...] = ()
     views: dict[str, tuple[str, ...]] = {}
     averages: bool = True
@@ -75,7 +60,7 @@ class BoardDefinition(_Strict):
         for group in self.means:
             if group not in groups:
                 raise ValueError(f"means names the group '{group}', which no column is in")
-        of = {column.name: column for column in self.board_columns}
+        of = {column.name: column for column in self.columns}
         for name, members in self.views.items():
             unknown = [member for member in members if member not in of]
             if unknown or not members:
@@ -83,11 +68,6 @@ class BoardDefinition(_Strict):
             if len({(of[member].unit, of[member].counts) for member in members}) > 1:
                 raise ValueError(f"the view '{name}' takes the mean of columns in different units")
         return self
-
-    @property
-    def board_columns(self) -> tuple[Column, ...]:
-        """The columns of the board."""
-        return tuple(Column(**{**entry.model_dump(), "group": entry.group or entry.name}) for entry in self.columns)
 
     @property
     def board_variants(self) -> list[Variant]:

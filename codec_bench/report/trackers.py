@@ -14,13 +14,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
-from codec_bench.errors import MissingExtra, UserError
+from codec_bench.errors import MissingExtra, UserError, optional_package
 from codec_bench.store.record import Run
 from codec_bench.types import Audio
 
@@ -157,12 +156,7 @@ def _plots(run: Run, summary: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _package(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        raise MissingExtra(f"--log {name}", name, name) from error
+    return optional_package(name, MissingExtra(f"--log {name}", name, name))
 
 
 class _TensorBoard:

@@ -16,13 +16,12 @@ import os
 import sys
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.errors import UnknownName, UserError, optional_package
 from codec_bench.store import integrity
 from codec_bench.store.cells import json_text
 from codec_bench.store.integrity import DATABASE
@@ -386,13 +385,8 @@ class Run:
 
 
 def _package(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        message = f"a table for {name} needs the package '{name}', which is not installed"
-        raise UserError(message, hint=f"pip install {name}") from error
+    message = f"a table for {name} needs the package '{name}', which is not installed"
+    return optional_package(name, UserError(message, hint=f"pip install {name}"))
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:

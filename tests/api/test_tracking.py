@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 
 import pytest
 
 from codec_bench.api.tracking import Tracking, tracked
 from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.report import trackers
 from codec_bench.report.trackers import checked_log, material_of
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import open_run
@@ -86,9 +86,7 @@ def test_a_run_is_followed_and_a_service_that_fails_does_not_stop_it(finished, m
 def test_what_is_asked_for_is_checked_before_the_run(monkeypatch):
     with pytest.raises(UserError, match="expected wandb, mlflow or tensorboard"):
         checked_log("wanb")
-    real = trackers.import_module
-    monkeypatch.setattr(trackers, "import_module", lambda name: real(f"no_{name}") if name == "mlflow" else real(name))
-    monkeypatch.setattr(trackers, "import_module", lambda name: (_ for _ in ()).throw(ModuleNotFoundError(name=name)))
+    monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(MissingExtra, match="needs the package 'mlflow'"):
         checked_log("mlflow:there")
     with tracked(None, Running(), print) as running:
