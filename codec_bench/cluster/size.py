@@ -17,7 +17,11 @@ CPUS_PER_ACTOR = 4
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of actor: what it asks of the cluster, and how many there should be."""
+    """A kind of actor.
+
+    Args:
+        gpus, cpus: what each asks of the cluster. count: how many there should be.
+    """
 
     gpus: int
     cpus: int

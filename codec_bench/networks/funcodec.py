@@ -133,11 +133,7 @@ class _Itself(nn.Module):
 
 
 class FunCodecNet(nn.Module):
-    """The whole codec: `encoder` and `decoder`, and the codewords.
-
-    Args:
-        shape: its sizes.
-    """
+    """The whole codec in the sizes of `shape`: `encoder` and `decoder`, and the codewords."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()

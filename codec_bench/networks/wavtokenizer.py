@@ -130,11 +130,7 @@ class PositionNet(nn.ModuleList):
 
 
 class WavTokenizerNet(nn.Module):
-    """The whole codec.
-
-    Args:
-        shape: its sizes.
-    """
+    """The whole codec, in the sizes of `shape`."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
