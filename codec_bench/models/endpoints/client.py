@@ -11,19 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-from codec_bench.errors import MissingExtra
+from codec_bench.errors import MissingExtra, optional_package
 from codec_bench.models.endpoints.delays import is_daily, most_at_once, parse_duration, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
@@ -37,19 +31,16 @@ from codec_bench.models.endpoints.persistence import (
     is_crowded,
     is_temporary,
 )
+from codec_bench.models.endpoints.session import CONNECT_S, open_session, sent_by
 
 if TYPE_CHECKING:
-    import ssl
-
     import aiohttp
     import yarl
 
 T = TypeVar("T")
-CONNECT_S = 15.0
 LOOK_S = 5.0
 # The longest reply that is read. An hour of speech as base64 of 16-bit samples at 24 kHz is 230 MB.
 MAX_BYTES = 256 << 20
-MAX_HEADER = 64 << 10
 _QUOTA = {
     "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated", "Arrearage",
     "quota_exceeded", "insufficient_user_quota",
@@ -99,20 +90,9 @@ class Client(Persistence):
         """
         secret = self._key.read()
         self._secrets = (secret,) if secret else ()
-        try:
-            import aiohttp
-        except ImportError as error:
-            raise MissingExtra("a model behind an HTTP endpoint", "aiohttp", "api") from error
-        certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        self._session = aiohttp.ClientSession(
-            headers={"User-Agent": "codec-bench", **self._headers, **self._key.headers()},
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=self.patience.timeout_s),
-            connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=30.0),  # the gate limits them
-            cookie_jar=aiohttp.DummyCookieJar(),
-            max_line_size=MAX_HEADER,
-            max_field_size=MAX_HEADER,
-            proxy=_proxy_to(self.base_url),  # aiohttp would look for it in a thread at every request
-        )
+        optional_package("aiohttp", MissingExtra("a model behind an HTTP endpoint", "aiohttp", "api"))
+        headers = {"User-Agent": "codec-bench", **self._headers, **self._key.headers()}
+        self._session = open_session(self.base_url, headers, self.patience.timeout_s)
 
     async def close(self) -> None:
         """Closes every connection."""
@@ -197,7 +177,7 @@ class Client(Persistence):
         began = time.monotonic()
         # The errors of aiohttp hold the request, and with it the key. So none of them is chained.
         try:
-            with _sent(body) as sent:
+            with sent_by(body) as sent:
                 async with self._open().request(method, url, allow_redirects=False, **sent) as response:
                     self._heed_limits(response.headers)
                     if response.status >= 300:
@@ -360,46 +340,6 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
         kind = response.headers.get("content-type", "no content type")
         said = clean(body.decode("utf-8", "replace")) or "nothing"
         raise Again(f"expected JSON, got {clean(kind)}: {said}") from None
-
-
-@contextmanager
-def _sent(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The body of one attempt as aiohttp takes it. Files are opened anew for each, because aiohttp closes what it has sent."""
-    import aiohttp
-
-    sent = {name: body[name] for name in ("json", "headers") if name in body}
-    with ExitStack() as opened:
-        if "content" in body:
-            sent["data"] = body["content"]
-        elif "files" in body:
-            form = sent["data"] = aiohttp.FormData()
-            for name, value in body.get("data", {}).items():
-                form.add_field(name, value)
-            for name, (called, content, kind) in body["files"].items():
-                data = opened.enter_context(content.open("rb")) if isinstance(content, Path) else content
-                form.add_field(name, data, filename=called, content_type=kind)
-        yield sent
-
-
-def _proxy_to(url: str) -> str | None:
-    """The proxy that the environment names for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); None without one."""
-    parts = urlsplit(url)
-    if proxy_bypass(parts.netloc):
-        return None
-    named = getproxies()
-    return named.get(parts.scheme) or named.get("all")
-
-
-@cache
-def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """What connections are checked with, made once for what these variables say: it reads every certificate of the system."""
-    import ssl
-
-    if file or folder:
-        return ssl.create_default_context(cafile=file or None, capath=folder or None)
-    import certifi
-
-    return ssl.create_default_context(cafile=certifi.where())
 
 
 __all__ = [
