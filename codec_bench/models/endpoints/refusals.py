@@ -32,7 +32,11 @@ _NO_AUDIO = re.compile(
     r"(?i)input_audio|audio_url|audio (?:input|content|modality)s?\b[^.\n]{0,60}not support|"
     r"not support[^.\n]{0,60}\baudio|not a multimodal model|unknown (?:content )?part type|no endpoints found that support"
 )
-_UNKNOWN_KEY = re.compile(r"no connected db")
+# Source, tried on 2026-11-22 and 2026-11-23: litellm's proxy 1.106 answers a key that it does not know with this and status 400.
+_UNKNOWN_KEY = re.compile(r"(?i)no connected db")
+_CHECK_KEY = (
+    "litellm's proxy says this of a key that it does not know: check the environment variable that key_env names"
+)
 _NO_ACCOUNT = re.compile(r"(?i)arrearage|in arrears|overdue[- ]payment|billing (?:is )?not (?:active|enabled)")
 
 
@@ -84,6 +88,8 @@ def mistake_of(
     said = said[:_LONGEST]
     if _NO_ACCOUNT.search(said):
         return "the account is in arrears or not active"
+    if _UNKNOWN_KEY.search(said):
+        return _CHECK_KEY
     if _NO_MODEL.search(said):
         return f"is the name '{model}' right? --set {name}.model=NAME"
     if _NO_AUDIO.search(said):
@@ -101,17 +107,14 @@ def mistake_of(
 
 
 def cause_of(said: str) -> str:
-    """What a service probably means that refuses question after question in the same words, as a hint.
-
-    Source, tried on 2026-11-22: litellm's proxy 1.106 answers "No connected db." to a key that it does not know.
-    """
+    """What a service probably means that refuses question after question in the same words, as a hint."""
     if _TOO_LONG.search(said[:_LONGEST]):
         return (
             "the questions are longer than the model takes: --set NAME.limit_s=SECONDS cuts their audio, or serve the model "
             "with a longer context"
         )
-    if _UNKNOWN_KEY.search(said[:_LONGEST].lower()):
-        return "litellm's proxy says this of a key that it does not know: check the environment variable that key_env names"
+    if _UNKNOWN_KEY.search(said[:_LONGEST]):
+        return _CHECK_KEY
     return "is a setting of the model wrong?"
 
 

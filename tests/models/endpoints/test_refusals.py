@@ -41,6 +41,8 @@ MODEL = {
     "error": {"message": "The model `gpt-9` does not exist or you do not have access to it.", "code": "model_not_found"}
 }
 AUDIO = {"error": {"message": "Unknown content part type: input_audio"}}
+UNKNOWN_KEY = {"error": {"message": "No connected db.", "type": "no_db_connection", "param": None, "code": "400"}}
+"""What litellm's proxy 1.106 answers to a key that it does not know, tried on 2026-11-23."""
 ARREARS = {"code": "Arrearage", "message": "Access denied, please make sure your account is in good standing."}
 
 
@@ -69,6 +71,7 @@ def test_which_parameter_a_service_does_not_take(said, lesson):
         (MODEL, "--set mine.model=NAME"),
         (AUDIO, "--set mine.audio_as=audio_url"),
         (ARREARS, "in arrears"),
+        (UNKNOWN_KEY, "check the environment variable that key_env names"),
         ({"error": {"message": "Unrecognized request argument supplied: modalities"}}, "--set mine.modalities=VALUE"),
         (CONTEXT, None),
         ({"error": {"message": "content management policy"}}, None),
@@ -146,7 +149,12 @@ def test_reasoning_has_tokens_of_its_own(kit):
 
 @pytest.mark.parametrize(
     ("body", "mends"),
-    [(MODEL, "openai-chat.model"), (AUDIO, "openai-chat.audio_as=audio_url"), (ARREARS, "no credit left")],
+    [
+        (MODEL, "openai-chat.model"),
+        (AUDIO, "openai-chat.audio_as=audio_url"),
+        (ARREARS, "no credit left"),
+        (UNKNOWN_KEY, "key_env"),
+    ],
 )
 def test_a_wrong_setting_is_said_once_and_ends_everything(kit, body, mends):
     async def handle(seen, writer):
