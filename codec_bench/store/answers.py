@@ -128,7 +128,7 @@ class AnswerWriter(RunWriter):
     def meta(self, key: str) -> Any:
         """An entry of `Run.meta`, or None if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else json.loads(row[0])
+        return None if row is None else self._json_cell(row[0], f"its entry '{key}'")
 
     def first_texts(self, most: int) -> dict[int, str]:
         """The first written answers of the record, by the question's number."""
@@ -162,7 +162,11 @@ class AnswerWriter(RunWriter):
         rows = self._db.execute(
             "SELECT p.id, q.number, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
         )
-        return {id: (number, content_of(json.loads(fields), json.loads(said))) for id, number, fields, said in rows}
+        read = self._json_cell
+        return {
+            id: (number, content_of(read(fields, f"the fields of '{id}'"), read(said, f"what is expected of '{id}'")))
+            for id, number, fields, said in rows
+        }
 
     def renumber(self, places: Mapping[int, Place], asked: Mapping[str, Any]) -> None:
         """Gives every answer its place among more questions or draws, together with what is asked now.

@@ -89,6 +89,10 @@ class RunWriter:
         self._writing = True  # a record whose tables the disk had no room for gets no seal: it has not begun
         self._layouts = rows.layouts
 
+    def _json_cell(self, text: Any, where: str) -> Any:
+        """Reads a cell of the record that holds JSON; the message of an error says `where` it is."""
+        return integrity.json_cell(text, self.folder / DATABASE, where)
+
     def _check(self, before: Any, now: dict[str, Any], replacing: Sequence[str]) -> None:
         """Refuses to continue a record that was begun differently."""
         begun = None if before is None else before | {name: now[name] for name in replacing}
@@ -185,7 +189,8 @@ class RunWriter:
         held = dict(self._db.execute("SELECT number, columns FROM extras").fetchall())
         for number, sample in samples.items():
             before = held.get(number)
-            now = json_text({**json.loads(before or "{}"), **kept_values(sample, kept)})
+            held_values = self._json_cell(before or "{}", f"the columns of sample {number}")
+            now = json_text({**held_values, **kept_values(sample, kept)})
             if now not in (before, "{}"):
                 yield number, now
 
