@@ -46,6 +46,7 @@ ONLY = {
         "text",
         "data",
         "config",
+        "registry",
         "types",
         "errors",
     },

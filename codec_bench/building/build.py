@@ -15,8 +15,9 @@ from codec_bench.building.funnel import Funnel
 from codec_bench.building.item import Item, Maker
 from codec_bench.building.mixtures import Mixtures
 from codec_bench.building.out import write_dropped, write_tables, write_text
-from codec_bench.building.recipe import Recipe
+from codec_bench.building.recipe import Recipe, SpokenRecipe
 from codec_bench.building.record import FOLDER, BuildRecord
+from codec_bench.building.spoken import Spoken
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import FolderLock
 
@@ -41,7 +42,7 @@ class Built:
 
 def make_maker(recipe: Recipe, folder: Path) -> Maker:
     """What makes the items of a recipe, whose paths start from `folder`."""
-    return Mixtures(recipe, folder)
+    return Spoken(recipe, folder) if isinstance(recipe, SpokenRecipe) else Mixtures(recipe, folder)
 
 
 def build_items(recipe: Recipe, maker: Maker, out: Path, tell: Callable[[str], None]) -> Built:
@@ -127,6 +128,6 @@ def _write(
             if outcome.row is not None and outcome.row.get(name) is not None:
                 values.append(outcome.row[name])
     groups = [name for name in funnel.groups if name in maker.columns]
-    write_text(out / "benchmark.yaml", benchmark_text(recipe, maker.columns, groups, max(1, funnel.kept)))
+    write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, max(1, funnel.kept)))
     write_text(out / "README.md", card_text(recipe, facts, funnel, numbers))
     return funnel

@@ -10,21 +10,22 @@ from codec_bench.building.out import SPLIT, funnel_text, spread, table_text, yam
 from codec_bench.building.recipe import Recipe
 
 
-def benchmark_text(recipe: Recipe, columns: Mapping[str, str], groups: Sequence[str], kept: int) -> str:
+def benchmark_text(recipe: Recipe, groups: Sequence[str], kept: int) -> str:
     """The benchmark definition, which `codec-bench run` takes as it is.
 
     Args:
-        recipe: what was asked for. columns: of the data set. groups: columns that name subsets. kept: the number of items.
+        recipe: what was asked for. groups: columns that name subsets. kept: the number of items.
     """
-    asked = {"audio": "audio", "question": "question", "choices": "choices", "reference": "answer"}
-    held = {name: column for name, column in asked.items() if column == "audio" or column in columns}
+    spoken = recipe.kind == "spoken"
+    written = {} if spoken else {"question": "question", "choices": "choices"}
+    held = {"audio": "audio", **written, "reference": "answer"}
     return yaml_text(
         {
             "version": 1,
             "title": recipe.title,
             "summary": recipe.summary,
             "category": "Audio QA benchmark",
-            "kind": "understanding",
+            "kind": "qa" if spoken else "understanding",
             "language": recipe.language,
             "licence": recipe.licence,
             "paper": recipe.paper,
@@ -32,10 +33,11 @@ def benchmark_text(recipe: Recipe, columns: Mapping[str, str], groups: Sequence[
                 "path": ".",
                 "split": SPLIT,
                 "columns": held | {name: name for name in groups},
+                "optional": list(groups),
                 "id": "id",
                 "size": kept,
             },
-            "prompt": "choice-letter",
+            "prompt": "spoken-question" if spoken else "choice-letter",
             "postprocess": ["option-letter"],
             "metrics": ["accuracy[exact]"],
             "primary": "accuracy[exact]",

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.benchmark.definition.schema import Strict
@@ -184,8 +184,109 @@ class MixtureRecipe(Wanted):
         return recipe if limit is None else recipe.model_copy(update={"count": min(limit, recipe.count)})
 
 
-RECIPES = {"mixture": MixtureRecipe}
-Recipe = MixtureRecipe
+class TextSource(Strict):
+    """Where the texts come from.
+
+    Args:
+        data: `hf:REPO`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV file.
+        config, split, revision: as for `hf:REPO`; null takes the default one, all splits, and the newest.
+        question, choices, answer: the columns. `choices` is one column with a list, or a list of columns; the answer is a letter.
+        group: a column that the funnel counts by, such as the subject; null for none.
+        licence: of the texts. Where it is not known, the text must say so.
+    """
+
+    data: str
+    config: str | None = None
+    split: str | None = None
+    revision: str | None = None
+    question: str = "question"
+    choices: str | tuple[str, ...] = "choices"
+    answer: str = "answer"
+    group: str | None = None
+    licence: str = Field(min_length=1)
+
+
+class Used(Strict):
+    """A model and its options, as `--model` and `--set` take them."""
+
+    model: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class Voice(Strict):
+    """A voice.
+
+    Args:
+        name: for the rows and the funnel.
+        options: of the synthesiser, added to its own.
+        fields: of its requests, such as `instruction`.
+        recording: a sound file to imitate, which is given as `prompt_audio`; null for none.
+    """
+
+    name: str
+    options: dict[str, Any] = Field(default_factory=dict)
+    fields: dict[str, str] = Field(default_factory=dict)
+    recording: str | None = None
+
+
+def _other_names(voices: tuple[Voice, ...]) -> tuple[Voice, ...]:
+    if len({voice.name for voice in voices}) < len(voices):
+        raise ValueError("two voices have the same name")
+    return voices
+
+
+class Checks(Strict):
+    """What a spoken text must fulfil.
+
+    Args:
+        recognisers: models that transcribe; each must read back what was meant.
+        rule: by which texts are compared. unit: what one item is.
+        error_rate: the highest error rate; 0 asks for exactly what was meant.
+        least_s, most_s: how long the sound may be. most_silence_s: the longest pause in it.
+        most_clipped: the highest share of samples at full scale.
+    """
+
+    recognisers: Annotated[tuple[Used, ...], Field(min_length=1)]
+    rule: str = "by-language"
+    unit: Literal["word", "char", "mixed"] = "char"
+    error_rate: Annotated[float, Field(ge=0, le=1)] = 0.0
+    least_s: Annotated[float, Field(ge=0.4)] = 0.5
+    most_s: Annotated[float, Field(gt=0)] = 60.0
+    most_silence_s: Annotated[float, Field(gt=0)] = 2.0
+    most_clipped: Annotated[float, Field(ge=0, le=1)] = 0.001
+
+
+class SpokenRecipe(Wanted):
+    """A spoken version of a text benchmark with options.
+
+    Args:
+        texts: where the questions come from.
+        template: what is said of a row, with `question` and `choices`.
+        synthesiser: the model that speaks. voices: its voices, one of which is drawn for each item; a retry takes the next one.
+        checks: what a spoken text must fulfil.
+        loudness_lufs: the loudness of all items, as far as `peak_dbfs` allows.
+        limit: make at most this many items, the first ones; null makes all.
+    """
+
+    kind: Literal["spoken"]
+    language: str
+    texts: TextSource
+    template: str
+    synthesiser: Used
+    voices: Annotated[tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
+    checks: Checks
+    loudness_lufs: Annotated[float, Field(ge=-60, le=-5)] = -23.0
+    peak_dbfs: Annotated[float, Field(ge=-40, le=0)] = -1.0
+    limit: Annotated[int | None, Field(ge=1)] = None
+
+    def limited(self, seed: int | None, limit: int | None) -> Self:
+        """As `Wanted.limited`."""
+        recipe = super().limited(seed, limit)
+        return recipe if limit is None else recipe.model_copy(update={"limit": min(limit, recipe.limit or limit)})
+
+
+RECIPES: dict[str, type[MixtureRecipe | SpokenRecipe]] = {"mixture": MixtureRecipe, "spoken": SpokenRecipe}
+Recipe = MixtureRecipe | SpokenRecipe
 
 
 def read_recipe(name: str) -> tuple[Recipe, Path]:

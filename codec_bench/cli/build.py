@@ -20,7 +20,7 @@ def build(
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Make at most this many items.")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
-    """Build a data set by a recipe: mixtures of recordings; every item checked, every dropped one counted."""
+    """Build a data set by a recipe: spoken questions or mixtures of recordings; every item checked, every dropped one counted."""
     from codec_bench.api.build import build as build_set
 
     built = build_set(recipe, out=out, seed=seed, limit=limit, tell=talk)

@@ -1,0 +1,78 @@
+"""A synthesiser and a recogniser without a network: what was said is found by the sound. Some texts make the synthesiser fail."""
+
+import asyncio
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.audio.clip import clip_digest
+from codec_bench.audio.hash import content_hash
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Audio, Response
+
+RATE_HZ = 16_000
+
+
+class Speaker(Model):
+    """Noise that depends on text and voice; `log` gets a line for each text: what is heard in it, by the hash of the 16-bit sound."""
+
+    concurrency = 4
+
+    def __init__(self, log, voice="plain", wait_s=0):
+        self.info, self.log, self.voice, self.wait_s = ModelInfo("speaker"), Path(log), voice, wait_s
+
+    @property
+    def identity(self):
+        return {"speaker": 1, "voice": self.voice, "log": str(self.log)}
+
+    async def ask(self, request):
+        text = request.fields["text"]
+        await asyncio.sleep(self.wait_s)
+        if "broken" in text:
+            return Response.failed("the line is down")
+        imitated = clip_digest(request.fields["prompt_audio"]) if "prompt_audio" in request.fields else ""
+        seconds = 0.1 if "hurried" in text else 1.0
+        random = np.random.default_rng(zlib.crc32(f"{self.voice}:{imitated}:{text}".encode()))
+        samples = random.normal(0, 0.05, round(seconds * RATE_HZ)).astype(np.float32)
+        if "silent" in text:
+            samples[:] = 0
+        if "paused" in text:
+            samples = np.concatenate([samples, np.zeros(3 * RATE_HZ, np.float32), samples])
+        if "shouted" in text:
+            samples = np.clip(samples * 100, -1, 1)
+        heard = text
+        if "skipped" in text:
+            heard = text.replace("skipped", "")
+        if "mumbled" in text and self.voice == "plain":
+            heard = "something else"
+        line = {"said": text, "heard": heard, "key": key_of(samples)}
+        with self.log.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        return Response(audio=Audio(samples, RATE_HZ))
+
+
+class Listener(Model):
+    """Hears what the log says was said, with other case and without points."""
+
+    info = ModelInfo("listener")
+    concurrency = 4
+
+    def __init__(self, log):
+        self.log = Path(log)
+
+    @property
+    def identity(self):
+        return {"listener": 1, "log": str(self.log)}
+
+    async def ask(self, request):
+        key = key_of(request.fields["audio"].read().samples[0])
+        lines = map(json.loads, self.log.read_text().splitlines())
+        heard = {line["key"]: line["heard"] for line in lines}[key]
+        return Response(text=heard.upper().replace(".", ""))
+
+
+def key_of(samples):
+    """What stays the same when a sound is scaled: the order of its first samples, which are hardly ever equal."""
+    return content_hash(np.argsort(samples[:200]).astype(np.float32), RATE_HZ)
