@@ -9,7 +9,7 @@ from dataclasses import replace
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.running import Running
-from codec_bench.report.results import write_results
+from codec_bench.report.results import results_stand, write_results
 from codec_bench.store.folders import mark_finished
 from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
@@ -36,7 +36,8 @@ def carried_out(
         from codec_bench.cluster.ray import execute_on_ray  # imported here, so that a run on this machine starts sooner
 
         run = execute_on_ray(asked, prepare, out, running, cluster)
-    write_results(run, page=running.page)
+    if not results_stand(run, page=running.page):
+        write_results(run, page=running.page)
     mark_finished(run.folder)
     mark_part(run)
     return run

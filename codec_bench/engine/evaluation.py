@@ -207,7 +207,8 @@ def _run(
         },
     )  # fmt: skip
     with closing(Run(writer.folder)) as begun:  # also a run that is stopped can be repeated from it
-        write_json(writer.folder / "run.json", begun.meta)
+        if len(finished) < total or writer.took_up:
+            write_json(writer.folder / "run.json", begun.meta)
         checks = begun.meta.get("checks") or {}
     before = len(finished)
 

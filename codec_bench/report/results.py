@@ -4,20 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from codec_bench.errors import UserError
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
-from codec_bench.store.files import write_json
+from codec_bench.store.files import read_json, write_json
 from codec_bench.store.record import Run
 
-SUMMARY = "summary.json"
-"""The file of a run's summary, in its folder."""
+SUMMARY, MADE, PAGE = "summary.json", "run.json", "report.html"
+"""The files beside the record, in the folder of the run."""
 
 
 def write_results(run: Run, *, page: bool = True) -> dict[str, Any]:
     """Writes `summary.json`, `run.json` and, if `page`, `report.html`, each whole or not at all; returns the summary."""
     summary = summarise(run)
     write_json(run.folder / SUMMARY, summary)
-    write_json(run.folder / "run.json", run.meta)
     if page:
-        write_page([run], run.folder / "report.html", summaries=[summary])
+        write_page([run], run.folder / PAGE, summaries=[summary])
+    write_json(run.folder / MADE, run.meta)  # last: it says that the others are whole
     return summary
+
+
+def results_stand(run: Run, *, page: bool = True) -> bool:
+    """Whether the files beside a record were written of what it holds, if nothing was computed since.
+
+    A command that computes something begins by writing `run.json` with another state.
+    """
+    if not all((run.folder / name).is_file() for name in (SUMMARY, MADE, *([PAGE] if page else []))):
+        return False
+    try:
+        told = read_json(run.folder / MADE)
+    except UserError:
+        return False
+    return told.get("state") == "finished" and _lasting(told) == _lasting(run.meta)
+
+
+def _lasting(meta: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for and what ran, without when the last command began and ended."""
+    return {name: value for name, value in meta.items() if name not in ("started", "finished")}

@@ -59,6 +59,8 @@ class RunWriter:
         self.folder = Path(folder)
         self._lock = FolderLock(self.folder) if lock is None else None
         self._writing = False
+        self.took_up = False
+        """Whether `begin` has noted more of the samples than the record held."""
         try:
             self._open(json.loads(json.dumps(dict(fingerprint))), replacing)
         except sqlite3.Error as error:
@@ -148,30 +150,34 @@ class RunWriter:
             for table, entries in (("systems", systems), ("metrics", metrics)):
                 facts = [(n, name, json.dumps(f)) for n, (name, f) in enumerate(entries.items())]
                 rows.insert(table, ("number", "name", "facts"), facts, clash="replace")
-            rows.insert(
-                "samples",
-                ("number", "id", "audio", "text", "speaker", "language"),
-                (
-                    (n, s.id, None if s.audio is None else shown(s.audio), s.text, s.speaker, s.language)
-                    for n, s in numbered.items()
-                ),
-                clash="ignore",
-            )
+            held = self._db.execute("SELECT COUNT(*) FROM samples").fetchone()[0]
+            if held != len(samples):
+                rows.insert(
+                    "samples",
+                    ("number", "id", "audio", "text", "speaker", "language"),
+                    (
+                        (n, s.id, None if s.audio is None else shown(s.audio), s.text, s.speaker, s.language)
+                        for n, s in numbered.items()
+                    ),
+                    clash="ignore",
+                )
             self._check_order(samples)
-            self._name_speakers(rows, {n: s.speaker for n, s in numbered.items() if s.speaker is not None})
-            rows.insert("extras", ("number", "columns"), self._extras(numbered, columns), clash="replace")
+            named = self._name_speakers(rows, {n: s.speaker for n, s in numbered.items() if s.speaker is not None})
+            extras = list(self._extras(numbered, columns))
+            rows.insert("extras", ("number", "columns"), extras, clash="replace")
+            self.took_up = held != len(samples) or named or bool(extras)
         self._systems = {name: n for n, name in enumerate(systems)}
         self._metrics = {name: n for n, name in enumerate(metrics)}
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
 
-    def _name_speakers(self, rows: Rows, speakers: Mapping[int, str]) -> None:
-        """Notes who speaks, by the number of the sample, where the record does not say it."""
+    def _name_speakers(self, rows: Rows, speakers: Mapping[int, str]) -> bool:
+        """Notes who speaks, by the number of the sample, where the record does not say it; whether there was any."""
         if not speakers:
-            return
+            return False
         unknown = {n for (n,) in self._db.execute("SELECT number FROM samples WHERE speaker IS NULL")}
         new = [(number, storable(name)) for number, name in speakers.items() if number in unknown]
-        if new:
-            rows.change("samples", ("speaker",), new)
+        rows.change("samples", ("speaker",), new)
+        return bool(new)
 
     def _check_order(self, samples: Sequence[Sample]) -> None:
         """Refuses samples that are not in the record under their numbers, since items are known by number."""
@@ -186,6 +192,8 @@ class RunWriter:
     def _extras(self, samples: Mapping[int, Sample], columns: Sequence[str] | None) -> Iterator[tuple[int, str]]:
         """The further columns of the samples, with those in the record, where they are not in the record yet."""
         kept = kept_columns(samples.values()) if columns is None else columns
+        if not kept:
+            return
         held = dict(self._db.execute("SELECT number, columns FROM extras").fetchall())
         for number, sample in samples.items():
             before = held.get(number)

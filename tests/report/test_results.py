@@ -1,0 +1,56 @@
+"""The files beside a record are written again when, and only when, the record holds something else."""
+
+import json
+
+import pytest
+
+from codec_bench import evaluate
+from codec_bench.data import open_source
+from codec_bench.report.results import MADE, PAGE, SUMMARY, results_stand, write_results
+
+FILES = (SUMMARY, PAGE, MADE)
+
+
+@pytest.fixture
+def run_it(tmp_path):
+    manifest = tmp_path / "manifest.jsonl"
+    rows = [{"id": s.id, "audio": str(s.audio)} for s in list(open_source("embedded"))[:3]]
+
+    def run(**more):
+        manifest.write_text("".join(json.dumps({**row, **more}) + "\n" for row in rows))
+        how = {"workers": 1, "check": False, "cache": False, "save_audio": "none"}
+        return evaluate(codec="g711-ulaw", data=manifest, metrics="si_sdr", out=tmp_path / "run", **how)
+
+    return run
+
+
+def marked(run):
+    """Marks the page and the summary, so that it is seen whether they are written again."""
+    (run.folder / PAGE).write_text("as it was")
+    return run
+
+
+def test_files_stand_if_nothing_was_left_and_are_written_if_the_data_say_more(run_it):
+    run = marked(run_it())
+    assert results_stand(run) and json.loads((run.folder / MADE).read_text())["state"] == "finished"
+    assert (run_it().folder / PAGE).read_text() == "as it was"
+    assert (run_it(noise="loud").folder / PAGE).read_text() != "as it was"  # a further column of the manifest
+    assert (marked(run_it(noise="loud")).folder / PAGE).read_text() == "as it was"
+
+
+def test_files_that_are_missing_damaged_or_of_an_unfinished_command_do_not_stand(run_it):
+    run = run_it()
+    for name in FILES:
+        whole = (run.folder / name).read_bytes()
+        (run.folder / name).unlink()
+        assert not results_stand(run)
+        (run.folder / name).write_bytes(whole)
+    assert results_stand(run)
+    (run.folder / PAGE).unlink()
+    assert results_stand(run, page=False)
+    made = json.loads((run.folder / MADE).read_text())
+    for other in (b"{", json.dumps({**made, "state": "running"}).encode(), json.dumps({**made, "config": {}}).encode()):
+        (run.folder / MADE).write_bytes(other)
+        assert not results_stand(run, page=False)
+    write_results(run)
+    assert results_stand(run)
