@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ def write_tables(
 
 def _batches(kept: Iterator[Item], count: int) -> Iterator[list[Item]]:
     while count > 0:
-        rows = [outcome for outcome, _ in zip(kept, range(min(count, _GROUP)))]
+        rows = list(islice(kept, min(count, _GROUP)))
         if not rows:
             return
         count -= len(rows)

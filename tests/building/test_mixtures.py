@@ -67,6 +67,12 @@ def test_equal_recipes_give_equal_bytes_and_another_seed_gives_others(mixing, so
     assert once_more.made == 0 and bytes_of(first.folder) == bytes_of(again.folder)
 
 
+def test_no_item_is_lost_between_two_row_groups(mixing, sounds, monkeypatch):
+    monkeypatch.setattr("codec_bench.building.out._GROUP", 5)
+    rows = rows_of(build(mixing(), out=sounds / "out").folder)
+    assert [row["id"] for row in rows] == [f"mixture-{number:05d}" for number in range(12)]
+
+
 def test_a_build_that_was_stopped_goes_on_and_makes_nothing_twice(mixing, sounds, monkeypatch):
     whole = build(mixing(), out=sounds / "whole")
     made, real = Counter(), Mixtures.make
