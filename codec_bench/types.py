@@ -318,7 +318,7 @@ class Score:
         reason: one sentence for every status except `ok`.
         protocol: the exact measurement, such as `stoi/pystoi-0.4`.
         numerator, denominator: what this item adds to a corpus ratio (errors and words, bits and seconds);
-            for a plain mean, the value and 1.
+            for a plain mean, the value and 1, which a score with a value has if neither is given.
         detail: further numbers about this item (hits, substitutions, ...), kept in the run record.
     """
 
@@ -329,6 +329,11 @@ class Score:
     numerator: float | None = None
     denominator: float | None = None
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.value is not None and self.numerator is None and self.denominator is None:
+            object.__setattr__(self, "numerator", self.value)
+            object.__setattr__(self, "denominator", 1.0)
 
     @classmethod
     def ok(
@@ -350,7 +355,7 @@ class Score:
         if not math.isfinite(value):
             return cls.failed(f"the metric returned {value}", protocol)
         if numerator is None:
-            numerator, denominator = value, 1.0
+            return cls(value, "ok", None, protocol, detail=detail or {})
         if denominator is None:
             raise ValueError(f"a score of '{protocol}' has a numerator and no denominator; give both or neither")
         return cls(value, "ok", None, protocol, float(numerator), float(denominator), detail or {})

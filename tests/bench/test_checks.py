@@ -560,6 +560,18 @@ def test_shards(bench):
     fails(module.compare, [], [])
 
 
+def test_records(bench, tmp_path, capsys):
+    module = bench("bench_records")
+    found = module.measured(tmp_path, 20)
+    assert found["SQLite"][0] > 0 and "MiB" in found["compare"][2]
+    (_, record), (_, parquet) = module.from_record(tmp_path / "run"), module.from_parquet(tmp_path / "rows.parquet")
+    passes(module.check, record, parquet, 20)
+    fails(module.check, record, parquet + 1e-12, 20)
+    fails(module.check, record[:19], parquet[:19], 20)
+    fails(module.check, np.where(np.arange(20) == 3, math.nan, record), parquet, 20)
+    fails(module.timed, "report", tmp_path / "nothing")
+
+
 def test_million(bench, tmp_path):
     module = bench("bench_million")
     scores = [(system, metric, sample, 0.5 * metric) for system in (0, 1) for metric in (0, 1, 2) for sample in (0, 1)]

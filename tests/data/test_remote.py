@@ -131,7 +131,6 @@ def bucket(monkeypatch):
         server.wait()
 
 
-@pytest.mark.long
 @pytest.mark.skipif(
     find_spec("s3fs") is None or find_spec("moto") is None,
     reason="s3fs, moto or flask is not installed (the extra remote)",

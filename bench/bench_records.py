@@ -1,0 +1,129 @@
+"""A record as SQLite against the same rows as Parquet: size, and what the readers of a run ask of it (targets: under 60 s and 1 GiB).
+
+    python bench/bench_records.py [--samples 500000] [--dry]
+
+The record is written by the package's own writer, with made results: two systems, three metrics without details. Its size is
+stated before it is written. `report`, `export` and `compare` run in processes of their own, whose peak memory is read. The Parquet
+file is what `export --format parquet` writes. One metric of one system is read from both, and the numbers must be equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from bench_merge import METRICS, SYSTEMS, write
+from common import append_rows, row
+
+from codec_bench.data import Source
+from codec_bench.store.record import Run
+from codec_bench.types import Sample
+
+BYTES_AN_ITEM = 180
+"""About what an item with three scores takes, to state the size before it is written."""
+COMMAND = "import resource, sys; from codec_bench.cli import main\ntry:\n    main()\nfinally:\n    sys.stderr.write(f'\\npeak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}')"
+
+
+def timed(*arguments: str | Path) -> tuple[float, float]:
+    """Runs a command of `codec-bench`: seconds and peak MiB."""
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        raise SystemExit(f"{arguments[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
+    return seconds, int(done.stderr.rpartition("peak ")[2]) / 1024
+
+
+def from_record(folder: Path) -> tuple[float, np.ndarray]:
+    """Seconds to read one metric of one system from a record, and its values in the order of the samples' numbers."""
+    start = time.perf_counter()
+    run = Run(folder)
+    numbers, tops, bottoms, _, _ = run.columns(SYSTEMS[0], METRICS[0])
+    values = np.asarray(tops) / np.asarray(bottoms)
+    seconds = time.perf_counter() - start
+    run.close()
+    return seconds, values[np.argsort(numbers)]
+
+
+def from_parquet(file: Path) -> tuple[float, np.ndarray]:
+    """The same from the Parquet file."""
+    start = time.perf_counter()
+    wanted = [("system", "=", SYSTEMS[0]), ("metric", "=", METRICS[0])]
+    values = pq.read_table(file, columns=["value"], filters=wanted)["value"].to_numpy()
+    return time.perf_counter() - start, values
+
+
+def check(record: np.ndarray, parquet: np.ndarray, samples: int) -> None:
+    """Stops unless both hold the same value of every sample."""
+    if len(record) != samples or not np.array_equal(record, parquet):
+        raise SystemExit(
+            f"{len(record)} values of the record and {len(parquet)} of Parquet are not the {samples} equal ones"
+        )
+
+
+def measured(folder: Path, samples: int) -> dict[str, tuple[float, str, str]]:
+    """Writes and reads a record; gives each figure by its name: value, unit, note."""
+    items = samples * len(SYSTEMS)
+    source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(samples)])
+    source.fingerprint = "made"
+    start = time.perf_counter()
+    write(folder / "run", source)
+    found = {"written": (time.perf_counter() - start, "s", f"{items * len(METRICS)} scores")}
+    size = (folder / "run" / "run.sqlite").stat().st_size
+    found["SQLite"] = (size / 1e6, "MB", f"{size / items:.0f} bytes an item")
+    parquet = folder / "rows.parquet"
+    for name, arguments in {
+        "report": ("report", folder / "run", "--out", folder / "page.html"),
+        "export": ("export", folder / "run", "--out", parquet, "--format", "parquet"),
+        "compare": ("compare", folder / "run", "--systems", ",".join(SYSTEMS)),
+    }.items():
+        seconds, peak = timed(*arguments)
+        found[name] = (seconds, "s", f"peak {peak:.0f} MiB")
+    found["Parquet"] = (parquet.stat().st_size / 1e6, "MB", f"{parquet.stat().st_size / items:.0f} bytes an item")
+    (record_s, record), (parquet_s, values) = from_record(folder / "run"), from_parquet(parquet)
+    check(record, values, samples)
+    found["one metric from SQLite"] = (record_s, "s", "its rows are checked")
+    found["one metric from Parquet"] = (parquet_s, "s", "")
+    return found
+
+
+def main() -> None:
+    """Measures, prints, writes rows."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--samples", type=int, default=500_000)
+    parser.add_argument("--dry", action="store_true", help="write no rows")
+    asked = parser.parse_args()
+    items = asked.samples * len(SYSTEMS)
+    needed = 3 * items * BYTES_AN_ITEM
+    sys.stdout.write(
+        f"{items} items: about {needed / 3e6:.0f} MB as a record, {needed / 1e6:.0f} MB with what is made of it\n"
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        if shutil.disk_usage(scratch).free < 2 * needed:
+            raise SystemExit(f"{scratch} has {shutil.disk_usage(scratch).free / 1e6:.0f} MB free; set TMPDIR")
+        os.environ["CODEC_BENCH_CACHE"] = f"{scratch}/cache"
+        found = measured(Path(scratch), asked.samples)
+    case = f"{items} items with {len(METRICS)} scores"
+    rows = []
+    for name, (value, unit, note) in found.items():
+        sys.stdout.write(f"{name:>26} {value:>10.4g} {unit:<3} {note}\n")
+        rows.append(
+            row(case, name, np.asarray([value]), n=items, agreement="equal values from both", note=note)
+            | {"unit": unit}
+        )
+    if not asked.dry:
+        append_rows("records", rows)
+
+
+if __name__ == "__main__":
+    main()
