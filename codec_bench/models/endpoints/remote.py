@@ -104,6 +104,7 @@ class RemoteModel(Model):
         self._learned: dict[str, str | None] = {}
         self._untold: dict[str, str] = {}
         self._alone, self._settled = asyncio.Lock(), False
+        self._unusable: UserError | None = None
         self.patience = Patience(attempts=int(attempts), timeout_s=float(timeout_s))
         self.key, self.headers, self.base_url = Key(key_env, key_header), dict(headers or {}), str(base_url)
         self.connect()
@@ -157,8 +158,14 @@ class RemoteModel(Model):
         """
         if not self._settled:
             async with self._alone:
+                if self._unusable is not None:  # the others that waited must not ask before the run has ended
+                    raise self._unusable
                 if not self._settled:
-                    response = await self._ask(request)
+                    try:
+                        response = await self._ask(request)
+                    except UserError as error:
+                        self._unusable = error
+                        raise
                     self._settled = response.attempts > 0
                     return response
         return await self._ask(request)
@@ -360,6 +367,7 @@ class HttpModel(RemoteModel):
             UserError: the variable that should hold the key is not set.
             MissingExtra: aiohttp is not installed.
         """
+        self._unusable = None
         await self.client.start()
 
     async def describe(self) -> Mapping[str, Any]:
