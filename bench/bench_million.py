@@ -2,10 +2,11 @@
 
     python bench/bench_million.py [--samples 500000] [--kills 10] [--keep FOLDER]
 
-All time and memory that is stated includes the runs that were killed. The data are hard links to a few hundred clips of 0.3 s, in a manifest; two codecs, three metrics. The command is the one that
+The data are hard links to a few hundred clips of 0.3 s, in a manifest; two codecs, three metrics. The command is the one that
 a user types. It is killed (SIGKILL) at moments that are drawn over the whole run, and started again each time. Then it is started
 once more with nothing left to do, and `report`, `export` and `compare` read the record. Every process's memory and processor
-time are read from /proc.
+time are read from /proc. All time and memory that is stated includes the runs that were killed. The main process's time is stated
+in two parts: that of the starts, each up to its first new item, and that of the items.
 
 What is checked: every item is finished, no score failed, and all links to one clip have the same scores to the last digit,
 whatever was killed in between.
@@ -45,11 +46,17 @@ _TICKS_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass
 class Watched:
-    """What was seen of processes: memory of the last one by the number of finished items, processor time, peak memory of all, and
-    how long the first waited for its first item."""
+    """What was seen of processes.
 
-    memory: list[tuple[int, float]] = field(default_factory=list)
+    Args:
+        memory: of the last one, by the number of finished items: MiB in all, and those that are its own (not of files).
+        cpu_s, starts_s: processor time, and how much of it the starts took, each up to its first new item.
+        peak_mib: of all. first_s: how long the first waited for its first item.
+    """
+
+    memory: list[tuple[int, float, float]] = field(default_factory=list)
     cpu_s: float = 0.0
+    starts_s: float = 0.0
     peak_mib: float = 0.0
     first_s: float | None = None
 
@@ -98,23 +105,27 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
         [*COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
     )  # fmt: skip
     cpu_s = looked = 0.0
+    started_s: float | None = None
     while process.poll() is None:
         with suppress(OSError, StopIteration, ValueError):
             fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
             cpu_s = (int(fields[11]) + int(fields[12])) / _TICKS_S
             status = Path(f"/proc/{process.pid}/status").read_text()
-            mib = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) / 1024
+            lines = {name: value for name, _, value in (line.partition(":") for line in status.splitlines())}
+            mib, own, shared = (int(lines[name].split()[0]) / 1024 for name in ("VmRSS", "RssAnon", "RssShmem"))
             seen.peak_mib = max(seen.peak_mib, mib)
-            if time.perf_counter() - looked > 2.0:  # counting reads the whole record
+            if time.perf_counter() - looked > (0.3 if started_s is None else 2.0):  # counting reads the whole record
                 looked = time.perf_counter()
                 done = finished(out)
-                seen.memory.append((done, mib))
-                if seen.first_s is None and done > before:
-                    seen.first_s = time.perf_counter() - begun
+                seen.memory.append((done, mib, own + shared))
+                if started_s is None and done > before:
+                    started_s = cpu_s
+                    seen.first_s = seen.first_s or time.perf_counter() - begun
                 if stop_at is not None and done >= stop_at:
                     os.killpg(process.pid, signal.SIGKILL)
         time.sleep(0.1)
     seen.cpu_s += cpu_s
+    seen.starts_s += cpu_s if started_s is None else started_s
     assert process.stderr is not None
     said = process.stderr.read()
     process.stderr.close()
@@ -156,7 +167,7 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     items = samples * len(SYSTEMS)
     manifest = make(folder, samples)
     asked = ["eval", "--codec", ",".join(SYSTEMS), "--data", manifest, "--metrics", ",".join(METRICS), "--no-cache", "--save-audio", "none", "--no-check"]  # fmt: skip
-    out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float]]]()
+    out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float, float]]]()
     asked += ["--out", out]
     found: dict[str, float] = {"run, s": 0.0}
     for stop_at in [*sorted(np.random.default_rng(1).integers(1, items, kills).tolist()), None]:
@@ -166,11 +177,13 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     found["scores"] = check(out, samples)
     if seen.first_s is not None:
         found["planning, s"] = seen.first_s
-    found["main process, ms an item"] = 1000 * seen.cpu_s / items
+    found["main process, ms an item"] = 1000 * (seen.cpu_s - seen.starts_s) / items
+    found["starts, CPU s"] = seen.starts_s
     found["memory, MiB"] = seen.peak_mib
-    grew = grown(max(legs, key=lambda leg: leg[-1][0] - leg[0][0] if leg else 0))
-    if grew is not None:
-        found["memory grown"] = grew
+    longest = max(legs, key=lambda leg: leg[-1][0] - leg[0][0] if leg else 0)
+    for name, place in (("memory grown", 1), ("memory grown, without files", 2)):
+        if (grew := grown([(leg[0], leg[place]) for leg in longest])) is not None:
+            found[name] = grew
     found["bytes an item"] = (out / "run.sqlite").stat().st_size / items
     found["nothing left, s"] = watched(asked, Watched(), out)
     for command in (
