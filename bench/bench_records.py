@@ -1,8 +1,8 @@
 """A record as SQLite against the same rows as Parquet: size, and what the readers of a run ask of it (targets: under 60 s and 1 GiB).
 
-    python bench/bench_records.py [--samples 500000] [--dry]
+    python bench/bench_records.py [--samples 500000] [--metrics 3] [--dry]
 
-The record is written by the package's own writer, with made results: two systems, three metrics without details. Its size is
+The record is written by the package's own writer, with made results: two systems, some metrics without details. Its size is
 stated before it is written. `report`, `export` and `compare` run in processes of their own, whose peak memory is read. The Parquet
 file is what `export --format parquet` writes. One metric of one system is read from both, and the numbers must be equal.
 """
@@ -21,15 +21,22 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from bench_merge import METRICS, SYSTEMS, write
-from common import append_rows, row
+from common import PEAK_MIB, append_rows, row
 
 from codec_bench.data import Source
 from codec_bench.store.record import Run
 from codec_bench.types import Sample
 
-BYTES_AN_ITEM = 180
-"""About what an item with three scores takes, to state the size before it is written."""
-COMMAND = "import resource, sys; from codec_bench.cli import main\ntry:\n    main()\nfinally:\n    sys.stderr.write(f'\\npeak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}')"
+BYTES_AN_ITEM, BYTES_A_SCORE = 75, 45
+"""About what they take in a record, to state its size before it is written."""
+COMMAND = f"""
+import sys
+from codec_bench.cli import main
+try:
+    main()
+finally:
+    print("\\npeak", {PEAK_MIB}, file=sys.stderr)
+"""
 
 
 def timed(*arguments: str | Path) -> tuple[float, float]:
@@ -41,7 +48,7 @@ def timed(*arguments: str | Path) -> tuple[float, float]:
     seconds = time.perf_counter() - start
     if done.returncode:
         raise SystemExit(f"{arguments[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return seconds, int(done.stderr.rpartition("peak ")[2]) / 1024
+    return seconds, float(done.stderr.rpartition("peak ")[2])
 
 
 def from_record(folder: Path) -> tuple[float, np.ndarray]:
@@ -71,14 +78,15 @@ def check(record: np.ndarray, parquet: np.ndarray, samples: int) -> None:
         )
 
 
-def measured(folder: Path, samples: int) -> dict[str, tuple[float, str, str]]:
+def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[str, tuple[float, str, str]]:
     """Writes and reads a record; gives each figure by its name: value, unit, note."""
     items = samples * len(SYSTEMS)
     source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(samples)])
     source.fingerprint = "made"
     start = time.perf_counter()
-    write(folder / "run", source)
-    found = {"written": (time.perf_counter() - start, "s", f"{items * len(METRICS)} scores")}
+    write(folder / "run", source, (*METRICS, *(f"metric{number}" for number in range(len(METRICS), metrics)))[:metrics])
+    found = {"written": (time.perf_counter() - start, "s", f"{items * metrics} scores")}
+    del source
     size = (folder / "run" / "run.sqlite").stat().st_size
     found["SQLite"] = (size / 1e6, "MB", f"{size / items:.0f} bytes an item")
     parquet = folder / "rows.parquet"
@@ -101,19 +109,20 @@ def main() -> None:
     """Measures, prints, writes rows."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--samples", type=int, default=500_000)
+    parser.add_argument("--metrics", type=int, default=len(METRICS))
     parser.add_argument("--dry", action="store_true", help="write no rows")
     asked = parser.parse_args()
     items = asked.samples * len(SYSTEMS)
-    needed = 3 * items * BYTES_AN_ITEM
+    needed = 2 * items * (BYTES_AN_ITEM + asked.metrics * BYTES_A_SCORE)
     sys.stdout.write(
-        f"{items} items: about {needed / 3e6:.0f} MB as a record, {needed / 1e6:.0f} MB with what is made of it\n"
+        f"{items} items: about {needed / 2e6:.0f} MB as a record, at most {needed / 1e6:.0f} MB with what is made of it\n"
     )
     with tempfile.TemporaryDirectory() as scratch:
-        if shutil.disk_usage(scratch).free < 2 * needed:
+        if shutil.disk_usage(scratch).free < 1.5 * needed:
             raise SystemExit(f"{scratch} has {shutil.disk_usage(scratch).free / 1e6:.0f} MB free; set TMPDIR")
         os.environ["CODEC_BENCH_CACHE"] = f"{scratch}/cache"
-        found = measured(Path(scratch), asked.samples)
-    case = f"{items} items with {len(METRICS)} scores"
+        found = measured(Path(scratch), asked.samples, asked.metrics)
+    case = f"{items} items with {asked.metrics} scores"
     rows = []
     for name, (value, unit, note) in found.items():
         sys.stdout.write(f"{name:>26} {value:>10.4g} {unit:<3} {note}\n")

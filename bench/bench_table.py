@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
-from common import append_rows, row
+from common import PEAK_MIB, append_rows, row
 
 SHARD, GROUP, RATE, LENGTHS = 10_000, 1_000, 16_000, 64
 
@@ -42,7 +42,7 @@ for at, cells in enumerate(stream):
         break
 """
 PROGRAM = """
-import json, resource, sys, time
+import json, sys, time
 FOLDER, LIMIT, SEED, SOUND = json.loads(sys.argv[1])
 start = time.perf_counter()
 first, count, seen = None, 0, bytearray(1 << 20)
@@ -56,7 +56,7 @@ def note(id):
 BODY
 took = time.perf_counter() - start
 front = seen.rindex(1) + 1 == sum(seen) if count else False
-print(json.dumps([first, took, count, sum(seen), front, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+print(json.dumps([first, took, count, sum(seen), front, PEAK_MIB]))
 """
 
 
@@ -90,9 +90,15 @@ def write(folder: Path, rows: int) -> None:
 
 
 def measure(body: str, folder: Path, limit: int | None, seed: int | None = None, sound: bool = False) -> list[float]:
-    """(seconds to the first row, to the last, rows, different rows, whether they are the first, peak KiB) of one process."""
+    """(seconds to the first row, to the last, rows, different rows, whether they are the first, peak MiB) of one process."""
     done = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM.replace("BODY", body), json.dumps([str(folder), limit, seed, sound])],
+        [
+            sys.executable,
+            "-P",
+            "-c",
+            PROGRAM.replace("BODY", body).replace("PEAK_MIB", PEAK_MIB),
+            json.dumps([str(folder), limit, seed, sound]),
+        ],
         capture_output=True,
         text=True,
     )
@@ -134,7 +140,7 @@ def main() -> None:
         _, limit, seed, _ = cases[case, variant]
         compare(f"{case}, {variant}", runs, limit, seed)
         first, last, _, _, _, peaks = map(np.asarray, zip(*runs))
-        note = f"peak {np.median(peaks) / 1024:.0f} MiB; data {megabytes:.0f} MB"
+        note = f"peak {np.median(peaks):.0f} MiB; data {megabytes:.0f} MB"
         sys.stdout.write(
             f"{case:30s} {variant:20s} first {np.median(first):6.2f} s  all {np.median(last):7.2f} s  {note}\n"
         )

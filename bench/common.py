@@ -36,6 +36,11 @@ FIELDS = (
 )  # fmt: skip
 """Columns of the rows that were written before runs had an id."""
 FIELDS += ("run", "date", "load", "repeats", "tree")
+PEAK_MIB = "int(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]) / 1024"
+"""The text of an expression for programs that a bench starts: their own peak memory in MiB.
+
+`resource.getrusage` would begin with the peak of the process that started the program.
+"""
 DATA = Path(__file__).resolve().parent / "data"
 ROOT = DATA.parents[1]
 

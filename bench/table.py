@@ -20,14 +20,14 @@ from pathlib import Path
 
 import common
 import yaml
-from blocks import drift_table, example_table, noise_table, searches_table, texts_table
+from blocks import cost_table, drift_table, example_table, noise_table, searches_table, texts_table
 from common import ROOT
 from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of, runs, stems
 
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
 OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table, "drift": drift_table,
                 "drift-texts": texts_table}  # fmt: skip
-SECTIONS = ("metrics", "networks", "codecs", "models", "engine", "scheduler")
+SECTIONS = ("metrics", "networks", "codecs", "models", "engine", "scheduler", "scale")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
@@ -84,6 +84,10 @@ class Found:
     def value(self) -> str:
         """What the claim says, as in `7.5x`."""
         return self.claim.says.format(self._numbers()[0])
+
+    def number(self) -> float:
+        """What was measured, in the unit of its row; of a note, what the claim reads there."""
+        return float(self._numbers()[0] if self.claim.value == "note" else self.row["p50"])
 
     def spread(self) -> str:
         """Between which values the middle three fifths of the passes lie."""
@@ -190,6 +194,8 @@ def block(name: str) -> str:
     """What stands between the marks of this name."""
     if name in OF_ONE_BENCH:
         return OF_ONE_BENCH[name]()
+    if name == "costs":
+        return cost_table(lambda claim: found.number() if (found := standing(claims()[claim])) else None)
     if name == "readme":
         return table([claim.name for claim in claims().values() if claim.readme])
     return table(list(CLAIMS[name]))

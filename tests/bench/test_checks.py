@@ -415,6 +415,24 @@ def test_utmos(bench):
     fails(module.compare, {"batched": right}, np.array([3.0, math.nan]))
 
 
+def test_distillmos(bench):
+    module = bench("bench_distillmos")
+    right = np.array([3.0, 3.5])
+    passes(module.compare, {"one by one": right, "batched": right + 1e-7}, right)
+    for wrong in (np.array([3.0, 3.501]), np.array([3.0, math.nan]), right[:1]):
+        fails(module.compare, {"one by one": right, "batched": wrong}, right)
+    fails(module.compare, {"batched": np.ones(2)}, np.ones(2))
+
+
+def test_visqol(bench):
+    module = bench("bench_visqol")
+    right = np.array([3.0, 3.5])
+    passes(module.compare, right, right + 1e-7)
+    for wrong in (np.array([3.0, 3.501]), np.array([3.0, math.nan]), right[:1]):
+        fails(module.compare, right, wrong)
+    fails(module.compare, np.ones(2), np.ones(2))
+
+
 def test_precision(bench):
     module = bench("bench_precision")
     limits = module.PROMISED["float16"]

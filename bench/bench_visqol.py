@@ -1,0 +1,127 @@
+"""ViSQOL against the package visqol-python with numba, pair by pair, on one thread (target: at least three times as fast).
+
+    python bench/bench_visqol.py [--clips 12] [--audio-clips 6] [--repeats 3]
+
+Speech mode compares at 16 kHz, audio mode at 48 kHz. The pairs are recordings (CODEC_BENCH_TEST_RECORDINGS), or the embedded speech,
+and the same with noise 20 dB below. The package maps speech by its exponential fit, as the metric does. Its kernels are compiled before
+the first turn. Recordings of less than a second are left out, because neither side has a number for the shortest of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+
+import numba
+import numpy as np
+from common import append_rows, clips, interleaved, row, worst
+from threadpoolctl import threadpool_limits
+
+from codec_bench.audio.resample import to_rate
+from codec_bench.metrics import build_metric, visqol
+from codec_bench.metrics.base import Inputs
+from codec_bench.types import Audio
+from codec_bench.weights import lookup
+
+AGREEMENT = 1e-6
+SPREAD = 0.3
+"""Between the scores: where they hardly differ, their agreement shows nothing."""
+Pairs = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def pairs_of(signals: Sequence[np.ndarray], rate_hz: int) -> Pairs:
+    """The signals at a rate, each with itself and more and more noise."""
+    rng = np.random.default_rng(0)
+    out = []
+    for number, signal in enumerate(signals):
+        at_rate = to_rate(Audio(signal[None], 16_000), rate_hz).samples[0]
+        level = at_rate.std() * 10 ** -(1.5 - 1.2 * number / len(signals))
+        out.append((at_rate, (at_rate + rng.normal(0, level, at_rate.size)).astype(np.float32)))
+    return out
+
+
+def package(mode: str | None) -> Callable[[Pairs], np.ndarray]:
+    """The package's scores of pairs."""
+    from visqol.audio_utils import AudioSignal
+    from visqol.numba_accel import has_numba
+    from visqol.visqol_manager import VisqolManager
+
+    if not has_numba():
+        raise SystemExit("visqol-python has no numba here, and would be compared in its slow form: pip install numba")
+    manager = VisqolManager()
+    regression = str(lookup(visqol.SVR).path) if mode else ""
+    manager.init(regression, use_speech_mode=mode is None, use_lattice_model=False)
+    rate_hz = visqol.Visqol.variants[mode].rate_hz
+
+    def scores(pairs: Pairs) -> np.ndarray:
+        return np.array(
+            [manager.run_from_signals(*(AudioSignal(side, rate_hz) for side in pair)).moslqo for pair in pairs]
+        )
+
+    return scores
+
+
+def ours(mode: str | None) -> Callable[[Pairs], np.ndarray]:
+    """This project's scores of pairs."""
+    metric = build_metric(f"visqol[{mode}]" if mode else "visqol")
+
+    def scores(pairs: Pairs) -> np.ndarray:
+        found = metric.compute([Inputs("a", metric.rate_hz, reference=a, estimate=b) for a, b in pairs])
+        return np.array([np.nan if score.value is None else score.value for score in found])
+
+    return scores
+
+
+def compare(expected: np.ndarray, found: np.ndarray) -> float:
+    """How far the scores are from the package's; stops where that is too far, or all pairs score alike."""
+    if not np.ptp(expected) >= SPREAD:
+        raise SystemExit(f"the scores hardly differ, so their agreement shows nothing: {expected}")
+    return worst([(expected, found)], AGREEMENT, "ViSQOL")
+
+
+def measured(mode: str | None, signals: Sequence[np.ndarray], material: str, repeats: int) -> list[dict[str, object]]:
+    """Runs both in turns and compares; the rows."""
+    pairs = pairs_of(signals, visqol.Visqol.variants[mode].rate_hz)
+    theirs, mine = package(mode), ours(mode)
+    apart = compare(theirs(pairs), mine(pairs))
+    seconds = interleaved({"visqol-python": lambda: theirs(pairs), "codec-bench": lambda: mine(pairs)}, repeats)
+    base, fast = seconds["visqol-python"], seconds["codec-bench"]
+    ratio = float(np.median(base) / np.median(fast))
+    audio_s = sum(len(signal) for signal in signals) / 16_000
+    case, note = f"{mode or 'speech'} mode", f"{len(pairs)} pairs, {audio_s:.0f} s of {material}, one thread"
+    sys.stdout.write(f"{case}: {ratio:.1f}x, within {apart:.1e}; {note}\n")
+    return [
+        row(case, "visqol-python", base, n=len(pairs), note=note),
+        row(case, "codec-bench", fast, n=len(pairs), ratio=ratio, agreement=f"within {apart:.1e}", note=note),
+    ]
+
+
+def main() -> None:
+    """Measures, prints, writes rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
+    parser.add_argument("--clips", type=int, default=12)
+    parser.add_argument("--audio-clips", type=int, default=6)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--dry", action="store_true", help="write no rows")
+    asked = parser.parse_args()
+    material, signals = clips(asked.recordings)
+    signals = [signal for signal in signals if len(signal) > 16_000]
+    numba.set_num_threads(1)
+    threadpool_limits(1)
+    rows = measured(None, signals[: asked.clips], material, asked.repeats)
+    if lookup(visqol.SVR) is None or find_spec("libsvm") is None:
+        sys.stdout.write(
+            "audio mode: left out; it needs pip install libsvm-official, and the regression of visqol-python\n"
+        )
+    else:
+        rows += measured(visqol.AUDIO, signals[: asked.audio_clips], material, asked.repeats)
+    if not asked.dry:
+        append_rows("visqol", rows, ("visqol-python", "numba", "scipy"))
+
+
+if __name__ == "__main__":
+    main()
