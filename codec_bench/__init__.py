@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from codec_bench.api.listen import export_listening, import_listening
     from codec_bench.api.load_metric import load_metric
     from codec_bench.api.merge import merge
+    from codec_bench.api.metric_agreement import metric_agreement
     from codec_bench.api.profile import profile
     from codec_bench.api.read_arguments import read_arguments
     from codec_bench.api.run_benchmark import run_benchmark
@@ -56,6 +57,7 @@ __all__ = [
     "load_codec",
     "load_metric",
     "merge",
+    "metric_agreement",
     "open_run",
     "paired_test",
     "profile",
@@ -87,6 +89,7 @@ _HOMES = {
     "codec_bench.api.read_arguments": ("read_arguments",),
     "codec_bench.api.load_metric": ("load_metric",),
     "codec_bench.api.merge": ("merge",),
+    "codec_bench.api.metric_agreement": ("metric_agreement",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
     "codec_bench.report.figures": ("write_figures",),

@@ -161,7 +161,7 @@ def test_commands_name_what_there_is(page):
     from codec_bench.weights import checkpoint_names
 
     def is_metric(name: str) -> bool:
-        return Spec.parse(name).name in (*metrics.REGISTRY.names(), *metrics.GROUPS)
+        return Spec.parse(name).name in (*metrics.REGISTRY.names(), *metrics.GROUPS, *metrics.group_names())
 
     small = [f"{ROOT / 'examples' / 'small_codec.py'}:Small{kbps}" for kbps in (8, 16, 24, 32)]
     called = {codecs.load_codec(name).info.name for name in small}  # what the codec of the tutorial calls itself

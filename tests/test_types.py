@@ -22,7 +22,7 @@ import numpy as np
 from codec_bench import (
     Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, build, compare, error_rate, evaluate,
     export_listening, import_listening, interval,
-    leaderboard, load_codec, load_metric, merge, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
+    leaderboard, load_codec, load_metric, merge, metric_agreement, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
     site, verify_batching, write_figures,
 )
 from codec_bench.models.base import Model, ModelInfo
@@ -57,6 +57,7 @@ drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").f
 
 
 rho: float | None = agreement(runs=folder, human="human.csv").pairs[0].whole.coefficients["spearman"].value
+alike: tuple[tuple[str, ...], ...] = metric_agreement(runs=[folder], metrics="stoi,dnsmos_ovrl", least=0.8).clusters
 page: Path = export_listening(runs=[run], kind="mushra", items=8).page
 raters: int = len(import_listening(["anna.json"], key="listening.key.json").raters)
 

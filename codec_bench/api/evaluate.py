@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from codec_bench.api.executors import carried_out
+from codec_bench.api.metric_groups import metrics_for
 from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation
@@ -48,7 +49,9 @@ def evaluate(
             `info`, `encode` and `decode`, a list of any of these, or one string of names with commas. `NAME=CODEC`, or
             a mapping of names to codecs, names the rows. Otherwise a codec of one's own has the name in its `info`.
         data: a folder, a manifest, `embedded`, or a list of `Sample`.
-        metrics: names of metrics (`stoi`, `wer[pocketsphinx]`, `dnsmos`, `./mine.py:MyMetric`), or one string with commas.
+        metrics: names of metrics (`stoi`, `wer[pocketsphinx]`, `dnsmos`, `./mine.py:MyMetric`) and of groups by topic
+            (`quality`, `speaker`, `all-offline`), or one string with commas. A group stands for those of its metrics that can
+            be measured without a download here and of these data; the run keeps them when it is continued.
         out: the run folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
         seed: decides which samples `limit` takes.
         limit: how many samples to take; None for all. A run on this machine that is continued with a larger limit measures only
@@ -70,7 +73,9 @@ def evaluate(
             is not raised; it is in the run.
     """
     running = chosen_running(running, how)
-    what: dict[str, Any] = {"codec": codec, "metrics": metrics, "preset": preset, "options": options, "by": by}
+    what: dict[str, Any] = {
+        "codec": codec, "metrics": metrics, "preset": preset, "options": options, "by": by, "out": out,
+    }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
         return carried_out(partial(_prepared, data, seed, limit, begun, **what), shard, out, running)
@@ -87,10 +92,12 @@ def _prepared(
     preset: str | None,
     options: Mapping[str, Mapping[str, Any]] | None,
     by: str | Sequence[str] | None,
+    out: str | os.PathLike[str] | None,
 ) -> Evaluation:
-    """Reads the arguments of `evaluate`, and opens the data. `begun` is the folder of a run that may grow."""
-    systems, chosen = read_systems(codec), chosen_metrics(metrics, preset)
+    """Reads the arguments of `evaluate`, and opens the data. `begun` is `out` if the run may grow."""
+    systems, named = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     source = in_begun_order(source, begun, limit=limit, seed=seed)
-    request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit}
+    chosen, groups = metrics_for(named, source, out, coded=True, options=options)
+    request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit, **groups}
     return Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
@@ -35,9 +37,14 @@ def carried_out(
     else:
         from codec_bench.cluster.ray import execute_on_ray  # imported here, so that a run on this machine starts sooner
 
-        run = execute_on_ray(asked, prepare, out, running, cluster)
+        run = execute_on_ray(asked, partial(_as_here, prepare, asked.metrics, asked.request), out, running, cluster)
     if not results_stand(run, page=running.page):
         write_results(run, page=running.page)
     mark_finished(run.folder)
     mark_part(run)
     return run
+
+
+def _as_here(prepare: Callable[[], Evaluation], metrics: Sequence[str], request: Mapping[str, Any]) -> Evaluation:
+    """What a node of a cluster evaluates. Groups of metrics stand for what the packages and weights of this machine allow."""
+    return replace(prepare(), metrics=metrics, request=request)

@@ -15,8 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from codec_bench.api.metric_groups import metrics_for
 from codec_bench.codecs import require_codec
 from codec_bench.data import open_source
+from codec_bench.data.alignments import read_alignments
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import Codecs, System, read_systems
@@ -79,6 +81,7 @@ def profile(
     seed: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     settings: Settings | None = None,
+    alignments: str | os.PathLike[str] | None = None,
     page: bool = True,
     progress: Progress = lambda codec, step, done, total: None,
     on_folder: OnFolder = lambda folder, words: None,
@@ -91,7 +94,7 @@ def profile(
     Args:
         codec: names and classes as `evaluate` takes them. Several points of one codec make a curve.
         data: as for `evaluate`.
-        metrics: names of the metrics that are plotted against bitrate; empty for none.
+        metrics: names of the metrics and groups that are plotted against bitrate; empty for none.
         anchor: the codec or family that delta rates are measured against; None for none.
         out: a folder; None continues the unfinished profile of the same call under `runs/`, or makes a new folder there.
         device: `auto`, `cpu` or `cuda:0`; of several GPUs the first is used.
@@ -99,6 +102,8 @@ def profile(
         seed: decides which samples `limit` takes, and the noise.
         options: further arguments of codecs and features, such as {"encodec-24khz@6": {"weights": "random"}}.
         settings: how thoroughly to measure, and how long one call of a codec may take.
+        alignments: a folder of TextGrid files, or a .TextGrid, .ctm or .json file, which says when each phone of the samples is
+            said; then the codebooks are compared with the phones. None for none.
         page: whether to write `profile.html`.
         progress: called with (codec, step, steps done, steps in all).
         on_folder: called with the folder and a sentence on it, such as whether it is new, before anything is measured.
@@ -114,12 +119,15 @@ def profile(
     for system in systems:
         _known(system)
     given = dict(options or {})
+    if alignments is not None:
+        # What is wrong in them is said now and not after an hour of measuring.
+        read_alignments(Path(alignments).expanduser())
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
     asked = Asked(
         systems=systems,
         data=data,
         source=source,
-        metrics=tuple(names(metrics)),
+        metrics=tuple(metrics_for(names(metrics), source, None, coded=True, options=given)[0]),
         anchor=anchor,
         folder=Path(),
         device=resolve_devices(device)[0],
@@ -128,6 +136,7 @@ def profile(
         options={name: dict(some) for name, some in given.items() if not any(s.takes(name) for s in systems)},
         settings=settings,
         progress=progress,
+        alignments=None if alignments is None else Path(alignments).expanduser().absolute(),
     )
     # A misspelt metric is refused now and not after an hour of measuring.
     plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in source})

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from codec_bench.api.executors import carried_out
+from codec_bench.api.metric_groups import metrics_for
 from codec_bench.api.progress import shown_to_caller
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
 from codec_bench.engine.evaluation import Evaluation
@@ -64,6 +65,7 @@ def score(
         "options": options,
         "by": by,
         "allow_same": allow_same,
+        "out": out,
     }
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
@@ -82,9 +84,10 @@ def _prepared(
     options: Mapping[str, Mapping[str, Any]] | None,
     by: str | Sequence[str] | None,
     allow_same: bool,
+    out: str | os.PathLike[str] | None,
 ) -> Evaluation:
-    """Reads the arguments of `score`, and opens the data and the generated audio. `begun` is the folder of a run that may grow."""
-    chosen = chosen_metrics(metrics, preset)
+    """Reads the arguments of `score`, and opens the data and the generated audio. `begun` is `out` if the run may grow."""
+    named = chosen_metrics(metrics, preset)
     given = read_generated(generated)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
     source = in_begun_order(source, begun, limit=limit, seed=seed)
@@ -99,12 +102,14 @@ def _prepared(
     for system, pairs in matched:
         _report(system, pairs, allow_same)
     taken = {system.asked: pairs.taken for system, pairs in matched if pairs.taken}
+    chosen, groups = metrics_for(named, source, out, coded=False, options=options)
     request: dict[str, Any] = {
         "command": "score",
         "data": data_name(data),
         "generated": told,
         "seed": seed,
         "limit": limit,
+        **groups,
     }
     if allow_same:
         request["allow_same"] = True

@@ -17,6 +17,7 @@ from codec_bench.cli.evaluate import demo, evaluate, score
 from codec_bench.cli.imports import import_app
 from codec_bench.cli.leaderboard import leaderboard
 from codec_bench.cli.listen import listen_app
+from codec_bench.cli.metrics import metrics
 from codec_bench.cli.options import (
     By,
     CallLimit,
@@ -49,6 +50,7 @@ app.command("leaderboard")(leaderboard)
 app.command("site")(site)
 app.command("build")(build)
 app.command("agreement")(agreement)
+app.command("metrics")(metrics)
 app.command("verify")(verify)
 app.command("rescue")(rescue)
 app.command("merge")(merge)
@@ -202,12 +204,15 @@ def list_(
             help="codecs, metrics, benchmarks, models, suites, prompts, rubrics, steps, features, rules, data, presets, recipes or plugins."
         ),
     ] = "codecs",
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Of metrics: the groups that --metrics takes, and their metrics.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """List the names of one kind of thing."""
     from codec_bench.cli.show import print_list
 
-    print_list(what, as_json)
+    print_list(what, as_json, groups=groups)
 
 
 @app.command()

@@ -21,7 +21,9 @@ Out = Annotated[
 Metrics = Annotated[
     str | None,
     typer.Option(
-        "--metrics", help="Metrics with commas, such as stoi,dnsmos,wer[pocketsphinx].", callback=unless("preset")
+        "--metrics",
+        help="Metrics and groups of metrics with commas, such as stoi,dnsmos,wer[pocketsphinx] or quality,speaker.",
+        callback=unless("preset"),
     ),
 ]
 Preset = Annotated[

@@ -19,6 +19,7 @@ def profile(
     data: Annotated[str, typer.Option("--data", help="A folder, a manifest (jsonl, csv, tsv, parquet), or embedded.")] = "embedded",
     metrics: Annotated[str | None, typer.Option("--metrics", help="Metrics that are plotted against bitrate, or none. Default: stoi,pesq_wb,mel_distance,dnsmos.")] = None,
     anchor: Annotated[str | None, typer.Option("--anchor", help="The codec or family that BD-rates are measured against.")] = None,
+    alignments: Annotated[Path | None, typer.Option("--alignments", help="When each phone is said: a folder of TextGrid files, or a .TextGrid, .ctm or .json file. The codebooks are then compared with the phones.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder of profile.json and profile.html. Default: the unfinished profile of the same command under runs/, or a new folder there.")] = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu or cuda:0.")] = "auto",
     limit: Annotated[int | None, typer.Option("--limit", help="Take at most so many samples.")] = None,
@@ -51,7 +52,7 @@ def profile(
     with stopping(lambda folder: _held(folder, count)) as stop, progress_line("steps", estimates=False) as progress:
         made = profile_codecs(
             codec=codec, data=data, metrics=chosen, anchor=anchor, out=out, device=device, limit=limit, seed=seed,
-            options=parse_settings(settings or []), settings=thorough, on_folder=stop.on_folder,
+            options=parse_settings(settings or []), settings=thorough, alignments=alignments, on_folder=stop.on_folder,
             progress=lambda name, step, done, total: progress.tell(f"{name}: {step}", done, total, 0, 0.0),
         )  # fmt: skip
     if as_json:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from codec_bench.cli.metrics import BETTER, group_rows, metric_row
 from codec_bench.cli.output import console, table, talk
 from codec_bench.errors import UnknownName, UserError
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from codec_bench.api.sample_size import SampleSize
     from codec_bench.api.verify_batching import Verdict
     from codec_bench.store.record import Run
-
-
-_BETTER = {True: "higher", False: "lower", None: "neither"}
 
 
 def print_run(run: Run, summary: Mapping[str, Any], *, timings: bool = False) -> None:
@@ -149,7 +147,7 @@ def _listing(what: str) -> list[dict[str, Any]]:
     if what == "metrics":
         order = [*metrics.TOPICS, ""]
         found = sorted([*metrics.REGISTRY.names(), *metrics.GROUPS])
-        return [_metric_row(name) for name in sorted(found, key=lambda name: order.index(metrics.topic_of(name)))]
+        return [metric_row(name) for name in sorted(found, key=lambda name: order.index(metrics.topic_of(name)))]
     if what == "features":
         return [_feature_row(n, p) for n, p in sorted(features.REGISTRY.table().items())]
     if what == "rules":
@@ -204,34 +202,15 @@ def _feature_row(name: str, path: str) -> dict[str, Any]:
     return {"name": name, "languages": languages, "weights are": here, "what": summary, "code": path}
 
 
-def _metric_row(name: str) -> dict[str, Any]:
-    from codec_bench import metrics
+def print_list(what: str, as_json: bool, *, groups: bool = False) -> None:
+    """Prints the list of one kind of thing; of metrics, `groups` prints their groups.
 
-    if name in metrics.GROUPS:
-        return {
-            "name": name,
-            "about": metrics.topic_of(name),
-            "kind": "group",
-            "needs": metrics.weights_of(name),
-            "better": "",
-            "unit": "",
-            "measures": ", ".join(metrics.GROUPS[name]),
-        }
-    try:
-        made = metrics.REGISTRY.resolve(name)
-    except UserError as error:  # from a broken package; the other rows are not affected
-        return {"name": name, "measures": f"broken: {error.message}"}
-    given = {"pair": "reference", "text": "text"}.get(made.kind, "")
-    return {
-        "name": name, "about": metrics.topic_of(name), "kind": made.kind,
-        "needs": ", ".join(filter(None, [given, metrics.weights_of(name)])), "better": _BETTER[made.higher_is_better], "unit": made.unit,
-        "variants": ", ".join(filter(None, getattr(made, "variants", ()))), "measures": (made.__doc__ or "").strip().split("\n")[0],
-    }  # fmt: skip
-
-
-def print_list(what: str, as_json: bool) -> None:
-    """Prints the list of one kind of thing."""
-    rows = _listing(what)
+    Raises:
+        UnknownName: there is no such list. UserError: groups of something else are asked for.
+    """
+    if groups and what != "metrics":
+        raise UserError(f"--groups is for metrics, and the list is of {what}", hint="codec-bench list metrics --groups")
+    rows = group_rows() if groups else _listing(what)
     if as_json:
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
         return
@@ -281,6 +260,8 @@ def describe_name(name: str) -> dict[str, Any]:
     from codec_bench.cli import benchmarks
     from codec_bench.config import config_names, read_config
     from codec_bench.data import REGISTERED
+    from codec_bench.metrics import group_names
+    from codec_bench.metrics.groups import group_metrics
     from codec_bench.models import model_names
     from codec_bench.registry import Spec, is_own_code
     from codec_bench.store.record import DATABASE, open_run
@@ -295,6 +276,8 @@ def describe_name(name: str) -> dict[str, Any]:
         return facts[0] if len(facts) == 1 else {"group": name, **{f["metric"]: f["protocol"] for f in facts}}
     if base in features.REGISTRY.names():
         return _feature_facts(name)
+    if name in group_names():
+        return {"group": name, "stands for": "those that can be measured here", "metrics": group_metrics(name)}
     if name in REGISTERED:
         return _data_facts(name)
     if name in config_names("preset"):
@@ -312,6 +295,7 @@ def describe_name(name: str) -> dict[str, Any]:
         *codecs.codec_names(),
         *metrics.REGISTRY.names(),
         *metrics.GROUPS,
+        *group_names(),
         *features.REGISTRY.names(),
         *REGISTERED,
         *config_names("preset"),
@@ -354,7 +338,7 @@ def _metric_facts(name: str) -> dict[str, Any]:
             "what": (kind.__doc__ or "").strip(),
         }
     return {
-        "metric": made.name, "protocol": made.protocol, "kind": made.kind, "better": _BETTER[made.higher_is_better],
+        "metric": made.name, "protocol": made.protocol, "kind": made.kind, "better": BETTER[made.higher_is_better],
         "unit": made.unit or "none", "range": list(made.range), "aggregate": made.aggregate, "rate_hz": made.rate_hz,
         "features": [*made.estimate_features], "paper": made.paper, "agrees with": made.source,
         "what": (type(made).__doc__ or "").strip(),

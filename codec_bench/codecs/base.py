@@ -14,6 +14,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+import numpy as np
+
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes
 
@@ -73,6 +75,17 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item, `codes.num_samples` long at `codes.sample_rate_hz`."""
+
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        """The vectors that codes stand for, floats `(frames, dimensions)`, as the decoder is given them.
+
+        Args:
+            values: integers `(codebooks, frames)` of its only stream.
+
+        Raises:
+            UserError: the codec gives no such vectors.
+        """
+        raise UserError(f"{self.info.name} gives no vectors for its codes")
 
     def streaming(self) -> AbstractContextManager[CodecStream]:
         """A stream that encodes and decodes one signal piece by piece.

@@ -130,6 +130,7 @@ class ProfileRequest(_Request):
     data: _Text = None
     metrics: _Texts = None
     anchor: _Text = None
+    alignments: _Text = None
     clip_s: _Number = None
     reencodings: _Whole = None
     threads: _Whole = None
@@ -282,6 +283,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
     elif command == "profile":
         settings = how.get("settings") or {}
         request |= {"codec": systems, "metrics": config.get("metrics") or "none", "anchor": config.get("anchor")}
+        request |= {"alignments": config.get("alignments")}
         request |= {key: settings.get(key) for key in ("clip_s", "reencodings", "threads")}
         request |= {"time_limit": settings.get("time_limit_s")}
     else:

@@ -53,12 +53,22 @@ TABLE = {
     "snr": "codec_bench.metrics.snr:Snr",
     "snr_seg": "codec_bench.metrics.snr:SnrSeg",
     "speaking_rate_error": "codec_bench.metrics.prosody:SpeakingRateError",
+    "speech_token_distance": "codec_bench.metrics.units:SpeechTokenDistance",
     "speechbertscore": "codec_bench.metrics.speechbertscore:SpeechBertScore",
+    "sigmos_col": "codec_bench.metrics.sigmos:SigmosColoration",
+    "sigmos_disc": "codec_bench.metrics.sigmos:SigmosDiscontinuity",
+    "sigmos_loud": "codec_bench.metrics.sigmos:SigmosLoudness",
+    "sigmos_noise": "codec_bench.metrics.sigmos:SigmosNoise",
+    "sigmos_ovrl": "codec_bench.metrics.sigmos:SigmosOverall",
+    "sigmos_reverb": "codec_bench.metrics.sigmos:SigmosReverb",
+    "sigmos_sig": "codec_bench.metrics.sigmos:SigmosSignal",
+    "speechbleu": "codec_bench.metrics.units:SpeechBleu",
     "silence_kept": "codec_bench.metrics.speech_activity:SilenceKept",
     "speech_kept": "codec_bench.metrics.speech_activity:SpeechKept",
     "speech_share": "codec_bench.metrics.speech_activity:SpeechShare",
     "stft_distance": "codec_bench.metrics.stft_distance:StftDistance",
     "stoi": "codec_bench.metrics.stoi:Stoi",
+    "ter": "codec_bench.metrics.units:Ter",
     "transcript": "codec_bench.metrics.transcript:Transcript",
     "utmos": "codec_bench.metrics.utmos:Utmos",
     "visqol": "codec_bench.metrics.visqol:Visqol",
@@ -71,14 +81,26 @@ GROUPS = {
     "audiobox": ("audiobox_ce", "audiobox_cu", "audiobox_pc", "audiobox_pq"),
     "dnsmos": ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"),
     "nisqa": ("nisqa_mos", "nisqa_noisiness", "nisqa_coloration", "nisqa_discontinuity", "nisqa_loudness"),
+    "sigmos": (
+        "sigmos_ovrl",
+        "sigmos_sig",
+        "sigmos_noise",
+        "sigmos_col",
+        "sigmos_disc",
+        "sigmos_loud",
+        "sigmos_reverb",
+    ),
 }
 TOPICS = {
     "rate": ("bitrate",),
-    "content": ("cer", "dwer", "hallucinated", "speechbertscore", "transcript", "wer", "wer_macro"),
+    "content": (
+        *("cer", "dwer", "hallucinated", "speech_token_distance", "speechbertscore", "speechbleu", "ter"),
+        *("transcript", "wer", "wer_macro"),
+    ),
     "speaker": ("sim",),
     "emotion": ("emotion_accuracy", "emotion_sim"),
     "naturalness": (
-        *(member for name in ("audiobox", "dnsmos", "nisqa") for member in GROUPS[name]),
+        *(member for name in ("audiobox", "dnsmos", "nisqa", "sigmos") for member in GROUPS[name]),
         *("distillmos", "dnsmos_pro", "nisqa_tts", "scoreq", "utmos"),
     ),
     "fidelity": (
@@ -87,9 +109,11 @@ TOPICS = {
     ),
     "prosody": ("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error", "vuv_error"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
-    "a whole set": ("fad", "kad"),
+    "set": ("fad", "kad"),
 }
-"""What metrics are about, in the order of `list metrics`, and the metrics."""
+"""What metrics are about, in the order of `list metrics`, and the metrics. Each is a group that `--metrics` takes."""
+QUALITY, OFFLINE = "quality", "all-offline"
+"""The groups over several topics: naturalness and fidelity, and every metric."""
 FETCHED_BY_PACKAGES = {"s3prl", "s3prl-frames"}
 """Features whose package fetches its weights itself, so that they are not in the catalogue."""
 REGISTRY = Registry("metric", "METRICS", TABLE)
@@ -113,7 +137,7 @@ def expand(texts: list[str]) -> list[str]:
 
 
 def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:
-    """The metrics that are named, and those of a preset that are not among them.
+    """The metrics and groups that are named, and those of a preset that are not among them.
 
     Raises:
         UnknownName: there is no such preset. UserError: there is no metric.
@@ -125,6 +149,11 @@ def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> l
         hint = "name some (stoi,dnsmos) or a preset (embedded); see codec-bench list metrics and list presets"
         raise UserError("no metric was named", hint=hint)
     return chosen
+
+
+def group_names() -> list[str]:
+    """The groups that are made of topics (`codec_bench.metrics.groups`): one of each topic, and those over several topics."""
+    return [*TOPICS, QUALITY, OFFLINE]
 
 
 def topic_of(name: str) -> str:
@@ -165,7 +194,7 @@ def build_metric(text: str) -> Metric:
     if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
         from codec_bench.errors import UnknownName
 
-        raise UnknownName("metric", spec.name, [*REGISTRY.names(), *GROUPS])
+        raise UnknownName("metric", spec.name, [*REGISTRY.names(), *GROUPS, *group_names()])
     options: dict[str, Any] = {"variant": spec.argument, "point": spec.point}
     options = {key: value for key, value in options.items() if value is not None}
     metric = call_with_known(REGISTRY.resolve(spec.name), options)
@@ -184,6 +213,7 @@ __all__ = [
     "build_metric",
     "chosen_metrics",
     "expand",
+    "group_names",
     "topic_of",
     "weights_of",
 ]

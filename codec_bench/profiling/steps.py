@@ -20,6 +20,7 @@ from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.sent import CannotSend, Parcel, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.profiling import complexity, latency, speed, stability, streaming
+from codec_bench.profiling.content import Content
 from codec_bench.profiling.material import Material
 from codec_bench.profiling.rate import RateCounter
 from codec_bench.profiling.settings import NotApplicable, Settings
@@ -28,7 +29,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "load": ("info", "load"),
     "contract": ("contract",),
     "speed": ("speed",),
-    "corpus": ("rate", "batched", "findings"),
+    "corpus": ("rate", "batched", "findings", "phones", "abx"),
     "complexity": ("complexity",),
     "latency": ("latency",),
     "streaming": ("streaming",),
@@ -67,6 +68,8 @@ class Request:
         steps: the steps to do, in order. `load` is always done.
         players: files to write the decoded audio of some clips to, by the id of the clip.
         parcel: what the step `elsewhere` decodes.
+        alignments: the file or folder that says when the phones of the clips are said, or None.
+        speakers: of the clips, by their ids, where they are known.
     """
 
     codec: str
@@ -77,6 +80,8 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=dict)
     players: Mapping[str, str] = field(default_factory=dict)
     parcel: Parcel | None = None
+    alignments: str | None = None
+    speakers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Watched:
@@ -158,6 +163,8 @@ class Measuring:
     def _corpus(self) -> dict[str, dict[str, Any]]:
         codec, material = self._codec, self._material
         rate, looks, labels = RateCounter(codec.info), SignalChecks(), LabelChecks()
+        request = self._request
+        content = Content(request.alignments, request.speakers, request.settings.seed)
         clock = speed.BatchClock(self._device, float(getattr(codec, "batch_s", 60.0)))
         split = 0
         sample_rate_hz = material.few[0].sample_rate_hz
@@ -173,14 +180,16 @@ class Measuring:
             for name, item, piece, out in zip(owners, codes, pieces, decoded):
                 rate.add(item)
                 labels.add(item)
+                content.add(name, item)
                 looks.add(name, piece, out)
-                if name in self._request.players and not Path(self._request.players[name]).exists():
-                    write_flac(self._request.players[name], out)
+                if name in request.players and not Path(request.players[name]).exists():
+                    write_flac(request.players[name], out)
         unreadable = [{"id": name, "reason": reason} for name, reason in material.unreadable.items()]
         return {
             "rate": {**rate.result(), "channel_by_channel": split, "unreadable": unreadable},
             "batched": {**clock.result(), "threads": speed.threads(), "device": self._device},
             "findings": {"findings": [*looks.findings(sample_rate_hz), *labels.findings(codec.info)]},
+            **content.sections(codec, self._announce),
         }
 
     def _coded(self, pieces: list[Any], clock: speed.BatchClock) -> tuple[list[Any], list[Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.sent import CHECK, UNDECODED
 from codec_bench.data import Source, data_name, problem_of
+from codec_bench.data.alignments import fingerprint
 from codec_bench.engine.systems import System
 from codec_bench.errors import UserError
 from codec_bench.profiling import curves, isolate, latency, quality
@@ -39,6 +40,7 @@ class Asked:
         anchor: the codec or family that delta rates are measured against, or None.
         folder: where everything is written. device: `cpu` or `cuda:N`.
         options: of the features, by name; those of the codecs are in `systems`.
+        alignments: the file or folder that says when the phones are said, or None.
         limit, seed, settings, progress: as for `profile`.
     """
 
@@ -54,6 +56,7 @@ class Asked:
     options: Mapping[str, Mapping[str, Any]]
     settings: Settings
     progress: Callable[[str, str, int, int], None]
+    alignments: Path | None = None
 
     @cached_property
     def codecs(self) -> dict[str, str]:
@@ -110,6 +113,7 @@ class Asked:
             "seed": self.seed,
             "options": self.options,
             "settings": self.settings.as_dict(),
+            **({"alignments": fingerprint(self.alignments)} if self.alignments is not None else {}),
         }
 
     @property
@@ -121,6 +125,7 @@ class Asked:
             "seed": self.seed,
             "metrics": list(self.metrics),
             "settings": self.settings.as_dict(),
+            **({"alignments": self.alignments.name} if self.alignments is not None else {}),
         }
 
     @property
@@ -131,6 +136,7 @@ class Asked:
             "command": "profile", "systems": [s.asked if not s.titled else f"{s.name}={s.asked}" for s in self.systems],
             "data": data_name(self.data), "metrics": list(self.metrics), "anchor": self.anchor, "seed": self.seed,
             "limit": self.limit, "options": options,
+            **({"alignments": str(self.alignments)} if self.alignments is not None else {}),
         }  # fmt: skip
 
     @property
@@ -213,6 +219,9 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
     steps = tuple(STEPS)
     codec, options = asked.codecs[name], asked.options_of(name)
     request = Request(codec, asked.files, asked.device, asked.settings, steps, options, kept)
+    if asked.alignments is not None:
+        speakers = {sample.id: sample.speaker for sample in asked.source if sample.speaker is not None}
+        request = replace(request, alignments=str(asked.alignments), speakers=speakers)
 
     def tell(step: str) -> None:
         asked.progress(name, step, number * len(steps) + steps.index(step), asked.total)

@@ -8,50 +8,13 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from codec_bench.report import numbers
+from codec_bench.report.profile_cells import Cell, Row, Section, row_of
 
 _MIB = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The value of one codec in one row.
-
-    Args:
-        reason: why there is no value, or None. flag: whether somebody should look at the value.
-    """
-
-    text: str
-    reason: str | None = None
-    flag: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measured quantity. `what` explains it in one sentence."""
-
-    label: str
-    unit: str
-    what: str
-    cells: list[Cell]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Rows that belong together.
-
-    Args:
-        note: how they were measured. without: the rows in which no codec has a value.
-    """
-
-    title: str
-    note: str
-    rows: list[Row]
-    without: list[Row] = field(default_factory=list)
 
 
 def sections(profile: Mapping[str, Any]) -> list[Section]:
@@ -62,7 +25,15 @@ def sections(profile: Mapping[str, Any]) -> list[Section]:
         "Share of codes that stay the same, the mean of all codebooks; higher is better.",
         _stability(codecs),
     )
-    made = [_rate(codecs), _codebooks(codecs), _size(codecs), _speed(profile), _latency(codecs), stability]
+    made = [
+        _rate(codecs),
+        _codebooks(codecs),
+        _phones(codecs),
+        _size(codecs),
+        _speed(profile),
+        _latency(codecs),
+        stability,
+    ]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
         Section(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
@@ -143,14 +114,14 @@ def label(profile: Mapping[str, Any], name: str) -> str:
 
 def _rate(codecs: Mapping[str, Any]) -> Section:
     rows = [
-        _row(codecs, "declared bitrate", "kbps", "The bitrate that the codec declares.", "rate", _declared),
-        _row(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: _kbps(r["nominal_bps"])),
-        _row(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
-        _row(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", _entropy),
-        _row(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", _joint),
-        _row(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: _or(r["frame_rate_hz"], "{:g}", "it has no fixed frames")),
-        _row(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
-        _row(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
+        row_of(codecs, "declared bitrate", "kbps", "The bitrate that the codec declares.", "rate", _declared),
+        row_of(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: _kbps(r["nominal_bps"])),
+        row_of(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
+        row_of(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", _entropy),
+        row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", _joint),
+        row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: _or(r["frame_rate_hz"], "{:g}", "it has no fixed frames")),
+        row_of(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
+        row_of(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
     ]  # fmt: skip
     return Section(
         "Rate", "Counted over the data. Entropy-coded and joint rates are corrected for the bias of few tokens.", rows
@@ -159,10 +130,10 @@ def _rate(codecs: Mapping[str, Any]) -> Section:
 
 def _codebooks(codecs: Mapping[str, Any]) -> Section:
     rows = [
-        _row(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: _shape(r))),
-        _row(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
-        _row(codecs, "perplexity", "", "How many equally frequent entries have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
-        _row(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
+        row_of(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: _shape(r))),
+        row_of(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
+        row_of(codecs, "perplexity", "", "How many equally frequent entries have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
+        row_of(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
     ]  # fmt: skip
     return Section(
         "Codebooks",
@@ -171,14 +142,58 @@ def _codebooks(codecs: Mapping[str, Any]) -> Section:
     )
 
 
+def _phones(codecs: Mapping[str, Any]) -> Section:
+    if all(c.get("phones", {}).get("state", "not measured") == "not measured" for c in codecs.values()):
+        return Section("Phones", "", [])
+    rows = [
+        row_of(codecs, "phone information (PNMI)", "%", "What a code tells of the phone in the middle of its frame, of what there is to know; higher is more.", "phones", partial(_told, "pnmi")),
+        row_of(codecs, "phone purity", "%", "Frames whose phone is right if each code is written as its most frequent phone.", "phones", partial(_told, "phone_purity")),
+        row_of(codecs, "cluster purity", "%", "Frames that have the most frequent code of their phone.", "phones", partial(_told, "cluster_purity")),
+        row_of(codecs, "phone information, first codebook", "%", "The same of the first codebook alone.", "phones", _first),
+        row_of(codecs, "clips without an alignment", "", "Clips that these numbers leave out; a clip that is coded channel by channel counts once for each.", "phones", lambda p: f"{p['items_without']:,} of {p['items'] + p['items_without']:,}"),
+        row_of(codecs, "frames with a phone", "", "How many frames these numbers were computed from, of each stream.", "phones", lambda p: " + ".join(f"{s['per_codebook'][0]['frames']:,}" for s in p["streams"])),
+    ]  # fmt: skip
+    rows += [
+        row_of(codecs, f"ABX error {way} speakers, {which}", "%", f"How often a phone is nearer to another phone than to itself, {_SPEAKERS[way]}; 50 is chance, lower is better.", "abx", partial(_abx, f"{which.replace(' ', '_')}", way))
+        for which in ("all codebooks", "first codebook", "vectors")
+        for way in _SPEAKERS
+    ]  # fmt: skip
+    return Section(
+        "Phones",
+        "The mean of all codebooks (lowest to highest), and the same for codes that are independent of the phones. Few frames raise "
+        "both; compare codecs over the same data, and phone purity at equal numbers of entries only. "
+        "Of an ABX error, 50 % is chance.",
+        rows,
+    )
+
+
+_SPEAKERS = {"within": "all three by one speaker", "across": "said again by another speaker"}
+
+
+def _abx(which: str, way: str, abx: Mapping[str, Any]) -> Cell:
+    found = [stream[which][way] for stream in abx["streams"]]
+    texts = ["–" if one["error"] is None else f"{100 * one['error']:.1f}" for one in found]
+    known = any(one["error"] is not None for one in found)
+    return Cell(" + ".join(texts)) if known else Cell("–", found[0]["reason"])
+
+
+def _first(phones: Mapping[str, Any]) -> str:
+    streams = [{"per_codebook": stream["per_codebook"][:1]} for stream in phones["streams"][:1]]
+    return _told("pnmi", {"streams": streams})
+
+
+def _told(key: str, phones: Mapping[str, Any]) -> str:
+    return f"{_spread(phones, key, 100, '{:.1f}')}; chance {_spread(phones, f'{key}_chance', 100, '{:.1f}')}"
+
+
 def _size(codecs: Mapping[str, Any]) -> Section:
     rows = [
-        _row(codecs, "parameters", "M", "Learnt numbers; each counts once.", "complexity", lambda c: _millions(c["parameters"])),
-        _row(codecs, "of the encoder", "M", "Parameters that encoding reads.", "complexity", lambda c: _millions(c["encoder"]["parameters"])),
-        _row(codecs, "of the decoder", "M", "Parameters that decoding reads.", "complexity", lambda c: _millions(c["decoder"]["parameters"])),
-        _row(codecs, "buffers", "M", "Other stored numbers, for example codebooks that are kept as buffers.", "complexity", lambda c: _millions(c["buffers"])),
-        _row(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["encoder"]["macs_per_s"])),
-        _row(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["decoder"]["macs_per_s"])),
+        row_of(codecs, "parameters", "M", "Learnt numbers; each counts once.", "complexity", lambda c: _millions(c["parameters"])),
+        row_of(codecs, "of the encoder", "M", "Parameters that encoding reads.", "complexity", lambda c: _millions(c["encoder"]["parameters"])),
+        row_of(codecs, "of the decoder", "M", "Parameters that decoding reads.", "complexity", lambda c: _millions(c["decoder"]["parameters"])),
+        row_of(codecs, "buffers", "M", "Other stored numbers, for example codebooks that are kept as buffers.", "complexity", lambda c: _millions(c["buffers"])),
+        row_of(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["encoder"]["macs_per_s"])),
+        row_of(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["decoder"]["macs_per_s"])),
     ]  # fmt: skip
     return Section(
         "Size",
@@ -190,48 +205,34 @@ def _size(codecs: Mapping[str, Any]) -> Section:
 def _speed(profile: Mapping[str, Any]) -> Section:
     codecs = profile["codecs"]
     rows = [
-        _row(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is better.", "speed", lambda s: _three(s["real_time_factor"])),
-        _row(codecs, "encoder", "", "The real-time factor of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
-        _row(codecs, "decoder", "", "The real-time factor of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
-        _row(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
-        _row(codecs, "peak memory of one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
-        _row(codecs, "peak memory in batches", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
-        _row(codecs, "peak GPU memory in batches", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
-        _row(codecs, "load time", "s", "Time to load the codec in a new process, its libraries included.", "load", lambda s: f"{s['load_s']:.2f}"),
+        row_of(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is better.", "speed", lambda s: _three(s["real_time_factor"])),
+        row_of(codecs, "encoder", "", "The real-time factor of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
+        row_of(codecs, "decoder", "", "The real-time factor of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
+        row_of(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
+        row_of(codecs, "peak memory of one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
+        row_of(codecs, "peak memory in batches", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
+        row_of(codecs, "peak GPU memory in batches", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
+        row_of(codecs, "load time", "s", "Time to load the codec in a new process, its libraries included.", "load", lambda s: f"{s['load_s']:.2f}"),
     ]  # fmt: skip
     return Section("Speed", speed_note(profile), rows)
 
 
 def _latency(codecs: Mapping[str, Any]) -> Section:
     rows = [
-        _row(codecs, "algorithmic latency", "ms", "One frame and the look-ahead beyond it. This delay remains on a machine of any speed; lower is better.", "latency", lambda c: _ahead(c, "algorithmic_ms")),
-        _row(codecs, "look-ahead", "ms", "How far the input after an output sample is needed, at most, with the wait for a whole frame; lower is better.", "latency", lambda c: _ahead(c, "lookahead_ms")),
-        _row(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
-        _row(codecs, "beyond the frame", "samples", "The look-ahead at the best place within a frame; 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
-        _row(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
-        _row(codecs, "step p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
-        _row(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", _p95),
-        _row(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.", "streaming", _offline),
+        row_of(codecs, "algorithmic latency", "ms", "One frame and the look-ahead beyond it. This delay remains on a machine of any speed; lower is better.", "latency", lambda c: _ahead(c, "algorithmic_ms")),
+        row_of(codecs, "look-ahead", "ms", "How far the input after an output sample is needed, at most, with the wait for a whole frame; lower is better.", "latency", lambda c: _ahead(c, "lookahead_ms")),
+        row_of(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
+        row_of(codecs, "beyond the frame", "samples", "The look-ahead at the best place within a frame; 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
+        row_of(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
+        row_of(codecs, "step p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
+        row_of(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", _p95),
+        row_of(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.", "streaming", _offline),
     ]  # fmt: skip
     return Section(
         "Latency",
         "Found by changing the input from a time on and seeing from where the output changes. All values are lower bounds.",
         rows,
     )
-
-
-def _row(
-    codecs: Mapping[str, Any], label_: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
-) -> Row:
-    cells = []
-    for codec in codecs.values():
-        found = codec[section]
-        if found["state"] != "ok":
-            cells.append(Cell("–", f"{found['state']}: {found['reason']}"))
-            continue
-        said = say(found)
-        cells.append(said if isinstance(said, Cell) else Cell(said))
-    return Row(label_, unit, what, cells)
 
 
 def _kbps(bps: float | None) -> str:
@@ -345,22 +346,22 @@ def _stability(codecs: Mapping[str, Any]) -> list[Row]:
     rows = []
     for number in range(rounds):
         what = "Codes of decoded audio compared with those of the original."
-        rows.append(_row(codecs, f"re-encoded {number + 1}×", "%", what, "stability", partial(_reencoded, number)))
+        rows.append(row_of(codecs, f"re-encoded {number + 1}×", "%", what, "stability", partial(_reencoded, number)))
     for place, entry in enumerate(measured[0]["gain"]):
         name = f"input {abs(entry['gain_db']):g} dB {'louder' if entry['gain_db'] > 0 else 'softer'}"
         of_codes, of_sound = f"same codes with {name}", f"SNR with {name}"
-        rows.append(_row(codecs, of_codes, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
-        rows.append(_row(codecs, of_sound, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
+        rows.append(row_of(codecs, of_codes, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
+        rows.append(row_of(codecs, of_sound, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
     shift = measured[0]["shift"]["samples"]
     name = f"input {shift} sample{'s' if shift != 1 else ''} later"
     rows.append(
-        _row(
+        row_of(
             codecs, f"same codes with {name}", "%", _AGAINST["%"], "stability",
             lambda s: _share(s["shift"]["agreement"], s["tokens_reason"]),
         )
     )  # fmt: skip
     snr_later = lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))  # noqa: E731
-    rows.append(_row(codecs, f"SNR with {name}", "dB", _AGAINST["dB"], "stability", snr_later))
+    rows.append(row_of(codecs, f"SNR with {name}", "dB", _AGAINST["dB"], "stability", snr_later))
     return rows
 
 

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
-from codec_bench.report.profile_rows import Cell, Row, Section, delta_rates, findings, label, reasons, sections
+from codec_bench.report.profile_cells import Cell, Row, Section
+from codec_bench.report.profile_rows import delta_rates, findings, label, reasons, sections
 from codec_bench.report.table import blocks, summary_notes, summary_table
 
 _LEAST_COLUMNS = 14

@@ -128,6 +128,24 @@ def error_rates(
     return [ErrorRate(*row) for row in _counts(reference, estimate, unit, normaliser).tolist()]
 
 
+def sequence_error_rates(*, reference: Sequence[np.ndarray], estimate: Sequence[np.ndarray]) -> list[ErrorRate]:
+    """One error rate per pair of sequences of numbers, such as the units of speech or the codes of a codec.
+
+    Args:
+        reference, estimate: equally many sequences, integers of at least 0 that fit int32, `(length,)` each.
+
+    Raises:
+        UserError: the numbers of sequences differ.
+    """
+    _check_numbers(len(reference), len(estimate))
+    sequences = [*reference, *estimate]
+    offsets = np.zeros(len(sequences) + 1, np.int64)
+    np.cumsum([len(sequence) for sequence in sequences], out=offsets[1:])
+    items = np.concatenate([np.empty(0, np.int32), *sequences]).astype(np.int32)
+    counts = _aligned(items, offsets, int(items.max(initial=0)) + 1)
+    return [ErrorRate(*row) for row in counts.tolist()]
+
+
 def alignment(
     *, reference: str, estimate: str, unit: Unit = "word", normaliser: str = "whisper-en"
 ) -> list[tuple[Operation, int, int, int, int]]:
@@ -185,9 +203,6 @@ def _check_unit(unit: str) -> None:
 
 def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit: Unit, normaliser: str) -> np.ndarray:
     """int64 `(pairs, 4)`: hits, substitutions, deletions, insertions."""
-    from codec_bench.kernels.edit_distance.cpu import align
-    from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
-
     if isinstance(reference, str) != isinstance(estimate, str):
         raise UserError(
             "one side of an error rate is a single text and the other is a list; expected one text each, or lists of one "
@@ -195,19 +210,35 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
         )
     references = [reference] if isinstance(reference, str) else reference
     estimates = [estimate] if isinstance(estimate, str) else estimate
-    if len(references) != len(estimates):
-        raise UserError(
-            f"an error rate got {len(references)} references and {len(estimates)} estimates; expected as many of each"
-        )
+    _check_numbers(len(references), len(estimates))
     apply = get_normaliser(normaliser)
-    items, offsets, symbols = _numbered([*map(apply, references), *map(apply, estimates)], unit)
-    pairs = len(references)
+    return _aligned(*_numbered([*map(apply, references), *map(apply, estimates)], unit))
+
+
+def _check_numbers(references: int, estimates: int) -> None:
+    if references != estimates:
+        raise UserError(
+            f"an error rate got {references} references and {estimates} estimates; expected as many of each"
+        )
+
+
+def _aligned(items: np.ndarray, offsets: np.ndarray, symbols: int) -> np.ndarray:
+    """int64 `(pairs, 4)`: hits, substitutions, deletions, insertions.
+
+    Args:
+        items: int32, of all references and then of all estimates. offsets: int64 `(2 * pairs + 1,)`, where each begins.
+        symbols: one more than the largest item.
+    """
+    from codec_bench.kernels.edit_distance.cpu import align
+    from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
+
+    pairs = len(offsets) // 2
     nothing = np.empty(0, np.uint8)
     counts = align(items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES)
     lengths = np.diff(offsets)
     matched = counts[:, 0] + counts[:, 1]
     if not ((matched + counts[:, 2] == lengths[:pairs]) & (matched + counts[:, 3] == lengths[pairs:])).all():
-        raise RuntimeError("the counts of an error rate do not add up to the lengths of the texts")
+        raise RuntimeError("the counts of an error rate do not add up to the lengths of the sequences")
     return counts
 
 

@@ -119,3 +119,70 @@ def subsequence_costs(patches: np.ndarray, reference: np.ndarray) -> np.ndarray:
             before, now = now, before
         out[p] = before.min() / frames
     return out
+
+
+@_jit
+def mean_costs_of_vectors(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_starts: np.ndarray) -> np.ndarray:
+    """`ref.mean_cost` of the angles between the vectors of every pair of sequences, over pi.
+
+    Args:
+        x, y: float64 `(frames, dimensions)` of length 1, of all sequences one after the other.
+        x_starts, y_starts: int64 `(sequences + 1,)`, where each sequence begins.
+
+    Returns:
+        float64 `(sequences of x, sequences of y)`.
+    """
+    out = np.empty((len(x_starts) - 1, len(y_starts) - 1))
+    for p in range(len(x_starts) - 1):
+        for q in range(len(y_starts) - 1):
+            near = x[x_starts[p] : x_starts[p + 1]] @ y[y_starts[q] : y_starts[q + 1]].T
+            out[p, q] = _mean_cost(np.arccos(np.minimum(1.0, np.maximum(-1.0, near))) / math.pi)
+    return out
+
+
+@_jit
+def mean_costs_of_codes(x: np.ndarray, x_starts: np.ndarray, y: np.ndarray, y_starts: np.ndarray) -> np.ndarray:
+    """`ref.mean_cost` of the angles between frames of codes, over pi: the angle whose cosine is the share of equal codes.
+
+    Args:
+        x, y: int64 `(frames, codebooks)` of all sequences one after the other. x_starts, y_starts: as for vectors.
+
+    Returns:
+        float64 `(sequences of x, sequences of y)`.
+    """
+    books = x.shape[1]
+    angles = np.arccos(np.arange(books + 1) / books) / math.pi
+    out = np.empty((len(x_starts) - 1, len(y_starts) - 1))
+    for p in range(len(x_starts) - 1):
+        for q in range(len(y_starts) - 1):
+            apart = np.empty((x_starts[p + 1] - x_starts[p], y_starts[q + 1] - y_starts[q]))
+            for i in range(apart.shape[0]):
+                for j in range(apart.shape[1]):
+                    equal = 0
+                    for book in range(books):
+                        equal += x[x_starts[p] + i, book] == y[y_starts[q] + j, book]
+                    apart[i, j] = angles[equal]
+            out[p, q] = _mean_cost(apart)
+    return out
+
+
+@_jit
+def _mean_cost(apart: np.ndarray) -> float:
+    """As `ref.mean_cost`; the number of cells of each path is carried along."""
+    rows, columns = apart.shape
+    cost = np.full(columns + 1, math.inf)
+    cells = np.zeros(columns + 1, np.int64)
+    cost[0] = 0.0
+    for i in range(rows):
+        corner, corner_cells = cost[0], cells[0]
+        cost[0] = math.inf
+        for j in range(columns):
+            best, count = corner, corner_cells
+            if cost[j] < best:
+                best, count = cost[j], cells[j]
+            if cost[j + 1] < best:
+                best, count = cost[j + 1], cells[j + 1]
+            corner, corner_cells = cost[j + 1], cells[j + 1]
+            cost[j + 1] = best + apart[i, j]
+            cells[j + 1] = count + 1
+    return float(cost[columns] / cells[columns])

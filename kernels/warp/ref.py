@@ -3,6 +3,9 @@
 Two kinds are used by metrics. `fast_path` is FastDTW with a radius of 1 (Salvador and Chan 2007), which follows the package
 fastdtw 0.3.4 step by step: its result is not always the cheapest path, and published numbers rest on it. `subsequence_cost`
 is the cheapest alignment of a patch with any part of a longer sequence, with the steps of WARP-Q.
+
+A profile uses a third: `mean_cost` is the cost of the cheapest path for each of its steps, as ABX tests of speech compare sounds
+(torchdtw, which fastabx calls).
 """
 
 from __future__ import annotations
@@ -108,3 +111,25 @@ def subsequence_cost(patch: np.ndarray, reference: np.ndarray) -> float:
                 if i >= a and j >= b:
                     cost[i, j] = min(cost[i, j], cost[i - a, j - b] + apart[i, j])
     return float(cost[-1].min()) / len(patch)
+
+
+def mean_cost(apart: np.ndarray) -> float:
+    """The cost of the cheapest path from the first cell to the last, divided by the number of its cells.
+
+    Of equally cheap steps back, the one along both sequences comes first, then one along the columns, then one along the rows.
+
+    Args:
+        apart: distances `(frames of one sequence, frames of the other)`, at least one each.
+    """
+    rows, columns = apart.shape
+    cost = np.full((rows + 1, columns + 1), np.inf)
+    cost[0, 0] = 0.0
+    for i in range(rows):
+        for j in range(columns):
+            cost[i + 1, j + 1] = apart[i, j] + min(cost[i, j + 1], cost[i, j], cost[i + 1, j])
+    i, j, cells = rows, columns, 1
+    while (i, j) != (1, 1):
+        before = ((i - 1, j - 1), (i, j - 1), (i - 1, j))
+        i, j = min(before, key=lambda cell: cost[cell])
+        cells += 1
+    return float(cost[rows, columns] / cells)

@@ -358,6 +358,50 @@ class Weights(Target):
         load_into(torch.nn.Linear(4, 3), state, path=self.folder)
 
 
+class Clusters(Target):
+    """Clusters of a k-means as joblib writes them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        import joblib
+        from sklearn.cluster import KMeans
+
+        means = KMeans(6)
+        means.cluster_centers_ = np.arange(24, dtype=np.float32).reshape(6, 4)
+        joblib.dump(means, folder / "km.bin", protocol=3)
+        self.seeds = [(folder / "km.bin").read_bytes()]
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the centres."""
+        from codec_bench.weights.kmeans import load_centres
+
+        centres = load_centres(self.written("fuzzed.bin", data))
+        assert centres.dtype == np.float32 and centres.ndim == 2 and centres.size and np.isfinite(centres).all()
+
+
+class Alignments(Target):
+    """When phones are said: TextGrid files, CTM and JSON."""
+
+    seeds = (
+        b'File type = "ooTextFile"\nObject class = "TextGrid"\n\nxmin = 0\nxmax = 0.5\ntiers? <exists>\nsize = 1\nitem []:\n'
+        b'    item [1]:\n        class = "IntervalTier"\n        name = "phones"\n        xmin = 0\n        xmax = 0.5\n'
+        b'        intervals: size = 2\n        intervals [1]:\n            xmin = 0\n            xmax = 0.2\n            text = "AH0"\n'
+        b'        intervals [2]:\n            xmin = 0.2\n            xmax = 0.5\n            text = "B"\n',
+        b"a 1 0.0 0.2 AH0 0.9\na 1 0.2 0.3 B 1.0\n",
+        b'{"a": [[0.0, 0.2, "AH0"], [0.2, 0.5, "B"]], "b": []}',
+    )
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Reads the phones, and asks which are said."""
+        from codec_bench.data.alignments import read_alignments
+
+        suffix = ".json" if data[:1] == b"{" else ".TextGrid" if b"ooText" in data else ".ctm"
+        for alignment in read_alignments(self.written(f"a{suffix}", data)).values():
+            assert all(alignment.phones) and (alignment.starts_s < alignment.ends_s).all()
+            assert np.isfinite(alignment.ends_s).all() and (np.diff(alignment.starts_s) >= 0).all()
+            assert set(alignment.at(np.linspace(0, 1, 9)).tolist()) <= {-1, *range(len(alignment.phones))}
+
+
 class Replies(Target):
     """What judges say, read by every reader."""
 
@@ -691,7 +735,7 @@ class Sites(Target):
 
 
 TARGETS: dict[str, type[Target]] = {
-    "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "frames": Frames, "listening": Listening, "manifests": Manifests,
+    "alignments": Alignments, "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "clusters": Clusters, "frames": Frames, "listening": Listening, "manifests": Manifests,
     "ratings": Ratings, "records": Records,
     "replies": Replies, "services": Services, "sites": Sites, "sounds": Sounds, "tables": Tables, "weights": Weights, "yaml": Configs,
 }  # fmt: skip

@@ -17,6 +17,7 @@ from codec_bench.features.speakers.redimnet import ReDimNetB5
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
 from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
+from codec_bench.features.units import HubertUnits
 from codec_bench.networks.distillmos import DistillMosNet
 from codec_bench.networks.speech_config import EncoderConfig
 
@@ -209,6 +210,54 @@ def write_scoreq(folder, *, rates):
     path = folder / ("adapt_nr_telephone.pt" if rates else "fixed_nmr_telephone.pt")
     torch.save(named, path)
     return str(path)
+
+
+UNITS = EncoderConfig("group_norm", 32, 12, 4, 48, False, conv_layers=CONVS, conv_pos=16, conv_pos_groups=4)
+
+
+class SmallUnits(HubertUnits):
+    """The feature with a small network, which has as many blocks as the published one."""
+
+    def _architecture(self):
+        return UNITS
+
+
+def small_hubert():
+    """A HuBERT of transformers in the architecture of `UNITS`, with stand-in weights."""
+    config = transformers.HubertConfig(
+        hidden_size=UNITS.width, num_hidden_layers=UNITS.layers, num_attention_heads=UNITS.heads,
+        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS], num_conv_pos_embeddings=UNITS.conv_pos,
+        num_conv_pos_embedding_groups=UNITS.conv_pos_groups,
+    )  # fmt: skip
+    return standing_in(transformers.HubertModel(config))
+
+
+def write_units(folder, clusters=200):
+    """A folder with a small HuBERT in the layout of the published one, and a k-means that scikit-learn and joblib wrote."""
+    import joblib
+    import numpy as np
+    from sklearn.cluster import KMeans
+
+    net = small_hubert()
+    with torch.inference_mode():  # the clusters lie where frames do, so that they tell frames apart
+        states = net(
+            torch.randn(1, 240 * clusters, generator=torch.Generator().manual_seed(1)), output_hidden_states=True
+        ).hidden_states
+    frames = torch.cat([states[layer][0, : clusters // 2] for layer in (6, 11)])
+    state = net.state_dict()
+    for ours, theirs in (
+        ("original0", "weight_g"),
+        ("original1", "weight_v"),
+    ):  # the published file is older than these names
+        state[f"encoder.pos_conv_embed.conv.{theirs}"] = state.pop(
+            f"encoder.pos_conv_embed.conv.parametrizations.weight.{ours}"
+        )
+    torch.save(state, folder / "pytorch_model.bin")
+    means = KMeans(clusters)
+    means.cluster_centers_ = np.ascontiguousarray(frames.numpy())
+    means._n_threads = 1
+    joblib.dump(means, folder / "km.bin", protocol=3)
+    return str(folder)
 
 
 class SmallAudiobox(Audiobox):

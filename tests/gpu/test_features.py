@@ -156,6 +156,10 @@ CASES = {
         lambda device, weights: tiny_speech.SmallScoreqEmbedding(device, weights),
         lambda folder: tiny_speech.write_scoreq(folder, rates=False),
     ),
+    "hubert-km200": (
+        lambda device, weights: tiny_speech.SmallUnits("hubert-km200", device, weights),
+        lambda folder: tiny_speech.write_units(folder),
+    ),
     "canary-1b-v2": (
         lambda device, weights: Told(load_feature("canary-1b-v2", device=device, weights=weights), "en"),
         lambda folder: str(tiny_recognisers.write_canary(folder)),
@@ -187,10 +191,10 @@ CASES = {
 }  # fmt: skip
 # Of the same classes as others here; Whisper's network is not torch's.
 LIKE_OTHERS = {
-    "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
+    "hubert-km50", "hubert-km100", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
 }  # fmt: skip
 WRITE_TEXT = {"canary-1b-v2", "qwen3-asr-0.6b"}
-ON_THE_CPU = {"level", "mel_cepstrum", "pitch", "pocketsphinx", "speech-activity"}
+ON_THE_CPU = {"level", "mel_cepstrum", "pitch", "pocketsphinx", "sigmos", "speech-activity"}
 
 
 def voices(lengths):
@@ -256,6 +260,7 @@ PREPARED = [
     "dnsmos-pro",
     "emotion2vec-plus-large",
     "eres2net",
+    "hubert-km200",
     "nisqa",
     "nisqa-tts",
     "redimnet-b5",

@@ -68,3 +68,33 @@ def test_subsequence_costs_are_librosas():
         )
         assert cost == pytest.approx(table[-1, path[0, 1]] / len(patch), rel=1e-12)
         assert ref.subsequence_cost(patch, reference) == pytest.approx(cost, rel=1e-12)
+
+
+def sequences(rng, count, draw):
+    parts = [draw(int(length)) for length in rng.integers(1, 12, count)]
+    return parts, np.concatenate(parts), np.cumsum([0, *map(len, parts)])
+
+
+def test_mean_costs_of_vectors_are_the_specifications_and_librosas(rng):
+    def directions(frames):
+        made = rng.standard_normal((frames, 4))
+        return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+    (one, x, x_starts), (other, y, y_starts) = sequences(rng, 5, directions), sequences(rng, 6, directions)
+    found = cpu.mean_costs_of_vectors(x, x_starts, y, y_starts)
+    for p, a in enumerate(one):
+        for q, b in enumerate(other):
+            apart = np.arccos(np.clip(a @ b.T, -1, 1)) / np.pi
+            cost, path = librosa.sequence.dtw(C=apart)
+            assert found[p, q] == pytest.approx(ref.mean_cost(apart), abs=1e-12)
+            assert found[p, q] == pytest.approx(cost[-1, -1] / len(path), abs=1e-12)
+
+
+def test_mean_costs_of_codes_are_the_specifications(rng):
+    draw = lambda frames: rng.integers(0, 3, (frames, 2))  # noqa: E731 - few values, so that many paths cost the same
+    (one, x, x_starts), (other, y, y_starts) = sequences(rng, 6, draw), sequences(rng, 6, draw)
+    found = cpu.mean_costs_of_codes(x, x_starts, y, y_starts)
+    for p, a in enumerate(one):
+        for q, b in enumerate(other):
+            equal = (a[:, None] == b[None]).mean(axis=2)
+            assert found[p, q] == pytest.approx(ref.mean_cost(np.arccos(equal) / np.pi), abs=1e-12)

@@ -29,10 +29,16 @@ class PublishedCodec(Codec):
         checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
         graphs: whether passes of the decoder on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may
             set it.
+
+    Attributes that an adapter sets
+        _device: `cpu` or `cuda:N`.
+        _quantiser: its codebooks, as `kernels/rvq` looks codes up in them; None if it has no such codebooks.
     """
 
     checkpoints: ClassVar[tuple[str, ...]]
     graphs: GraphMode = "off"
+    _device: str
+    _quantiser: Any = None
 
     @classmethod
     def find_weights(cls, **options: Any) -> str | None:
@@ -44,6 +50,22 @@ class PublishedCodec(Codec):
 
         found = [lookup(name.format(**options)) for name in cls.checkpoints]
         return str(found[0].folder) if found[0] and all(found) else None
+
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together, as the decoder is given them.
+
+        Raises:
+            UserError: its codes are not looked up in codebooks of vectors.
+        """
+        if self._quantiser is None:
+            return super().vectors(values)
+        import torch
+
+        from codec_bench.kernels.rvq.dispatch import lookup
+
+        with full_float32(self._device):
+            there = torch.from_numpy(np.ascontiguousarray(values, np.int64)[None]).to(self._device)
+            return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
     @cached_property
     def _decoder_graphs(self) -> Graphs:
@@ -64,16 +86,12 @@ class NeuralCodec(PublishedCodec):
 
     Attributes that an adapter sets, all but `_codebooks` with `_install` where it has one network
         info: the codec's facts.
-        _device: `cpu` or `cuda:N`.
         _net: the network, in eval mode.
-        _quantiser: its codebooks, as `_nearest` and `_lookup` take them.
         _codebooks: how many codebooks are sent.
     """
 
     cardinality: ClassVar[int]
-    _device: str
     _net: Any
-    _quantiser: Any
     _codebooks: int = 1
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:

@@ -237,3 +237,15 @@ def test_a_saved_network_has_the_names_of_the_published_file(tmp_path):
         "decoder_transformer.layers.0.mlp.fc2.weight",
         "decoder.layers.0.conv.bias",
     } < names
+
+
+def test_vectors_are_those_that_the_decoder_is_given():
+    codec = built("mimi-8cb")
+    values = codec.encode([sound(9601)])[0].streams[0].values
+    with torch.inference_mode():
+        theirs = codec._net.quantizer.decode(torch.from_numpy(values)[None])[0].T.numpy()
+    found = codec.vectors(values)
+    assert found.dtype == np.float32 and found.shape[0] == values.shape[1]
+    np.testing.assert_allclose(found, theirs, atol=1e-5)
+    with pytest.raises(UserError, match="gives no vectors for its codes"):
+        built("chattts-dvae").vectors(values)

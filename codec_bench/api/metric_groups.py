@@ -1,0 +1,50 @@
+"""The metrics of a run whose caller named groups: those that can be measured, or those that the run was begun with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+from codec_bench.data import Source
+from codec_bench.metrics.groups import Chosen, Material, names_group, without_groups
+from codec_bench.store.folders import begun_fingerprint
+from codec_bench.store.record import Run
+
+GROUPS = "groups"
+"""The entry of a run's `config` that holds the members of each group that was named."""
+
+
+def metrics_for(
+    chosen: Sequence[str],
+    source: Source,
+    out: str | os.PathLike[str] | None,
+    *,
+    coded: bool,
+    options: Mapping[str, Mapping[str, Any]] | None,
+) -> tuple[list[str], dict[str, Any]]:
+    """The metrics that names of metrics and groups stand for, and what the run's request says of the groups.
+
+    A run that is continued in a folder keeps the metrics of its groups, even where a later version has more of them: its record
+    holds them, and so does its fingerprint.
+
+    Args:
+        chosen: from `chosen_metrics`. source: the data, all of it. out: the folder of the run, or None for a new one.
+        coded: whether codecs are measured. options: arguments of features by name.
+
+    Raises:
+        UserError: nothing of a group can be measured, or a group is named with brackets.
+    """
+    if not any(names_group(text) for text in chosen):
+        return list(chosen), {}
+    found: Chosen = without_groups(chosen, Material.of(source, coded=coded, options=options), _begun(out))
+    return found.metrics, {GROUPS: found.groups}
+
+
+def _begun(folder: str | os.PathLike[str] | None) -> dict[str, list[str]]:
+    """The members of the groups of the run that was begun in a folder; empty if there is none."""
+    if folder is None or not begun_fingerprint(folder):
+        return {}
+    with closing(Run(folder)) as run:
+        return dict((run.meta.get("config") or {}).get(GROUPS) or {})

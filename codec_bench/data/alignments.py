@@ -1,0 +1,194 @@
+"""When each phone of a recording is said, from the files that forced aligners write.
+
+Formats
+    a folder    of TextGrid files (Montreal Forced Aligner, Praat): `ID.TextGrid` for each sample, in subfolders where the id has
+                a `/`. The tier is the one called `phones` or `phone`, or that ends in `- phones`, or the only one with intervals.
+    *.TextGrid  one such file.
+    *.ctm       Kaldi's: `ID CHANNEL START DURATION PHONE`, one phone a line.
+    *.json      `{"ID": [[START, END, "PHONE"], ...], ...}`.
+    Times are in seconds. Intervals without a text are no phones. Where two intervals overlap, the later one counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.errors import UserError
+
+_TIERS = ("phones", "phone")
+_FORMATS = "a folder of TextGrid files, or a .TextGrid, .ctm or .json file"
+_TOKEN = re.compile(r'"((?:[^"]|"")*)"|(?<!\S)([-+]?\d[\d.]*(?:[eE][-+]?\d+)?)(?!\S)')
+"""A text or a number that stands by itself. The words of Praat's long format are no part of its content."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alignment:
+    """The phones of one recording.
+
+    Args:
+        starts_s, ends_s: float64 `(phones,)`, the starts in rising order. phones: their names.
+    """
+
+    starts_s: np.ndarray
+    ends_s: np.ndarray
+    phones: tuple[str, ...]
+
+    @classmethod
+    def of(cls, intervals: Iterable[tuple[float, float, str]]) -> Alignment:
+        """The alignment of intervals `(start, end, phone)` in any order.
+
+        Raises:
+            ValueError: an interval does not end after it starts, or starts before 0.
+        """
+        rows = sorted((start, end, phone.strip()) for start, end, phone in intervals if phone.strip())
+        for start, end, phone in rows:
+            if not (0 <= start < end < math.inf):
+                raise ValueError(f"the phone '{phone}' is said from {start:g} to {end:g} s")
+        starts, ends = (np.array([row[side] for row in rows], np.float64) for side in (0, 1))
+        return cls(starts, ends, tuple(row[2] for row in rows))
+
+    def at(self, times_s: np.ndarray) -> np.ndarray:
+        """The places of the phones that are said at these times, int64; -1 where none is."""
+        places = np.searchsorted(self.starts_s, times_s, side="right") - 1
+        inside = (
+            (places >= 0) & (times_s < self.ends_s[np.maximum(places, 0)])
+            if self.phones
+            else np.zeros(len(places), bool)
+        )
+        return np.where(inside, places, -1)
+
+
+def read_alignments(path: Path) -> dict[str, Alignment]:
+    """The alignments of a folder or file, by the ids of the samples.
+
+    Raises:
+        UserError: there is no such file, it is of another format, or something in it is wrong.
+    """
+    if path.is_dir():
+        files = sorted(path.rglob("*.TextGrid"))
+        found = {file.relative_to(path).with_suffix("").as_posix(): _text_grid(file) for file in files}
+    elif not path.is_file():
+        raise UserError(f"there are no alignments '{path}'", hint=f"name {_FORMATS}")
+    elif path.suffix == ".TextGrid":
+        found = {path.stem: _text_grid(path)}
+    elif path.suffix in (".ctm", ".json"):
+        found = {
+            name: _alignment(path, rows, name)
+            for name, rows in (_ctm if path.suffix == ".ctm" else _json)(path).items()
+        }
+    else:
+        raise UserError(f"the alignments '{path}' are of an unknown format", hint=f"name {_FORMATS}")
+    if not any(alignment.phones for alignment in found.values()):
+        raise UserError(f"there is no phone in the alignments '{path}'", hint=f"name {_FORMATS}")
+    return found
+
+
+def fingerprint(path: Path) -> str:
+    """A text that differs between the contents of alignments: a digest of the names and bytes of the files."""
+    digest = hashlib.sha256()
+    for file in sorted(path.rglob("*.TextGrid")) if path.is_dir() else [path]:
+        digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _alignment(path: Path, rows: Iterable[tuple[float, float, str]], name: str = "") -> Alignment:
+    try:
+        return Alignment.of(rows)
+    except ValueError as error:
+        raise UserError(
+            f"the alignments '{path}'{f' of {name}' if name else ''}: {error}; expected a start from 0 and a later end"
+        ) from error
+
+
+def _read(path: Path) -> str:
+    """A text in UTF-8, or in UTF-16 with a mark at its beginning, as Praat writes it."""
+    try:
+        data = path.read_bytes()
+        return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except (OSError, UnicodeError) as error:
+        raise UserError(f"the alignments '{path}' cannot be read: {error}") from error
+
+
+def _ctm(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
+    found: dict[str, list[tuple[float, float, str]]] = {}
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        fields = line.split()
+        if not fields or fields[0].startswith(";;"):
+            continue
+        try:
+            name, _, start, duration, phone = fields[:5]
+            found.setdefault(name, []).append((float(start), float(start) + float(duration), phone))
+        except ValueError as error:
+            raise UserError(
+                f"line {number} of the alignments '{path}' is {line.strip()[:80]!r}; expected ID CHANNEL START DURATION PHONE"
+            ) from error
+    return found
+
+
+def _json(path: Path) -> Mapping[str, list[tuple[float, float, str]]]:
+    try:
+        held = json.loads(_read(path))
+        return {
+            name: [(float(start), float(end), str(phone)) for start, end, phone in rows] for name, rows in held.items()
+        }
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(
+            f"the alignments '{path}' are no mapping of ids to lists of [start, end, phone]: {error}"
+        ) from error
+
+
+def _text_grid(path: Path) -> Alignment:
+    """The phones of a TextGrid in Praat's long or short format."""
+    try:
+        tiers = list(_tiers(path))
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"the alignments '{path}' are no whole TextGrid of Praat's text formats") from error
+    named = [rows for name, rows in tiers if name.lower() in _TIERS or name.lower().endswith("- phones")]
+    if not named and len(tiers) == 1:
+        named = [tiers[0][1]]
+    if not named:
+        names = ", ".join(f"'{name}'" for name, _ in tiers) or "none"
+        raise UserError(f"the alignments '{path}' have no tier 'phones'; its tiers with intervals are: {names}")
+    return _alignment(path, (row for rows in named for row in rows))
+
+
+def _tiers(path: Path) -> Iterator[tuple[str, list[tuple[float, float, str]]]]:
+    """The tiers with intervals: their names and intervals.
+
+    Raises:
+        ValueError: something else stands where a number or text is expected, or the file ends before it.
+    """
+    tokens = (match for match in _TOKEN.finditer(_read(path)))
+    text = lambda: _asked(next(tokens, None), 1).replace('""', '"')  # noqa: E731
+    number = lambda: float(_asked(next(tokens, None), 2))  # noqa: E731
+    if (text(), text()) != ("ooTextFile", "TextGrid"):
+        raise ValueError("it is no TextGrid")
+    _skip(tokens, 2)  # when the recording begins and ends
+    for _ in range(int(number())):
+        kind, name = text(), text()
+        _skip(tokens, 2)
+        count = int(number())
+        if kind == "IntervalTier":
+            yield name, [(number(), number(), text()) for _ in range(count)]
+        else:  # points, of a time and a text each
+            _skip(tokens, 2 * count)
+
+
+def _skip(tokens: Iterator[re.Match[str]], count: int) -> None:
+    deque(islice(tokens, count), maxlen=0)
+
+
+def _asked(match: re.Match[str] | None, group: int) -> str:
+    if match is None or match.group(group) is None:
+        raise ValueError("something else stands here")
+    return match.group(group)

@@ -1,0 +1,133 @@
+"""SIGMOS: the opinion score of a signal and six dimensions of its quality, by the published ONNX file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from codec_bench.environment import own_threads
+from codec_bench.errors import MissingExtra, WeightsError
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.weights import find
+
+KEYS = ("coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall")
+"""The outputs of the network, in order."""
+RATE_HZ = 48_000
+WINDOW, HOP = 960, 480
+BINS = WINDOW // 2 + 1
+COMPRESSION = 0.3
+MAX_S = 120.0
+"""The network hears a signal as a whole, in memory that grows with it. Listeners rated clips of about 10 s."""
+
+
+class Sigmos(Feature):
+    """The seven scores that SIGMOS gives a signal. Higher is better; trained on 1 to 5.
+
+    A spectrogram at 48 kHz, 20 ms every 10 ms under the root of a Hann window; magnitudes to the power of 0.3, with the real and
+    imaginary parts scaled alike. Convolutions and what follows them are those of the file. Every signal goes through the network
+    alone.
+
+    Result: `{"coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall": float}`.
+
+    Paper: N. C. Ristea et al., "The ICASSP 2024 Speech Signal Improvement Challenge", 2024; B. Naderi, R. Cutler, N. C. Ristea,
+    "Multi-dimensional Speech Quality Assessment in Crowdsourcing", ICASSP 2024. Reference implementation:
+    github.com/microsoft/SIG-Challenge `ICASSP2024/sigmos/sigmos.py` at 48 kHz, to 1e-5.
+
+    Args:
+        device: not used; ONNX Runtime computes on the CPU.
+        weights: the published file, or a folder that holds it, or None.
+
+    Raises:
+        WeightsError: the weights are not on this machine. MissingExtra: onnxruntime is not installed.
+    """
+
+    name = "sigmos"
+    protocol = "sigmos-1/48khz"
+    rate_hz = RATE_HZ
+    where = "cpu"
+    batch_s = 60.0
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        super().__init__(device, weights)
+        self._path = find("sigmos", weights).path
+        self._session: Any = None
+
+    def load(self) -> None:
+        """Loads the network.
+
+        Raises:
+            WeightsError: the file is broken, or holds another network. MissingExtra: onnxruntime is not installed.
+        """
+        if self._session is not None:
+            return
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingExtra("sigmos", "onnxruntime", "embedded") from error
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = own_threads(), 1
+        try:
+            session = onnxruntime.InferenceSession(os.fspath(self._path), options, ["CPUExecutionProvider"])
+        except Exception as error:  # the runtime raises what its parser meets
+            raise WeightsError(f"'{self._path}' is not an ONNX file: {error}") from error
+        inputs, outputs = session.get_inputs(), session.get_outputs()
+        taken, given = inputs[0].shape, outputs[0].shape
+        if len(inputs) != 1 or len(taken) != 4 or (taken[1], taken[3]) != (3, BINS) or given[-1] != len(KEYS):
+            raise WeightsError(
+                f"'{self._path}' holds another network than SIGMOS: it takes {taken} and gives {given}; expected "
+                f"(1, 3, frames, {BINS}) and (1, {len(KEYS)})"
+            )
+        self._session = session
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at 48 kHz."""
+        self.load()
+        return [self._scored(signal) for signal in signals]
+
+    def _scored(self, signal: np.ndarray) -> Result | Unavailable:
+        if signal.size < WINDOW:
+            return Unavailable(f"the signal has {signal.size} samples; SIGMOS needs at least {WINDOW}")
+        if signal.size > MAX_S * RATE_HZ:
+            return Unavailable(
+                f"the signal lasts {signal.size / RATE_HZ:.0f} s, and SIGMOS hears a signal as a whole, up to {MAX_S:.0f} s "
+                "here: cut it into shorter pieces"
+            )
+        if not np.isfinite(signal).all():
+            return Unavailable(NOT_FINITE)
+        if not signal.any():
+            return Unavailable("the signal is silent")
+        try:
+            scores = self._session.run(None, {self._session.get_inputs()[0].name: spectrogram(signal)})[0][0]
+        except Exception as error:  # the runtime has its own kinds, and a network may need more frames than these
+            return Unavailable(f"SIGMOS's network fails on {signal.size / RATE_HZ:.2f} s of audio: {error}")
+        return {key: float(score) for key, score in zip(KEYS, scores)}
+
+
+def spectrogram(signal: np.ndarray) -> np.ndarray:
+    """What the network takes: the compressed magnitudes, and the real and imaginary parts scaled alike.
+
+    Args:
+        signal: `(samples,)` at 48 kHz.
+
+    Returns:
+        `(1, 3, frames, 481)`, float32. The first frame holds 10 ms of the signal, and the last one its last samples.
+    """
+    last = signal.size % HOP or HOP
+    padded = np.pad(signal.astype(np.float64), (WINDOW - HOP, WINDOW - last))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, WINDOW)[::HOP]
+    spectra = np.fft.rfft(frames * _window()).astype(np.complex64)
+    parts = np.stack([spectra.real, spectra.imag])
+    powers = np.maximum((parts * parts).sum(axis=0), np.float32(1e-12))
+    scaled = powers ** np.float32((COMPRESSION - 1) / 2) * parts
+    return np.concatenate([powers[None] ** np.float32(COMPRESSION / 2), scaled])[None]
+
+
+@cache
+def _window() -> np.ndarray:
+    """The root of a periodic Hann window, in float32 as published."""
+    return np.sqrt(np.hanning(WINDOW + 1)[:-1]).astype(np.float32)

@@ -1,0 +1,97 @@
+"""Discrete units of speech: which cluster of a k-means each frame of HuBERT-base is nearest to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import WeightsError
+from codec_bench.features.base import Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE, Encoded
+from codec_bench.networks.precision import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.weights import find, load_into, load_state
+
+ENCODER = "hubert-base-ls960"
+CLUSTERS = {"hubert-km50": 50, "hubert-km100": 100, "hubert-km200": 200}
+"""The k-means that there are, and how many clusters each has."""
+LAYERS = (6, 11)
+"""The hidden states whose units are given: the one that the clusters were made of, and the one of SpeechBLEU."""
+
+
+class HubertUnits(Encoded):
+    """The units of HuBERT-base: for every 20 ms the number of the cluster that a hidden state is nearest to.
+
+    The clusters are those of GSLM and of textlesslib, made of the output of block 6. Units of block 11, by the same clusters, are
+    given beside them, because SpeechBLEU counts those. The wave is taken as it is, as the base model was trained. A batch gives the
+    units of the signals one by one; a frame that is equally far from two clusters, to one part in a hundred thousand, may go to
+    either.
+
+    Result: `{"layer_6": int16 (frames,), "layer_11": int16 (frames,)}`.
+
+    Papers: W.-N. Hsu et al., "HuBERT", TASLP 2021; K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio",
+    TACL 2021. Reference implementation: transformers 5 `HubertModel` with scikit-learn's `KMeans.predict`, signal by signal, which
+    is what textlesslib (github.com/facebookresearch/textlesslib) and DiscreteSpeechMetrics do: equal units.
+
+    Args:
+        model: `hubert-km50`, `hubert-km100` or `hubert-km200`.
+        device: `cpu` or `cuda:N`.
+        weights: a folder with `pytorch_model.bin` and `km.bin` in the published layouts, or None.
+        point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the encoder or the clusters are not on this machine. UserError: no such precision.
+    """
+
+    name = "hubert-km200"
+    batch_s = 240.0
+
+    def __init__(self, model: str, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights, parse_precision(model, point, BY_WEIGHTS))
+        self.name, self._clusters = model, CLUSTERS[model]
+        self.protocol = self.protocol_id(model, point)
+        self._path, self._centres = find(ENCODER, weights).path, find(model, weights).path
+
+    @classmethod
+    def protocol_id(cls, model: str, point: str | None = None) -> str:
+        """The id of the measurement. No weights are needed for it.
+
+        Raises:
+            UserError: no such precision.
+        """
+        return f"{model}-base-ls960/1{suffix(parse_precision(model, point, BY_WEIGHTS))}"
+
+    def _network(self) -> Any:
+        import torch
+
+        from codec_bench.networks.speech_encoder import fairseq_name
+        from codec_bench.networks.units import UnitsNet
+        from codec_bench.weights.kmeans import load_centres
+
+        config, centres = self._architecture(), load_centres(self._centres)
+        if centres.shape != (self._clusters, config.width):
+            raise WeightsError(
+                f"the weights in '{self._centres}' have {centres.shape[0]} clusters of {centres.shape[1]} numbers; expected "
+                f"{self._clusters} of {config.width}"
+            )
+        net = UnitsNet(config, torch.from_numpy(centres), LAYERS).eval()
+        state = {fairseq_name(name, config.extractor): value for name, value in load_state(self._path).items()}
+        load_into(net.encoder, state, path=self._path)
+        return net
+
+    def _architecture(self) -> Any:
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
+
+        return WAV2VEC2_BASE
+
+    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        field = self._architecture().receptive_field
+        if signal.size >= field:
+            return None
+        return Unavailable(f"the signal has {signal.size} samples; a unit needs {field} at 16 kHz")
+
+    def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
+        frames = self._architecture().frames(length)
+        if (row[:frames] < 0).any():
+            return Unavailable(NOT_FINITE)
+        return {f"layer_{layer}": np.array(row[:frames, place]) for place, layer in enumerate(LAYERS)}

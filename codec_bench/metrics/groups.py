@@ -1,0 +1,202 @@
+"""Groups of metrics by what they are about: the metrics that a name such as `quality` stands for, here and with given data.
+
+Conventions
+    The groups are made of `codec_bench.metrics.TOPICS`, so that a metric with a topic stands in its group by itself.
+    A group holds what can be measured without a download on this machine and with the given data. What it leaves out is said,
+    with the reason. A metric whose own models are not here, or which has none of its own because its brackets name them,
+    stands in the group with the first of `BRACKETS` with which it can be measured.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from codec_bench.errors import Note, UserError
+from codec_bench.features import load_feature
+from codec_bench.metrics import (
+    FETCHED_BY_PACKAGES,
+    OFFLINE,
+    QUALITY,
+    REGISTRY,
+    TOPICS,
+    build_metric,
+    expand,
+    group_names,
+    topic_of,
+)
+from codec_bench.metrics.base import Metric
+from codec_bench.registry import Spec
+from codec_bench.types import Sample
+
+BRACKETS = ("whisper-large-v3", "whisper-tiny.en", "pocketsphinx", "ge2e")
+"""Models for metrics that have none of their own here: recognisers, those that papers quote first, and a speaker encoder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Which values samples have: some of the facts that decide what can be measured of them.
+
+    Args:
+        reference, text: whether there is reference audio, and a transcript. language: of the speech, or None.
+    """
+
+    reference: bool
+    text: bool
+    language: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What groups are to be measured of.
+
+    Args:
+        held: what the samples have, each combination once.
+        coded: whether codecs are measured; if not, no bits are sent.
+        options: arguments of features by name, such as {"utmos": {"weights": "folder"}}.
+    """
+
+    held: tuple[Held, ...]
+    coded: bool = True
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, samples: Iterable[Sample], *, coded: bool, options: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> Material:
+        """What these samples have."""
+        found = {Held(one.audio is not None, one.text is not None, one.language) for one in samples}
+        return cls(tuple(sorted(found, key=repr)), coded, options or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Metrics without groups.
+
+    Args:
+        metrics: names, each once but for those that were named twice. groups: the members of each group that was named.
+    """
+
+    metrics: list[str]
+    groups: dict[str, list[str]]
+
+
+def group_metrics(group: str) -> list[str]:
+    """The metrics of a group by their names without brackets, whether or not they can be measured here."""
+    if group == OFFLINE:
+        known = [name for members in TOPICS.values() for name in members]
+        return [*known, *(name for name in REGISTRY.names() if name not in known)]
+    topics = ("naturalness", "fidelity") if group == QUALITY else (group,)
+    return [name for topic in topics for name in TOPICS[topic]]
+
+
+def names_group(text: str) -> bool:
+    """Whether a text names a group.
+
+    Raises:
+        UserError: it names one with brackets or a precision, which only metrics have.
+    """
+    spec = Spec.parse(text)
+    if spec.name not in group_names():
+        return False
+    if spec.argument is not None or spec.point is not None:
+        raise UserError(
+            f"'{text}' is a group with brackets or a precision, and a group of several metrics has neither",
+            hint=f"name '{spec.name}', or its metrics one by one (codec-bench list metrics --groups)",
+        )
+    return True
+
+
+def without_groups(
+    chosen: Sequence[str], material: Material, begun: Mapping[str, Sequence[str]] | None = None
+) -> Chosen:
+    """Names of metrics in the place of those of groups. Names and groups may overlap.
+
+    Args:
+        chosen: names of metrics and groups.
+        material: what is to be measured.
+        begun: the members that groups had when the run was begun that is continued now. They stay what they were.
+
+    Raises:
+        UserError: nothing of a group can be measured, or a group is named with brackets.
+    """
+    named = [text for text in chosen if not names_group(text)]
+    taken = set(_expanded(named))
+    out: list[str] = []
+    groups: dict[str, list[str]] = {}
+    for text in chosen:
+        if not names_group(text):
+            out.append(text)
+            continue
+        groups[text] = list((begun or {}).get(text) or _members(text, material))
+        new = [member for member in groups[text] if member not in taken]
+        taken.update(new)
+        out += new
+    return Chosen(out, groups)
+
+
+def _expanded(named: Sequence[str]) -> list[str]:
+    """The metrics that are named, without complaints about names: whoever plans the run has them."""
+    return [member for text in dict.fromkeys(named) for member in expand([text])]
+
+
+def _members(group: str, material: Material) -> list[str]:
+    """The metrics of a group that can be measured; says which cannot, and why.
+
+    Raises:
+        UserError: none can.
+    """
+    members: list[str] = []
+    left_out: dict[str, list[str]] = {}
+    for name in group_metrics(group):
+        found, why = _form(name, material)
+        if found is not None:
+            members.append(found)
+        else:
+            left_out.setdefault(why, []).append(name)
+    reasons = "; ".join(f"{', '.join(names)}: {why}" for why, names in left_out.items())
+    if not members:
+        raise UserError(f"no metric of the group '{group}' can be measured here ({reasons})")
+    if left_out:
+        warnings.warn(f"the group '{group}' leaves out {reasons}", Note, stacklevel=2)
+    return members
+
+
+def _form(name: str, material: Material) -> tuple[str | None, str]:
+    """The first form of a metric that can be measured; None and the reason if there is none."""
+    lacks, unbuilt = "", ""
+    for model in (None, *BRACKETS):
+        text = name if model is None else f"{name}[{model}]"
+        try:
+            metric = build_metric(text)
+        except UserError as error:  # it has no such model, or none of its own, or its package is missing
+            unbuilt = unbuilt or error.message
+            continue
+        obstacle = _obstacle(metric, material)
+        if obstacle is None:
+            return text, ""
+        lacks = lacks or obstacle
+    return None, lacks or unbuilt
+
+
+def _obstacle(metric: Metric, material: Material) -> str | None:
+    """Why a metric cannot be measured here without a download, or None."""
+    if topic_of(Spec.parse(metric.name).name) == "rate" and not material.coded:
+        return "no codec is measured, so that no bits are sent"
+    measured = [one for one in material.held if one.reference or metric.kind != "pair"]
+    if not measured:
+        return "the data hold no reference audio"
+    try:
+        refusals = [metric.refusal(text="" if one.text else None, language=one.language) for one in measured]
+        if all(refusals):
+            return refusals[0]
+        for feature in dict.fromkeys([*metric.estimate_features, *metric.reference_features]):
+            if Spec.parse(feature).name in FETCHED_BY_PACKAGES:
+                return f"the package of {feature} downloads its weights itself"
+            # It finds its weights and its package; the model itself is loaded with the first batch.
+            load_feature(feature, weights=material.options.get(feature, {}).get("weights"))
+    except UserError as error:
+        return error.message
+    return None

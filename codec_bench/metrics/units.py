@@ -1,0 +1,198 @@
+"""Content by discrete units of speech: how many differ, how many pairs agree, and how alike two sequences are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.features.units import CLUSTERS, HubertUnits
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
+from codec_bench.text.error_rate import sequence_error_rates
+from codec_bench.types import Score
+
+DEFAULT = "hubert-km200"
+METHOD = "Saeki, Maiti, Takamichi, Watanabe, Saruwatari: SpeechBERTScore: Reference-Aware Automatic Evaluation of Speech Generation Leveraging NLP Evaluation Metrics, Interspeech 2024"
+PREFIX, PREFIX_WEIGHT, BOOST_FROM = 4, 0.1, 0.7
+"""Winkler's constants: how many first units count more, how much, and from which similarity on."""
+
+
+class _Units(Metric):
+    """The common part of the metrics over units.
+
+    Args:
+        variant: `hubert-km50`, `hubert-km100` or `hubert-km200`; None for the last.
+        point: `float16`, `bfloat16` or `tf32` for the encoder in place of float32; each has its own protocol.
+
+    Raises:
+        UserError: there are no such units, or no such precision.
+    """
+
+    kind = "pair"
+    rate_hz = 16_000
+    signals = False
+    where = "inline"
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
+    stem: ClassVar[str]
+    definition: ClassVar[str]
+    layer: ClassVar[int]
+    repeats: ClassVar[bool]
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        if variant is not None and variant not in CLUSTERS:
+            known = ", ".join(f"{self.stem}[{name}]" for name in CLUSTERS)
+            raise UserError(f"{self.stem} has no units '{variant}'", hint=f"use {self.stem}, or one of {known}")
+        model, at = variant or DEFAULT, f"@{point}" if point else ""
+        self.name = self.stem + (f"[{variant}]" if variant else "") + at
+        self._feature = model + at
+        self.estimate_features = self.reference_features = (self._feature,)
+        repeats = "with-repeats" if self.repeats else "without-repeats"
+        self.protocol = f"{self.definition}/layer-{self.layer}/{repeats}/{HubertUnits.protocol_id(model, point)}"
+
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """There is no speech in digital silence, on either side."""
+        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
+
+    def _units(self, item: Inputs) -> tuple[np.ndarray, np.ndarray]:
+        """The units of reference and estimate."""
+        sides = [
+            np.asarray(side[self._feature][f"layer_{self.layer}"], np.int32)
+            for side in (item.reference_features, item.estimate_features)
+        ]
+        reference, estimate = sides if self.repeats else map(without_repeats, sides)
+        return reference, estimate
+
+
+class Ter(_Units):
+    """Unit error rate: errors in the discrete units of the estimate, over the units of the reference. Lower is better.
+
+    Units are the clusters of HuBERT-base's block 6, each run of equal units counted once, so that how long a sound lasts does not
+    matter. Substitutions, deletions and insertions as for words; the rate of a corpus is the sum of errors over the sum of units.
+    0 is equal units; insertions can take it above 1. It needs no texts, and knows no language, but the network was trained on
+    English.
+
+    Papers: K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio", TACL 2021 (the units); I. Gat et al.,
+    "Augmentation Invariant Discrete Representation for Generative Spoken Language Modeling", IWSLT 2023 (edit distances between
+    them). Reference implementation: rapidfuzz's Levenshtein distance of the units, exactly.
+    """
+
+    higher_is_better = False
+    range = (0.0, None)
+    aggregate = "ratio"
+    paper = (
+        "Gat et al.: Augmentation Invariant Discrete Representation for Generative Spoken Language Modeling, IWSLT 2023"
+    )
+    source = "the units of textlesslib (GSLM); counts equal to rapidfuzz's"
+    stem = "ter"
+    definition = "ter"
+    layer = 6
+    repeats = False
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item; `detail` holds the counts."""
+        references, estimates = zip(*(self._units(item) for item in batch), strict=True) if batch else ((), ())
+        rates = sequence_error_rates(reference=references, estimate=estimates)
+        return [
+            Score.ok(
+                rate.errors / rate.reference_length, self.protocol,
+                numerator=rate.errors, denominator=rate.reference_length,
+                detail={name: getattr(rate, name) for name in ("hits", "substitutions", "deletions", "insertions")},
+            )
+            for rate in rates
+        ]  # fmt: skip
+
+
+class SpeechBleu(_Units):
+    """SpeechBLEU: how many units, and pairs of neighbouring units, of the estimate are in the reference. Higher is better, 0 to 1.
+
+    BLEU of one reference, without smoothing: the geometric mean of the precisions of single units and of pairs, and a penalty for
+    an estimate with fewer units than its reference. Units are the clusters of HuBERT-base's block 11, each run of equal units
+    counted once. An estimate without a pair that the reference has is 0.
+
+    Paper: T. Saeki et al., "SpeechBERTScore", Interspeech 2024. Reference implementation: DiscreteSpeechMetrics' `SpeechBLEU` with
+    the settings of its paper, which VERSA takes (200 clusters, block 11, pairs, without repeats): nltk's `sentence_bleu`, to 1e-9.
+    """
+
+    paper = METHOD
+    source = "DiscreteSpeechMetrics' SpeechBLEU (nltk's sentence_bleu), to 1e-9"
+    stem = "speechbleu"
+    definition = "speechbleu/2-gram"
+    layer = 11
+    repeats = False
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item."""
+        return [Score.ok(_bleu(*self._units(item)), self.protocol) for item in batch]
+
+
+class SpeechTokenDistance(_Units):
+    """SpeechTokenDistance: the Jaro-Winkler similarity of two sequences of units. Higher is better, 0 to 1; 1 is equal.
+
+    The published program has a similarity under the name of a distance, and so has VERSA. Units are the clusters of HuBERT-base's
+    block 6, with their repeats. Units match if they are equal and not far apart in time; matches out of order count half; four
+    equal first units count more.
+
+    Paper: T. Saeki et al., "SpeechBERTScore", Interspeech 2024. Reference implementation: DiscreteSpeechMetrics'
+    `SpeechTokenDistance` with the settings of its paper, which VERSA takes (200 clusters, block 6, with repeats): jellyfish's
+    `jaro_winkler_similarity`, to 1e-12.
+    """
+
+    paper = METHOD
+    source = "DiscreteSpeechMetrics' SpeechTokenDistance (jellyfish's jaro_winkler_similarity), to 1e-12"
+    stem = "speech_token_distance"
+    definition = "speech_token_distance/jaro-winkler"
+    layer = 6
+    repeats = True
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item."""
+        return [Score.ok(_jaro_winkler(*self._units(item)), self.protocol) for item in batch]
+
+
+def without_repeats(units: np.ndarray) -> np.ndarray:
+    """Units `(frames,)` with each run of equal ones once."""
+    return units[np.concatenate(([True], units[1:] != units[:-1]))] if units.size else units
+
+
+def _bleu(reference: np.ndarray, estimate: np.ndarray) -> float:
+    """BLEU of single units and pairs."""
+    precisions = []
+    for size in (1, 2):
+        there, here = (
+            Counter(zip(*(units[start:].tolist() for start in range(size)))) for units in (reference, estimate)
+        )
+        precisions.append(sum((here & there).values()) / max(1, sum(here.values())))
+    if min(precisions) == 0:
+        return 0.0
+    shorter = min(0.0, 1 - reference.size / estimate.size)
+    return math.exp(shorter + sum(map(math.log, precisions)) / 2)
+
+
+def _jaro_winkler(reference: np.ndarray, estimate: np.ndarray) -> float:
+    """Jaro's and Winkler's similarity, in a time that grows with the lengths and not with their product."""
+    theirs, ours = reference.tolist(), estimate.tolist()
+    reach = max(0, max(len(theirs), len(ours)) // 2 - 1)
+    waiting: dict[int, deque[int]] = {}
+    for place, unit in enumerate(theirs):
+        waiting.setdefault(unit, deque()).append(place)
+    matched: list[tuple[int, int]] = []
+    for place, unit in enumerate(ours):
+        places = waiting.get(unit, deque())
+        while places and places[0] < place - reach:  # nor can any later unit reach it
+            places.popleft()
+        if places and places[0] <= place + reach:
+            matched.append((unit, places.popleft()))
+    if not matched:
+        return 0.0
+    in_order = [theirs[place] for place in sorted(place for _, place in matched)]
+    swapped = sum(unit != other for (unit, _), other in zip(matched, in_order)) // 2
+    found = len(matched)
+    value = (found / len(theirs) + found / len(ours) + (found - swapped) / found) / 3
+    if value <= BOOST_FROM:
+        return value
+    same = next((k for k, (a, b) in enumerate(zip(theirs, ours)) if a != b), min(len(theirs), len(ours)))
+    return value + min(PREFIX, same) * PREFIX_WEIGHT * (1 - value)

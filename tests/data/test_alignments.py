@@ -1,0 +1,133 @@
+"""Alignments in every format say the same, and what is wrong in them is one sentence."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from codec_bench.data.alignments import fingerprint, read_alignments
+from codec_bench.errors import UserError
+
+INTERVALS = [(0.0, 0.1, "HH"), (0.1, 0.25, "AH0"), (0.4, 0.5, 'a"b')]
+LONG = """File type = "ooTextFile"
+Object class = "TextGrid"
+
+xmin = 0
+xmax = 0.5
+tiers? <exists>
+size = 3
+item []:
+    item [1]:
+        class = "IntervalTier"
+        name = "words"
+        xmin = 0
+        xmax = 0.5
+        intervals: size = 1
+        intervals [1]:
+            xmin = 0
+            xmax = 0.5
+            text = "huh 3.5 "
+    item [2]:
+        class = "TextTier"
+        name = "clicks"
+        xmin = 0
+        xmax = 0.5
+        points: size = 1
+        points [1]:
+            number = 0.2
+            mark = "x"
+    item [3]:
+        class = "IntervalTier"
+        name = "{tier}"
+        xmin = 0
+        xmax = 0.5
+        intervals: size = 4
+"""
+ROWS = [(0, 0.1, "HH"), (0.1, 0.25, "AH0"), (0.25, 0.4, ""), (0.4, 0.5, 'a""b')]
+
+
+def long_format(tier="phones"):
+    rows = [
+        f"        intervals [{n}]:\n            xmin = {start}\n            xmax = {end}\n            text = \"{text}\"\n"
+        for n, (start, end, text) in enumerate(ROWS, 1)
+    ]  # fmt: skip
+    return LONG.replace("{tier}", tier) + "".join(rows)
+
+
+def short_format():
+    rows = "".join(f'{start}\n{end}\n"{text}"\n' for start, end, text in ROWS)
+    return f'File type = "ooTextFile"\nObject class = "TextGrid"\n\n0\n0.5\n<exists>\n1\n"IntervalTier"\n"anything"\n0\n0.5\n4\n{rows}'
+
+
+def ctm():
+    rows = [f"{name} 1 {start} {end - start} {text} 0.9\n" for name in ("b/a", "c") for start, end, text in INTERVALS]
+    return ";; a comment\n" + "".join(reversed(rows))
+
+
+WAYS = {
+    "long/b/a.TextGrid": lambda: long_format().encode("utf-8"),
+    "speakers/b/a.TextGrid": lambda: long_format("anna - phones").encode("utf-8"),
+    "short/b/a.TextGrid": lambda: short_format().encode("utf-16"),
+    "all.ctm": lambda: ctm().encode(),
+    "all.json": lambda: json.dumps({"b/a": INTERVALS, "c": []}).encode(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_format_says_the_same(tmp_path, way):
+    file = tmp_path / way
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(WAYS[way]())
+    path = file if file.suffix != ".TextGrid" else tmp_path / way.partition("/")[0]
+    found = read_alignments(path)["b/a"]
+    assert found.phones == ("HH", "AH0", 'a"b')
+    np.testing.assert_allclose([found.starts_s, found.ends_s], [[0, 0.1, 0.4], [0.1, 0.25, 0.5]])
+    times = np.array([0.0, 0.0999, 0.1, 0.3, 0.45, 0.5, 7.0])
+    assert found.at(times).tolist() == [0, 0, 1, -1, 2, -1, -1]
+    before = fingerprint(path)
+    assert before == fingerprint(path)
+    file.write_bytes(WAYS[way]() + b"\n")
+    assert fingerprint(path) != before
+
+
+def test_one_file_and_overlaps(tmp_path):
+    file = tmp_path / "a.TextGrid"
+    file.write_text(long_format(), "utf-8")
+    assert list(read_alignments(file)) == ["a"]
+    overlapping = tmp_path / "o.json"
+    overlapping.write_text(json.dumps({"a": [[0.0, 0.3, "A"], [0.2, 0.4, "B"]], "none": []}), "utf-8")
+    found = read_alignments(overlapping)
+    assert found["a"].at(np.array([0.1, 0.25, 0.35])).tolist() == [0, 1, 1]
+    assert found["none"].at(np.array([0.1])).tolist() == [-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.json", b"[]", "no phone in|no mapping"),
+        ("a.json", b"{", "no mapping of ids"),
+        ("a.json", b'{"a": [[0, 1]]}', "no mapping of ids"),
+        ("a.json", b'{"a": [[0.5, 0.5, "A"]]}', "of a: the phone 'A' is said from 0.5 to 0.5 s"),
+        ("a.json", b'{"a": [[NaN, 0.5, "A"]]}', "said from nan to 0.5"),
+        ("a.json", b'{"a": []}', "no phone in"),
+        ("a.json", b"\xff\xff", "cannot be read"),
+        ("a.ctm", b"a 1 0.0 x AH\n", "line 1 of the alignments"),
+        ("a.ctm", b"a 1 0.0\n", "line 1 of the alignments"),
+        ("a.TextGrid", b"nothing", "no whole TextGrid"),
+        ("a.TextGrid", long_format()[:-60].encode(), "no whole TextGrid"),
+        ("a.TextGrid", long_format("phonemes").encode(), "no tier 'phones'; its tiers with intervals are: 'words', 'phonemes'"),
+        ("a.txt", b"", "of an unknown format"),
+        ("empty/x.txt", b"", "no phone in"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_sentence(tmp_path, name, content, words):
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    with pytest.raises(UserError, match=words) as caught:
+        read_alignments(file if "/" not in name else file.parent)
+    assert "\n" not in caught.value.message
+    with pytest.raises(UserError, match="there are no alignments"):
+        read_alignments(tmp_path / "nothing.json")
