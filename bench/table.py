@@ -27,7 +27,7 @@ from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of, runs, stem
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
 OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table, "drift": drift_table,
                 "drift-texts": texts_table}  # fmt: skip
-SECTIONS = ("metrics", "networks", "codecs", "models", "engine", "scheduler", "scale")
+SECTIONS = ("metrics", "networks", "codecs", "models", "engine", "scheduler", "scale", "build")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
