@@ -31,7 +31,7 @@ from codec_bench.cluster.connection import check_there, connected, first_line
 from codec_bench.cluster.parts import PartFolders
 from codec_bench.cluster.queue import ShardQueue
 from codec_bench.cluster.size import ClusterSize, Kind
-from codec_bench.data.shard import MOST_SHARDS, Shard, place_of
+from codec_bench.data.shard import MOST_SHARDS, Shard
 from codec_bench.engine.evaluation import Evaluation, in_folder
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
@@ -90,13 +90,13 @@ def _execute_in(
     with connected(cluster.address) as ray:
         size = ClusterSize.of(ray, plan, running, cluster)
         folders = PartFolders(place.path, cluster.shards, _shards(len(asked.source), size.actors))
-        places = np.fromiter((place_of(sample.id) for sample in asked.source), np.uint64, len(asked.source))
+        places = asked.source.places
         numbers, counts = np.unique(places % np.uint64(folders.of), return_counts=True)
         # The largest first, so that all actors end at about the same time.
         largest = {Shard(int(numbers[k]) + 1, folders.of): int(counts[k]) for k in np.argsort(-counts, kind="stable")}
         shards = list(largest)
         finished = set(() if running.retry_failed else folders.known(shards))
-        sizes = lambda shard: int(np.count_nonzero(places % np.uint64(shard.of) == shard.number - 1))  # noqa: E731
+        sizes = lambda shard: len(shard.among(places))  # noqa: E731
         queue = ShardQueue((shard for shard in shards if shard not in finished), sizes)
         before = sum(largest[shard] for shard in finished) * len(plan.systems)
         token = _token(place.path)

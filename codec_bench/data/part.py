@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from codec_bench.data.columns import kept_columns
 from codec_bench.data.shard import Shard
 from codec_bench.data.source import Source
 from codec_bench.errors import UserError
@@ -19,7 +18,7 @@ def part_of(source: Source, shard: Shard | None) -> Source:
     """
     if shard is None:
         return source
-    numbers = [number for number, sample in enumerate(source.samples) if shard.holds(sample.id)]
+    numbers = shard.among(source.places).tolist()
     if not numbers:
         raise UserError(
             f"no sample of '{source.name}' is in shard {shard}; the data has {len(source)} samples",
@@ -29,5 +28,5 @@ def part_of(source: Source, shard: Shard | None) -> Source:
     part.fingerprint, part.taken = source.fingerprint, source.taken
     part.shard, part.numbers, part.whole = shard, numbers, len(source)
     part.languages = source.languages
-    part.columns = kept_columns(source.samples)
+    part.columns = source.own_columns
     return part

@@ -12,6 +12,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+import numpy as np
+
 from codec_bench.errors import UserError
 
 _WRITTEN = re.compile(r"([0-9]+)/([0-9]+)")
@@ -45,6 +47,14 @@ class Shard:
     def holds(self, id: str) -> bool:
         """Whether the sample of this id is in this part."""
         return place_of(id) % self.of == self.number - 1
+
+    def among(self, places: np.ndarray) -> np.ndarray:
+        """Which samples are in this part: their numbers, from 0, int64.
+
+        Args:
+            places: `place_of` of the ids, uint64 `(samples,)`.
+        """
+        return np.flatnonzero(places % np.uint64(self.of) == np.uint64(self.number - 1))
 
     def pieces(self, count: int) -> list[Shard]:
         """Smaller shards that together hold the samples of this one, and no other.

@@ -18,16 +18,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from codec_bench.audio.decode import SUFFIXES
 from codec_bench.audio.remote import is_url, shown
 from codec_bench.audio.table import find_locator
 from codec_bench.audio.tar import find_member
+from codec_bench.data.columns import kept_columns
 from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.manifest import NAMES, read_manifest, unit_of
 from codec_bench.data.remote import fetched, joined, read_listing
 from codec_bench.data.rows import PROBLEM, Row, to_samples
-from codec_bench.data.shard import Shard
+from codec_bench.data.shard import Shard, place_of
 from codec_bench.data.tars import names_tars, tar_rows
 from codec_bench.errors import UserError
 from codec_bench.types import Sample
@@ -89,6 +92,16 @@ class Source:
     def languages(self) -> set[str | None]:
         """The languages of the samples; of a shard, those of the whole data set, because they decide what is measured with."""
         return {sample.language for sample in self.samples}
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """The hash of each sample's id by which it belongs to a shard, uint64 `(samples,)`."""
+        return np.fromiter((place_of(sample.id) for sample in self.samples), np.uint64, len(self.samples))
+
+    @cached_property
+    def own_columns(self) -> list[str]:
+        """The columns that `kept_columns` gives for these samples."""
+        return kept_columns(self.samples)
 
     @cached_property
     def problems(self) -> dict[str, str]:
