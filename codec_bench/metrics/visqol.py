@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -267,19 +267,50 @@ def best_lag(reference: np.ndarray, estimate: np.ndarray) -> int:
 
     longest = max(reference.size, estimate.size)
     points = next_fast_len(2 * longest - 1, real=True)
-    spectra = [rfft(_envelope(side), points) for side in (reference, estimate)]
+    spectra = [rfft(side, points) for side in envelopes(reference, estimate)]
     correlation = irfft(spectra[0] * spectra[1].conj(), points)
     lags = np.concatenate([correlation[points - longest + 1 :], correlation[:longest]])
     lag = int(np.argmax(lags)) - (longest - 1)
     return 0 if abs(lag) > reference.size / 2 else lag
 
 
-def _envelope(signal: np.ndarray) -> np.ndarray:
-    """The upper envelope: the mean, and the magnitude of the analytic signal of the rest."""
-    from scipy.signal import hilbert
+def envelopes(*signals: np.ndarray) -> list[np.ndarray]:
+    """The upper envelope of each: the mean, and the magnitude of the analytic signal of the rest, as `scipy.signal.hilbert` has it."""
+    transforms = {size: _hilbert(size) for size in {signal.size for signal in signals}}
+    out = []
+    for signal in signals:
+        mean = signal.mean()
+        rest = signal - mean
+        out.append(np.hypot(rest, transforms[signal.size](rest)) + mean)
+    return out
 
-    mean = signal.mean()
-    return np.asarray(np.abs(hilbert(signal - mean)) + mean)
+
+def _hilbert(size: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The Hilbert transform of signals of a length, taken as periodic.
+
+    A Fourier transform of a length with a large prime factor is slow. For such a length the transform is a convolution with its
+    impulse response instead, by Fourier transforms of a longer length.
+    """
+    from scipy.fft import irfft, next_fast_len, rfft
+
+    if next_fast_len(size, real=True) == size:
+        turned = np.full(size // 2 + 1, -1j)
+        turned[0] = 0
+        if size % 2 == 0:
+            turned[-1] = 0
+        return lambda signal: irfft(turned * rfft(signal), size)
+    points = next_fast_len(2 * size - 1, real=True)
+    response = np.zeros(points)
+    first = np.arange(1, (size + 1) // 2)  # the second half is the first one backwards with the other sign
+    angle = first * (np.pi / size)
+    if size % 2:
+        response[first] = np.where(first % 2, 1 / np.tan(angle / 2), -np.tan(angle / 2)) / size
+    else:
+        response[first] = np.where(first % 2, 2 / size / np.tan(angle), 0)
+    response[size - first] = -response[first]
+    response[points - size + 1 :] = response[1:size]
+    spectrum = rfft(response)
+    return lambda signal: irfft(spectrum * rfft(signal, points), points)[:size]
 
 
 def _even_places(frames: int, mode: _Mode) -> np.ndarray:

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from scipy.signal import hilbert
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
@@ -113,3 +114,11 @@ def test_another_regression_is_one_sentence(tmp_path):
     other.write_text("nothing")
     with pytest.raises(WeightsError, match="cannot be read"):
         visqol._regression(other)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 34, 101, 202, 28_800, 28_801, 49_233, 98_466])
+def test_envelopes_are_scipys(size):
+    signals = np.random.default_rng(size).normal(0.3, 1.0, (2, size))
+    for signal, found in zip(signals, visqol.envelopes(*signals), strict=True):
+        expected = np.abs(hilbert(signal - signal.mean())) + signal.mean()
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
