@@ -60,6 +60,7 @@ def measure(name: str, patience_min: float) -> str:
         return f"left out: the load stays above {0.8 * QUIET_LOAD:.1f}"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # every process would compile what it imports, for seconds
     if told.get("embedded"):
         environment.pop("CODEC_BENCH_TEST_RECORDINGS", None)
     start = time.monotonic()
