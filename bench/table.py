@@ -24,6 +24,8 @@ from blocks import cost_table, drift_table, example_table, noise_table, searches
 from common import ROOT
 from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of, runs, stems
 
+from codec_bench.metrics.costs import COSTS, FIELDS
+
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
 OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table, "drift": drift_table,
                 "drift-texts": texts_table}  # fmt: skip
@@ -271,6 +273,16 @@ def data_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def costs() -> str:
+    """codec_bench/metrics/costs.csv: what each metric costs, from its newest row of a quiet machine, or else its newest row."""
+    of: dict[str, dict[str, str]] = {}
+    for row in rows_of("metrics"):
+        if quiet(row) or row["variant"] not in of or not quiet(of[row["variant"]]):
+            of[row["variant"]] = row
+    lines = [f"{name},{float(of[name]['p50']):.2g}" for name in sorted(of)]
+    return "\n".join([",".join(FIELDS), *lines]) + "\n"
+
+
 def pages() -> list[Path]:
     """The texts that may hold measured numbers: the README and the pages that people write."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -297,6 +309,8 @@ def wrong() -> Iterator[str]:
     page = common.DATA / "README.md"
     if not page.exists() or page.read_text("utf-8") != data_page():
         yield "bench/data/README.md does not say what the rows say; run `python bench/table.py`"
+    if COSTS.read_text("utf-8") != costs():
+        yield f"{COSTS.relative_to(ROOT)} does not say what the rows say; run `python bench/table.py`"
     measured = {told["run"].split()[0] for told in CLAIMS["commands"].values()}
     for script in sorted(Path(__file__).parent.glob("bench_*.py")):
         if script.name not in measured:
@@ -317,6 +331,7 @@ def main() -> None:
             page.write_text(new, "utf-8")
             sys.stderr.write(f"{page.relative_to(ROOT)} written\n")
     (common.DATA / "README.md").write_text(data_page(), "utf-8")
+    COSTS.write_text(costs(), "utf-8")
 
 
 if __name__ == "__main__":

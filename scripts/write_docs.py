@@ -24,9 +24,12 @@ import typer.main
 import typer.testing
 
 import codec_bench
+from codec_bench import metrics
 from codec_bench.cli.app import app
+from codec_bench.cli.metrics import COST
 from codec_bench.codecs import catalogue
 from codec_bench.config import read_config
+from codec_bench.errors import UserError
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
 from codec_bench.registry import load_attribute
@@ -296,19 +299,26 @@ def metrics_page() -> str:
                 row["better"],
                 row["unit"],
                 code(*(f"[{variant}]" for variant in variants.split(", ") if variant)),
+                "" if row[COST] is None else f"{row[COST]:g}",
                 page_of_metric(row["name"]),
             )
         )
     features = [(code(row["name"]), plain(row["what"]), languages(row["languages"])) for row in own("features")]
     rules = [(code(row["name"]), plain(row["what"])) for row in own("rules")]
-    head = ("name", "what it measures", "what it reads", "better", "unit", "variants", "page")
+    head = ("name", "what it measures", "what it reads", "better", "unit", "variants", COST, "page")
     return (
         "# Metrics\n\n"
         "The names that `--metrics` takes, as `codec-bench list metrics` lists them. An error rate needs the name of a\n"
         "recogniser in brackets: `wer[whisper-large-v3]`. `codec-bench show NAME` prints the protocol of a metric, its\n"
         "paper and the implementation that it agrees with. The metrics of the answers of a model (accuracy, BLEU and\n"
         "others) are on the page [answers](../metrics/answers.md).\n\n"
+        f"“{COST}” is the processor time that a metric alone takes for an hour of sound, in seconds, measured on two cores of\n"
+        "an AMD EPYC with the embedded speech. Metrics that share a model share most of it. It is empty where the weights were not at hand.\n\n"
         + table(head, rows)
+        + "\n## Where they come from\n\n"
+        "The licence is that of the weights that a metric reads in its default form. Metrics without one read no weights, or their\n"
+        "brackets name the model ([weights](weights.md)). Where no paper is named, the page of the metric has the definition.\n\n"
+        + table(("metrics", "paper", "agrees with", "licence of the weights"), sources())
         + "\n## Groups\n\nA group asks for several metrics at once.\n\n"
         + table(("name", "metrics"), groups)
         + "\n## Features\n\n"
@@ -320,6 +330,18 @@ def metrics_page() -> str:
         "`wer[whisper-large-v3]@seed-tts`. [Error rates](../metrics/error_rate.md) describes them.\n\n"
         + table(("name", "what it does"), rules)
     )
+
+
+def sources() -> list[tuple[str, str, str, str]]:
+    """Where metrics come from; those with the same paper, implementation and licence share a row."""
+    shared: dict[tuple[str, str, str], list[str]] = {}
+    for name in (row["name"] for row in own("metrics") if row["kind"] != "group"):
+        try:
+            made = metrics.build_metric(name)
+        except UserError:  # it has no form without brackets
+            made = metrics.REGISTRY.resolve(name)
+        shared.setdefault((made.paper, made.source, ", ".join(metrics.licences_of(name))), []).append(name)
+    return [(code(*names), *map(plain, facts)) for facts, names in shared.items()]
 
 
 def benchmarks_page() -> str:

@@ -207,12 +207,13 @@ def list_(
     groups: Annotated[
         bool, typer.Option("--groups", help="Of metrics: the groups that --metrics takes, and their metrics.")
     ] = False,
+    by: Annotated[str | None, typer.Option("--by", help="Of metrics: their order, about, needs or cost.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the names of one kind of thing."""
     from codec_bench.cli.show import print_list
 
-    print_list(what, as_json, groups=groups)
+    print_list(what, as_json, groups=groups, by=by)
 
 
 @app.command()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "json", "csv")
 BETTER = {True: "higher", False: "lower", None: "neither"}
+COST = "s an hour"
+"""The column of what a metric costs: processor seconds for an hour of sound."""
+ORDERS = ("about", "needs", "cost")
 _MOST_PAIRS = 40
 
 
@@ -74,6 +77,7 @@ def _print(found: MetricAgreement) -> None:
 def metric_row(name: str) -> dict[str, Any]:
     """The row of a metric, or of a group that one model gives, in the list of metrics."""
     from codec_bench import metrics
+    from codec_bench.metrics.costs import cost_of
 
     if name in metrics.GROUPS:
         return {
@@ -81,6 +85,7 @@ def metric_row(name: str) -> dict[str, Any]:
             "about": metrics.topic_of(name),
             "kind": "group",
             "needs": metrics.weights_of(name),
+            COST: cost_of(metrics.GROUPS[name][0]),
             "better": "",
             "unit": "",
             "measures": ", ".join(metrics.GROUPS[name]),
@@ -92,9 +97,35 @@ def metric_row(name: str) -> dict[str, Any]:
     given = {"pair": "reference", "text": "text"}.get(made.kind, "")
     return {
         "name": name, "about": metrics.topic_of(name), "kind": made.kind,
-        "needs": ", ".join(filter(None, [given, metrics.weights_of(name)])), "better": BETTER[made.higher_is_better], "unit": made.unit,
+        "needs": ", ".join(filter(None, [given, metrics.weights_of(name)])),
+        COST: cost_of(name), "better": BETTER[made.higher_is_better], "unit": made.unit,
         "variants": ", ".join(filter(None, getattr(made, "variants", ()))), "measures": (made.__doc__ or "").strip().split("\n")[0],
     }  # fmt: skip
+
+
+def metric_rows(by: str) -> list[dict[str, Any]]:
+    """The rows of all metrics, and of the groups that one model gives.
+
+    Args:
+        by: their order: `about`, `needs` (what needs least first) or `cost` (the cheapest first; what was not measured last).
+
+    Raises:
+        UnknownName: there is no such order.
+    """
+    from codec_bench import metrics
+
+    if by not in ORDERS:
+        raise UnknownName("order of metrics", by, ORDERS)
+    topics = [*metrics.TOPICS, ""]
+    found = sorted(
+        [*metrics.REGISTRY.names(), *metrics.GROUPS], key=lambda name: (topics.index(metrics.topic_of(name)), name)
+    )
+    rows = [metric_row(name) for name in found]
+    if by == "needs":
+        rows.sort(key=lambda row: (row.get("needs", "").count(","), row.get("needs", "")))
+    if by == "cost":
+        rows.sort(key=lambda row: (row.get(COST) is None, row.get(COST) or 0.0))
+    return rows
 
 
 def group_rows() -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.cli.metrics import BETTER, group_rows, metric_row
+from codec_bench.cli.metrics import BETTER, group_rows, metric_rows
 from codec_bench.cli.output import console, table, talk
 from codec_bench.errors import UnknownName, UserError
 
@@ -134,7 +134,7 @@ def print_verdict(verdict: Verdict) -> None:
 
 
 def _listing(what: str) -> list[dict[str, Any]]:
-    from codec_bench import codecs, features, metrics, registry
+    from codec_bench import codecs, features, registry
     from codec_bench.cli import benchmarks
     from codec_bench.config import config_names, read_config
     from codec_bench.data import REGISTERED, open_source
@@ -144,10 +144,6 @@ def _listing(what: str) -> list[dict[str, Any]]:
         return benchmarks.listing(what)
     if what == "codecs":
         return [_codec_row(row) for row in codecs.list_codecs()]
-    if what == "metrics":
-        order = [*metrics.TOPICS, ""]
-        found = sorted([*metrics.REGISTRY.names(), *metrics.GROUPS])
-        return [metric_row(name) for name in sorted(found, key=lambda name: order.index(metrics.topic_of(name)))]
     if what == "features":
         return [_feature_row(n, p) for n, p in sorted(features.REGISTRY.table().items())]
     if what == "rules":
@@ -202,15 +198,18 @@ def _feature_row(name: str, path: str) -> dict[str, Any]:
     return {"name": name, "languages": languages, "weights are": here, "what": summary, "code": path}
 
 
-def print_list(what: str, as_json: bool, *, groups: bool = False) -> None:
-    """Prints the list of one kind of thing; of metrics, `groups` prints their groups.
+def print_list(what: str, as_json: bool, *, groups: bool = False, by: str | None = None) -> None:
+    """Prints the list of one kind of thing; of metrics, `groups` prints their groups, and `by` says their order.
 
     Raises:
-        UnknownName: there is no such list. UserError: groups of something else are asked for.
+        UnknownName: there is no such list or order. UserError: groups or an order of something else are asked for.
     """
-    if groups and what != "metrics":
-        raise UserError(f"--groups is for metrics, and the list is of {what}", hint="codec-bench list metrics --groups")
-    rows = group_rows() if groups else _listing(what)
+    for asked, option in ((groups, "--groups"), (by, "--by")):
+        if asked and what != "metrics":
+            raise UserError(f"{option} is for metrics, and the list is of {what}", hint="codec-bench list metrics")
+    if groups and by:
+        raise UserError("--by is the order of metrics, and --groups lists groups", hint="leave one of them out")
+    rows = group_rows() if groups else metric_rows(by or "about") if what == "metrics" else _listing(what)
     if as_json:
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
         return

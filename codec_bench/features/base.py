@@ -35,6 +35,7 @@ class Feature(ABC):
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
+        licence: of weights that an installed package brings; the entries of the catalogue say theirs.
         graphs: whether passes on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may set it.
 
     Args:
@@ -50,6 +51,7 @@ class Feature(ABC):
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
+    licence: ClassVar[str] = ""
     graphs: GraphMode = "off"
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:

@@ -96,6 +96,7 @@ class Dnsmos(PreparedFeature):
     """
 
     name = "dnsmos"
+    licence = "MIT"
     rate_hz = RATE_HZ
     where: Literal["device", "cpu"] = "device"
     batch_s = 120.0

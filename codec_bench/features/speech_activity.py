@@ -38,6 +38,7 @@ class SpeechActivity(Feature):
     """
 
     name = "speech-activity"
+    licence = "MIT"
     protocol = PROTOCOL
     rate_hz = RATE_HZ
     where = "cpu"

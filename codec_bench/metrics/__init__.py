@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.config import read_config
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, names
+
+if TYPE_CHECKING:
+    from codec_bench.weights import Checkpoint
 
 TABLE = {
     "audiobox_ce": "codec_bench.metrics.audiobox:AudioboxCe",
@@ -168,20 +171,46 @@ def weights_of(name: str) -> str:
     Returns:
         `checkpoint` if it does; `by variant` if the metric has no default, because its brackets name the model; else empty.
     """
-    from codec_bench.weights import checkpoint, checkpoint_names
     from codec_bench.weights.from_packages import folder_in_a_package
 
     try:
-        made = [build_metric(member) for member in GROUPS.get(name, (name,))]
+        read = _read_by(name)
     except MissingExtra:
         return ""
     except UserError:  # it has no value without a variant
         return "by variant"
-    read = {name} | {Spec.parse(feature).name for metric in made for feature in metric.estimate_features}
-    entries = (checkpoint(entry) for entry in checkpoint_names())
-    wanted = [entry for entry in entries if read & {entry.name, *entry.used_by}]
-    fetched = any(folder_in_a_package(entry) is None for entry in wanted)
+    fetched = any(folder_in_a_package(entry) is None for entry in _entries(name, read))
     return "checkpoint" if fetched or read & FETCHED_BY_PACKAGES else ""
+
+
+def licences_of(name: str) -> list[str]:
+    """The licences of the weights that a metric reads in its default form; none if it reads none, or its brackets name the model."""
+    from codec_bench.features import REGISTRY as FEATURES
+
+    try:
+        read = _read_by(name)
+    except UserError:
+        return []
+    told = [entry.licence for entry in _entries(name, read)] + [FEATURES.resolve(feature).licence for feature in read]
+    return sorted(set(filter(None, told)))
+
+
+def _read_by(name: str) -> set[str]:
+    """The features that a metric, or the members of a group, read in their default form.
+
+    Raises:
+        UserError: a metric has no default form.
+    """
+    made = [build_metric(member) for member in GROUPS.get(name, (name,))]
+    return {Spec.parse(feature).name for metric in made for feature in metric.estimate_features}
+
+
+def _entries(name: str, read: set[str]) -> list[Checkpoint]:
+    """The entries of the catalogue of a metric that reads these features."""
+    from codec_bench.weights import checkpoint, checkpoint_names
+
+    entries = (checkpoint(entry) for entry in checkpoint_names())
+    return [entry for entry in entries if (read | {name}) & {entry.name, *entry.used_by}]
 
 
 def build_metric(text: str) -> Metric:

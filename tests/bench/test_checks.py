@@ -15,6 +15,8 @@ import common
 import numpy as np
 import pytest
 
+from codec_bench.types import Score
+
 BENCHES = {path.stem for path in Path(common.__file__).parent.glob("bench_*.py")}
 ERRORS = [0.3, math.nan]
 """What is added to one number of the implementation under test; 0 adds nothing."""
@@ -431,6 +433,15 @@ def test_visqol(bench):
     for wrong in (np.array([3.0, 3.501]), np.array([3.0, math.nan]), right[:1]):
         fails(module.compare, right, wrong)
     fails(module.compare, np.ones(2), np.ones(2))
+
+
+def test_metrics(bench):
+    module = bench("bench_metrics")
+    right = [{"stoi": Score.ok(0.9, "p")}, {"stoi": Score.ok(0.8, "p")}, {"stoi": Score.undefined("too short", "p")}]
+    passes(module.check, "stoi", right)
+    refused = {"stoi": Score.undefined("silent", "p")}
+    fails(module.check, "stoi", [refused, refused, right[0]])
+    fails(module.check, "stoi", [])
 
 
 def test_precision(bench):

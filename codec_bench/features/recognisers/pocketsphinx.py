@@ -61,6 +61,7 @@ class Pocketsphinx(Feature):
     """
 
     name = "pocketsphinx"
+    licence = "BSD-2-Clause"
     rate_hz = 16_000
     where = "cpu"
     batch_s = 30.0

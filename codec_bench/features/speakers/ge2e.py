@@ -58,6 +58,7 @@ class Ge2e(Feature):
     """
 
     name = "ge2e"
+    licence = "Apache-2.0"
     protocol = "ge2e/resemblyzer-0.1/no-vad"
     rate_hz = RATE_HZ
     where = "device"

@@ -1,0 +1,96 @@
+"""Processor time of every metric, alone, for an hour of sound.
+
+    python bench/bench_metrics.py [--metrics stoi,utmos] [--repeats 1]
+
+Each metric is called as `load_metric` gives it, on the embedded speech and the same with a little noise, after a first call that loads
+and compiles what it needs. Metrics of texts take Whisper tiny.en. A metric whose weights are not on this machine is left out, and so is
+one that reads no sound. `bench/table.py` writes the newest numbers to `codec_bench/metrics/costs.csv`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from time import process_time
+
+import numpy as np
+from common import append_rows, parsed, row
+
+from codec_bench import load_metric
+from codec_bench.data import open_source
+from codec_bench.errors import UserError
+from codec_bench.metrics import REGISTRY
+from codec_bench.types import Audio, Score
+
+RECOGNISER = "whisper-tiny.en"
+FIRST = 8
+"""Clips of the first call, which is not timed."""
+NO_SOUND = ("bitrate",)
+"""Metrics that read no sound."""
+
+
+def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
+    """Stops if a metric has no value for most of the clips: the time would be that of refusing them."""
+    valued = sum(
+        score.value is not None and bool(np.isfinite(score.value)) for of_clip in scores for score in of_clip.values()
+    )
+    if not 2 * valued > len(scores):
+        raise SystemExit(f"{name} has a value for {valued} of {len(scores)} clips: {list(scores)[:1]}")
+
+
+def loaded(name: str) -> object:
+    """A metric, with the recogniser if it needs one to be named.
+
+    Raises:
+        UserError: its weights or its package are not on this machine.
+    """
+    try:
+        return load_metric(name, device="cpu")
+    except UserError as error:
+        if RECOGNISER not in str(error) and "needs a recogniser" not in str(error):
+            raise
+    return load_metric(f"{name}[{RECOGNISER}]", device="cpu")
+
+
+def main() -> None:
+    """Measures, prints, writes rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--metrics", type=lambda text: text.split(","), default=REGISTRY.names())
+    parser.add_argument("--dry", action="store_true", help="write no rows")
+    options = parsed(parser, repeats=1, threads=1)
+    samples = open_source("embedded").samples
+    reference = [Audio.read(sample.audio) for sample in samples]
+    rng = np.random.default_rng(0)
+    estimate = [
+        Audio(sound.samples + rng.normal(0, 0.003, sound.samples.shape).astype(np.float32), sound.sample_rate_hz)
+        for sound in reference
+    ]
+    text = [sample.text for sample in samples]
+    hours = sum(sound.duration_s for sound in estimate) / 3600
+    rows = []
+    for name in options.metrics:
+        if name in NO_SOUND:
+            continue
+        try:
+            metric = loaded(name)
+        except UserError as error:
+            sys.stdout.write(f"{name}: left out; {error}\n")
+            continue
+        given = {"estimate": estimate, "reference": reference, "text": text, "language": "en"}
+        check(
+            name, metric(**{side: value[:FIRST] if isinstance(value, list) else value for side, value in given.items()})
+        )
+        seconds = []
+        for _ in range(options.repeats):
+            before = process_time()
+            metric(**given)
+            seconds.append((process_time() - before) / hours)
+        sys.stdout.write(f"{name}: {np.median(seconds):.3g} s for an hour of sound\n")
+        rows.append(row("an hour of sound", name, np.asarray(seconds), n=len(samples), note=f"processor time, from {3600 * hours:.0f} s of embedded speech"))  # fmt: skip
+    if not options.dry:
+        append_rows("metrics", rows, ("torch", "numba", "scipy"))
+
+
+if __name__ == "__main__":
+    main()

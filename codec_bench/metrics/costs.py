@@ -1,0 +1,27 @@
+"""What each metric costs: processor seconds for an hour of sound, as they were measured on one machine.
+
+`costs.csv` beside this module is written by the project's benches from their rows, and is no promise for another machine. It
+says which metric is cheap and which is not.
+"""
+
+from __future__ import annotations
+
+import csv
+from functools import cache
+from pathlib import Path
+
+from codec_bench.registry import Spec
+
+COSTS = Path(__file__).with_suffix(".csv")
+FIELDS = ("metric", "cpu_s_an_hour")
+
+
+@cache
+def _costs() -> dict[str, float]:
+    with COSTS.open(encoding="utf-8", newline="") as file:
+        return {row["metric"]: float(row["cpu_s_an_hour"]) for row in csv.DictReader(file)}
+
+
+def cost_of(name: str) -> float | None:
+    """Processor seconds of a metric for an hour of sound, in its default form; None where it was not measured."""
+    return _costs().get(Spec.parse(name).name)
