@@ -73,6 +73,9 @@ TABLE = {
     "stoi": "codec_bench.metrics.stoi:Stoi",
     "ter": "codec_bench.metrics.units:Ter",
     "transcript": "codec_bench.metrics.transcript:Transcript",
+    "ttsds2_pitch": "codec_bench.metrics.ttsds2:Ttsds2PitchScore",
+    "ttsds2_wav2vec2": "codec_bench.metrics.ttsds2:Ttsds2Wav2vec2Score",
+    "ttsds2_whisper": "codec_bench.metrics.ttsds2:Ttsds2WhisperScore",
     "utmos": "codec_bench.metrics.utmos:Utmos",
     "visqol": "codec_bench.metrics.visqol:Visqol",
     "vuv_error": "codec_bench.metrics.pitch:VuvError",
@@ -112,7 +115,7 @@ TOPICS = {
     ),
     "prosody": ("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error", "vuv_error"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
-    "set": ("fad", "kad"),
+    "set": ("fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
 }
 """What metrics are about, in the order of `list metrics`, and the metrics. Each is a group that `--metrics` takes."""
 QUALITY, OFFLINE = "quality", "all-offline"

@@ -94,7 +94,7 @@ class Metric(ABC):
     higher_is_better: ClassVar[bool | None] = True
     unit: str = ""
     range: ClassVar[tuple[float | None, float | None]] = (None, None)
-    aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel"]] = "mean"
+    aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel", "ttsds"]] = "mean"
     protocol: str
     paper: str = ""
     source: str = ""

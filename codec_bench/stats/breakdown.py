@@ -19,7 +19,7 @@ import numpy as np
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
-from codec_bench.stats.sets import SETS, Statistic, pairs_of
+from codec_bench.stats.sets import SETS, Statistic, pairs_of, sides_of
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers, says_how_long, says_who_answered
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
@@ -128,17 +128,19 @@ class SetParts(Parts):
     """The parts of a value that is made of all items at once, such as a Fréchet distance of sets of embeddings.
 
     Args:
-        statistic: makes the value. The sums of an item are its two embeddings, one after the other.
+        statistic: makes the value. The sums of an item are its embeddings, one after the other.
+        sides: how many embeddings an item has.
     """
 
     statistic: Statistic = SETS["frechet"]
+    sides: int = 2
 
     @cached_property
     def found(self) -> SetValue:
         """The value with all that is known of it."""
         names = [f"item {number}" for number in self.numbers]
         units = [unit or name for unit, name in zip(self.units, names, strict=True)]
-        return self.statistic(self.sums.reshape(len(names), 2, -1), names, units)
+        return self.statistic(self.sums.reshape(len(names), self.sides, -1), names, units)
 
     @property
     def value(self) -> float | None:
@@ -178,9 +180,12 @@ def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool 
         sums = np.asarray([counted[n] for n in numbers], np.float64).reshape(len(numbers), width)
         return Parts(numbers, sums, units, wrong, FOLDS[aggregate], missing, failures=failures, draws=draws)
     if aggregate in SETS:
-        pairs = pairs_of(run, system, metric)
+        sides = sides_of(aggregate)
+        pairs = pairs_of(run, system, metric, sides)
         rows = np.asarray([pairs[n].reshape(-1) for n in numbers], np.float32)
-        return SetParts(numbers, rows, units, {}, ratios, missing, failures=failures, statistic=SETS[aggregate])
+        return SetParts(
+            numbers, rows, units, {}, ratios, missing, failures=failures, statistic=SETS[aggregate], sides=sides
+        )
     sums = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
     return Parts(numbers, sums, units, wrong, ratios, missing, share, failures, draws)
 

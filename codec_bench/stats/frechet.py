@@ -18,8 +18,9 @@ References: Heusel et al. 2017 (the distance of embeddings); Kilgour et al. 2019
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -37,10 +38,13 @@ ROWS = 4096
 class FrechetSums:
     """What blocks of pairs of embeddings add up to. States can be added with `+`.
 
+    A score that compares an estimate with more than one set (`stats/ttsds.py`) gives more embeddings of an item than a pair: its
+    other sides.
+
     Args:
         counts: pairs in each block, int64 `(blocks,)`.
-        sums: of the vectors, float64 `(blocks, 2, dimensions)`; the reference stands before the estimate.
-        products: sums of the outer products, float64 `(blocks, 2, dimensions, dimensions)`.
+        sums: of the vectors, float64 `(blocks, sides, dimensions)`; the reference stands before the estimate.
+        products: sums of the outer products, float64 `(blocks, sides, dimensions, dimensions)`.
     """
 
     counts: np.ndarray
@@ -48,12 +52,12 @@ class FrechetSums:
     products: np.ndarray
 
     @classmethod
-    def zero(cls, dimensions: int) -> FrechetSums:
+    def zero(cls, dimensions: int, sides: int = 2) -> FrechetSums:
         """The state of no pairs."""
         return cls(
             np.zeros(BLOCKS, np.int64),
-            np.zeros((BLOCKS, 2, dimensions)),
-            np.zeros((BLOCKS, 2, dimensions, dimensions)),
+            np.zeros((BLOCKS, sides, dimensions)),
+            np.zeros((BLOCKS, sides, dimensions, dimensions)),
         )
 
     @classmethod
@@ -61,18 +65,18 @@ class FrechetSums:
         """The state of pairs of embeddings.
 
         Args:
-            pairs: `(items, 2, dimensions)`; the reference stands before the estimate.
+            pairs: `(items, sides, dimensions)`; the reference stands before the estimate.
             units: the speaker of each pair, or a name of its own, `(items,)`. They say which block it is in.
         """
         from scipy.linalg.blas import dsyrk
 
-        out = cls.zero(pairs.shape[2])
+        out = cls.zero(pairs.shape[2], pairs.shape[1])
         blocks = np.fromiter((block_of(unit) for unit in units), np.int64, len(units))
         for block in range(BLOCKS):
             places = np.flatnonzero(blocks == block)
             out.counts[block] = len(places)
             for first in range(0, len(places), ROWS):
-                for side in range(2):
+                for side in range(pairs.shape[1]):
                     rows = pairs[places[first : first + ROWS], side].astype(np.float64)
                     out.sums[block, side] += rows.sum(axis=0)
                     # The upper triangle alone, which halves the work; `_covariance` mirrors it.
@@ -96,20 +100,25 @@ class FrechetSums:
 
     def value(self, blocks: Iterable[int] = range(BLOCKS)) -> float | None:
         """The distance over the pairs of some blocks; None if they have fewer than two pairs."""
+        gaussians = self.gaussians(blocks)
+        if gaussians is None:
+            return None
+        means, (reference, estimate) = gaussians
+        return distance(reference, estimate, means[0] - means[1])
+
+    def gaussians(self, blocks: Iterable[int] = range(BLOCKS)) -> tuple[np.ndarray, list[np.ndarray]] | None:
+        """The means `(sides, dimensions)` and the covariances of the sides over some blocks; None below two items."""
         chosen = list(blocks)
         count = int(self.counts[chosen].sum())
         if count < FEWEST_ITEMS:
             return None
         means = self.sums[chosen].sum(axis=0) / count
         products = self.products[chosen].sum(axis=0)
-        reference, estimate = (_covariance(products[side], means[side], count) for side in range(2))
-        return distance(reference, estimate, means[0] - means[1])
+        return means, [_covariance(product, mean, count) for product, mean in zip(products, means, strict=True)]
 
     def found(self, level: float = LEVEL) -> SetValue:
         """The value, its interval and what it tends to. One value is computed fifteen times for them."""
-        # Small matrices gain nothing from several threads, which wait for each other wherever other processes use the cores.
-        few = threadpool_limits(1, user_api="blas") if self.dimensions <= ONE_THREAD else nullcontext()
-        with few:
+        with threads_for(self.dimensions):
             return self._found(level)
 
     def _found(self, level: float) -> SetValue:
@@ -140,6 +149,12 @@ class FrechetSums:
             parts = list(np.arange(BLOCKS).reshape(round(1 / share), -1))
         values = [self.value(part) for part in parts]
         return None if any(value is None for value in values) else float(np.mean(np.asarray(values, np.float64)))
+
+
+def threads_for(dimensions: int) -> AbstractContextManager[Any]:
+    """The threads on which distances of so many dimensions are computed, while the context lasts."""
+    # Small matrices gain nothing from several threads, which wait for each other wherever other processes use the cores.
+    return threadpool_limits(1, user_api="blas") if dimensions <= ONE_THREAD else nullcontext()
 
 
 def distance(covariance_a: np.ndarray, covariance_b: np.ndarray, apart: np.ndarray) -> float:

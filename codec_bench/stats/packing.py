@@ -1,4 +1,4 @@
-"""Two embeddings of an item as text, as the record of a run keeps them in `detail["embeddings"]`."""
+"""The embeddings of an item as text, as the record of a run keeps them in `detail["embeddings"]`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 KEY = "embeddings"
 
 
-def packed(reference: np.ndarray, estimate: np.ndarray) -> str:
-    """Two embeddings `(dimensions,)` as text: float32, little-endian, in base64."""
-    return base64.b64encode(np.stack([reference, estimate]).astype("<f4").tobytes()).decode("ascii")
+def packed(*sides: np.ndarray) -> str:
+    """Embeddings `(dimensions,)` as text: float32, little-endian, in base64. The reference comes first, then the estimate."""
+    return base64.b64encode(np.stack(sides).astype("<f4").tobytes()).decode("ascii")
 
 
-def unpacked(text: str) -> np.ndarray:
-    """What `packed` was given, float32 `(2, dimensions)`."""
-    return np.frombuffer(base64.b64decode(text), "<f4").reshape(2, -1)
+def unpacked(text: str, sides: int = 2) -> np.ndarray:
+    """What `packed` was given, float32 `(sides, dimensions)`."""
+    return np.frombuffer(base64.b64decode(text), "<f4").reshape(sides, -1)

@@ -1,4 +1,4 @@
-"""Values of whole sets in a run's record: each score holds its item's two embeddings, and the value is made of all of them.
+"""Values of whole sets in a run's record: each score holds its item's embeddings, and the value is made of all of them.
 
 A metric of a set names its statistic as `aggregate`. Its scores hold `detail["embeddings"]`, and their own values say how far an
 item's embedding moved. Because the record holds the embeddings, parts of a run merge row by row, and a run that is continued ends
@@ -19,14 +19,15 @@ from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel import KernelSample
 from codec_bench.stats.packing import KEY, unpacked
+from codec_bench.stats.ttsds import SIDES, ttsds
 from codec_bench.store.record import Run
 
 Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]
-"""Turns pairs of embeddings `(items, 2, dimensions)`, the items' names and their units into a value."""
+"""Turns embeddings `(items, sides, dimensions)`, which are pairs for most, the items' names and their units into a value."""
 
 
-def pairs_of(run: Run, system: str, metric: str) -> dict[int, np.ndarray]:
-    """By sample number, the two embeddings of each score that is ok, float32 `(2, dimensions)`.
+def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np.ndarray]:
+    """By sample number, the embeddings of each score that is ok, float32 `(sides, dimensions)`.
 
     Raises:
         DamagedRecord: a score has none, or they are not of one length.
@@ -39,7 +40,7 @@ def pairs_of(run: Run, system: str, metric: str) -> dict[int, np.ndarray]:
         (f"$.{KEY}", system, metric),
     ):
         try:
-            out[number] = unpacked(text)
+            out[number] = unpacked(text, sides)
         except (TypeError, ValueError, binascii.Error) as error:
             raise DamagedRecord(f"'{run.folder}' holds no embeddings of sample {number} for {metric}") from error
         width = width or out[number].size
@@ -58,8 +59,13 @@ def kernel(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> Set
     return KernelSample.of(pairs, names, units).found()
 
 
-SETS: dict[str, Statistic] = {"frechet": frechet, "kernel": kernel}
+SETS: dict[str, Statistic] = {"frechet": frechet, "kernel": kernel, "ttsds": ttsds}
 """Statistic by the name that a metric gives as its `aggregate`."""
+
+
+def sides_of(aggregate: str) -> int:
+    """How many embeddings of an item a statistic takes."""
+    return len(SIDES) if aggregate == "ttsds" else 2
 
 
 def item_fold(metric: str, aggregate: str) -> Fold:

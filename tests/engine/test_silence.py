@@ -15,7 +15,8 @@ from codec_bench.types import Score
 NEEDS_WEIGHTS = {
     "audiobox_ce", "audiobox_cu", "audiobox_pc", "audiobox_pq", "dnsmos_pro", "nisqa_coloration", "nisqa_discontinuity", "nisqa_loudness", "nisqa_mos", "nisqa_noisiness",
     "nisqa_tts", "sigmos_col", "sigmos_disc", "sigmos_loud", "sigmos_noise", "sigmos_ovrl", "sigmos_reverb", "sigmos_sig", "emotion_accuracy", "emotion_sim", "scoreq",
-    "scoreq_ref", "speech_token_distance", "speechbertscore", "speechbleu", "ter", "utmos",
+    "scoreq_ref", "speech_token_distance", "speechbertscore", "speechbleu", "ter", "ttsds2_wav2vec2",
+    "ttsds2_whisper", "utmos",
 }  # fmt: skip
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 """They have a value, since their reference implementation does, and it says nothing."""
@@ -24,7 +25,7 @@ MEANT = {
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
     "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "warpq": None, "duration_error": 0.0,
     "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None,
-    "speaking_rate_error[pocketsphinx]": 1.0,
+    "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None,
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {

@@ -33,7 +33,9 @@ def test_it_says_what_it_is(name):
     feature = features.REGISTRY.resolve(name)
     assert issubclass(feature, features.Feature)
     assert feature.where in ("device", "cpu")
-    assert feature.rate_hz == (48_000 if name.startswith(("nisqa", "sigmos")) else RATE_HZ)
+    assert feature.rate_hz == {"ttsds2-pitch": 22_050}.get(
+        name, 48_000 if name.startswith(("nisqa", "sigmos")) else RATE_HZ
+    )
     for word in ("Result:", "Args:"):
         assert word in feature.__doc__, word
     assert "eference implementation" in feature.__doc__ or "Reference" in feature.__doc__

@@ -17,6 +17,7 @@ from codec_bench.features.speakers.redimnet import ReDimNetB5
 from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
 from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
+from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2
 from codec_bench.features.units import HubertUnits
 from codec_bench.networks.distillmos import DistillMosNet
 from codec_bench.networks.speech_config import EncoderConfig
@@ -407,3 +408,34 @@ def write_nisqa(folder, name):
     path = folder / f"{name}.tar"
     torch.save({"args": {"name": name}, "model_state_dict": state}, path)
     return str(path)
+
+
+class SmallTtsds2Wav2vec2(Ttsds2Wav2vec2):
+    """The feature with a small network."""
+
+    def _architecture(self):
+        return UNITS
+
+
+def write_ttsds2_wav2vec2(folder):
+    """A folder with a small wav2vec 2.0 and its letters, in the layout of the published one."""
+    config = transformers.Wav2Vec2Config(
+        vocab_size=5, hidden_size=UNITS.width, num_hidden_layers=UNITS.layers, num_attention_heads=UNITS.heads,
+        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS], num_conv_pos_embeddings=UNITS.conv_pos,
+        num_conv_pos_embedding_groups=UNITS.conv_pos_groups,
+    )  # fmt: skip
+    standing_in(transformers.Wav2Vec2ForCTC(config)).save_pretrained(folder)
+    transformers.Wav2Vec2FeatureExtractor(return_attention_mask=False).save_pretrained(folder)
+    (folder / "vocab.json").write_text("{}", "utf-8")
+    return str(folder)
+
+
+def write_ttsds2_whisper(folder):
+    """A folder with a small Whisper that hears 30 s, in transformers' layout."""
+    config = transformers.WhisperConfig(
+        vocab_size=60, d_model=16, encoder_layers=2, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2,
+        encoder_ffn_dim=24, decoder_ffn_dim=24, max_target_positions=8, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+        decoder_start_token_id=3, suppress_tokens=None, begin_suppress_tokens=None,
+    )  # fmt: skip
+    standing_in(transformers.WhisperForConditionalGeneration(config)).save_pretrained(folder)
+    return str(folder)

@@ -160,6 +160,14 @@ CASES = {
         lambda device, weights: tiny_speech.SmallUnits("hubert-km200", device, weights),
         lambda folder: tiny_speech.write_units(folder),
     ),
+    "ttsds2-wav2vec2": (
+        lambda device, weights: tiny_speech.SmallTtsds2Wav2vec2(device, weights, "noise"),
+        lambda folder: tiny_speech.write_ttsds2_wav2vec2(folder),
+    ),
+    "ttsds2-whisper": (
+        lambda device, weights: load_feature("ttsds2-whisper", device=device, weights=weights),
+        lambda folder: tiny_speech.write_ttsds2_whisper(folder),
+    ),
     "canary-1b-v2": (
         lambda device, weights: Told(load_feature("canary-1b-v2", device=device, weights=weights), "en"),
         lambda folder: str(tiny_recognisers.write_canary(folder)),
@@ -194,7 +202,7 @@ LIKE_OTHERS = {
     "hubert-km50", "hubert-km100", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
 }  # fmt: skip
 WRITE_TEXT = {"canary-1b-v2", "qwen3-asr-0.6b"}
-ON_THE_CPU = {"level", "mel_cepstrum", "pitch", "pocketsphinx", "sigmos", "speech-activity"}
+ON_THE_CPU = {"level", "mel_cepstrum", "pitch", "pocketsphinx", "sigmos", "speech-activity", "ttsds2-pitch"}
 
 
 def voices(lengths):
@@ -266,6 +274,8 @@ PREPARED = [
     "redimnet-b5",
     "scoreq",
     "scoreq-embedding",
+    "ttsds2-wav2vec2",
+    "ttsds2-whisper",
     "utmos",
     "wavlm-base-plus-sv",
     "wavlm-large-sv",

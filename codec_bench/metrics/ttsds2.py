@@ -1,0 +1,107 @@
+"""Benchmarks of TTSDS2: whether the estimates' distribution lies nearer to the references' or to noise, one factor's part each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from codec_bench.features.ttsds2 import NOISE, NOISE_PROTOCOL, Ttsds2Pitch
+from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2, Ttsds2Whisper
+from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.stats.packing import KEY, packed
+from codec_bench.stats.ttsds import score_of
+from codec_bench.types import Score
+
+PAPER = "Minixhofer, Klejch, Bell: TTSDS2: Resources and Benchmark for Evaluating Human-Quality Text to Speech Systems, 2025; the same: TTSDS, SLT 2024"
+
+
+class _Ttsds2(Metric):
+    """The common part of the benchmarks.
+
+    An item's own value is the same score of its three points alone: 100 if the estimate stands where the reference does, 0 where a
+    noise does, by squared Euclidean distances. It is in the record, so that the items farthest from speech are found; the set's value
+    is not made of it.
+    """
+
+    kind = "pair"
+    signals = False
+    range = (0.0, 100.0)
+    where = "inline"
+    aggregate = "ttsds"
+    paper = PAPER
+    feature: ClassVar[str]
+    stem: ClassVar[str]
+    distance: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._noise = f"{self.feature}[{NOISE}]"
+        self.estimate_features, self.reference_features = (self.feature,), (self.feature, self._noise)
+        self.protocol = f"{self.name}/pairs/{self.distance}/{self.stem}/{NOISE}-{NOISE_PROTOCOL}"
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item; `detail` holds the embeddings of the item and of its noises, of which the value of the set is made."""
+        return [self._score(item) for item in batch]
+
+    def _score(self, item: Inputs) -> Score:
+        reference, estimate = (
+            np.asarray(side[self.feature]["embedding"], np.float32)
+            for side in (item.reference_features, item.estimate_features)
+        )
+        noise = np.asarray(item.reference_features[self._noise]["embedding"], np.float32)
+        apart = [float(((estimate.astype(np.float64) - other) ** 2).sum()) for other in (reference, *noise)]
+        # An estimate that is both its reference and a noise is no speech, and neither was its reference.
+        value = score_of(apart[0], apart[1:]) or 0.0
+        return Score.ok(value, self.protocol, detail={KEY: packed(reference, estimate, *noise)})
+
+
+class Ttsds2PitchScore(_Ttsds2):
+    """The benchmark `pitch` of TTSDS2's factor prosody: mean pitches of the estimates. Higher is better; 100 is the references' set.
+
+    `100 n / (n + r)`: `r` is the 2-Wasserstein distance in Hz of the estimates' mean pitches from those of the references, `n` that
+    from the nearest of four sets of noise (uniform, normal, ones, zeros), each as large as the set and as long as its references. A
+    value of the whole set, of at least 2 items. It is one of four benchmarks of prosody, and no TTSDS2 by itself.
+
+    Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
+    `PitchBenchmark` and `wasserstein_distance`, to 1e-6, but for its own sets of noise.
+    """
+
+    name = "ttsds2_pitch"
+    feature, stem = Ttsds2Pitch.name, Ttsds2Pitch.stem
+    distance = "wasserstein-2"
+    source = "ttsds 2.1.3 PitchBenchmark and wasserstein_distance with the noise given, to 1e-6"
+
+
+class Ttsds2Wav2vec2Score(_Ttsds2):
+    """The benchmark `wav2vec2_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references' set.
+
+    `100 n / (n + r)`: `r` is the Fréchet distance (squared 2-Wasserstein, of Gaussians) of the mean last hidden states of
+    wav2vec2-base-960h over the estimates from those over the references, `n` that from the nearest of four sets of noise (uniform,
+    normal, ones, zeros), each as large as the set and as long as its references. A value of the whole set, of at least 2 items; with
+    fewer items than dimensions (768) it depends on the size of the set. It is one of two benchmarks of intelligibility.
+
+    Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
+    `Wav2Vec2ActivationsBenchmark` and `frechet_distance`, to 1e-5 and 1e-6, but for its own sets of noise.
+    """
+
+    name = "ttsds2_wav2vec2"
+    feature, stem = Ttsds2Wav2vec2.name, Ttsds2Wav2vec2.stem
+    distance = "frechet"
+    source = "ttsds 2.1.3 Wav2Vec2ActivationsBenchmark, to 1e-5, and frechet_distance with the noise given, to 1e-6"
+
+
+class Ttsds2WhisperScore(_Ttsds2):
+    """The benchmark `whisper_activations` of TTSDS2's factor intelligibility. Higher is better; 100 is the references' set.
+
+    As `ttsds2_wav2vec2`, of the averaged hidden states of whisper-small.en's encoder (1,500 dimensions). The mean of the two is
+    TTSDS2's factor intelligibility.
+
+    Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
+    `WhisperActivationsBenchmark` and `frechet_distance`, to 1e-5 and 1e-6, but for its own sets of noise.
+    """
+
+    name = "ttsds2_whisper"
+    feature, stem = Ttsds2Whisper.name, Ttsds2Whisper.stem
+    distance = "frechet"
+    source = "ttsds 2.1.3 WhisperActivationsBenchmark, to 1e-5, and frechet_distance with the noise given, to 1e-6"

@@ -1,0 +1,37 @@
+"""A self-supervised speech encoder whose last hidden state is averaged over time, for padded batches, exact for every item.
+
+Paper: A. Baevski et al., "wav2vec 2.0", NeurIPS 2020. Reference implementation: the mean over time of `last_hidden_state` of
+transformers' Wav2Vec2Model, each item alone. This module imports torch: import it inside functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+
+from codec_bench.networks.ragged import inside, on_device, uploaded
+from codec_bench.networks.speech_config import EncoderConfig
+from codec_bench.networks.speech_encoder import SpeechEncoder, standardised
+
+WAVE_EPS = 1e-7
+"""What Wav2Vec2FeatureExtractor adds to a variance."""
+
+
+class MeanOverTime(nn.Module):
+    """Standardises each wave, and averages the encoder's last hidden state over the item's own frames.
+
+    Args:
+        config: the architecture of the encoder.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.encoder = SpeechEncoder(config)
+
+    def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        """From waves `(items, samples)` at 16 kHz and their lengths to float32 `(items, width)`."""
+        lengths = uploaded(lengths, waves.device)
+        last, frames = self.encoder(standardised(waves, lengths, WAVE_EPS), lengths)
+        own = inside(frames, last.shape[1], last.device)[..., None]
+        return last.float().masked_fill(~own, 0.0).sum(1) / on_device(frames, last.device)[:, None]

@@ -1,0 +1,98 @@
+"""The score of one benchmark of TTSDS2: whether a set of estimates lies nearer to the references or to noise.
+
+    found = ttsds(embeddings, names, units)      # (items, 6, dimensions), in the order of SIDES
+
+With `r` the distance of the estimates from the references and `n` that from the nearest set of noise, the score is
+`100 n / (n + r)`: 100 for a copy of the references' distribution, 50 halfway, 0 for noise. The distance of vectors is the squared
+2-Wasserstein distance of two Gaussians, which is Fréchet's (`stats/frechet.py`). That of single numbers is the 2-Wasserstein distance
+of the two sets themselves, not squared: the root of the mean squared difference of their sorted values. So the
+reference implementation has it.
+
+Each item brings its reference, its estimate and four noises, so all sets have one size, and nothing is drawn from the larger one.
+
+References: Minixhofer et al. 2024, "TTSDS" (arXiv 2407.12707); Minixhofer et al. 2025, "TTSDS2" (arXiv 2506.19441); ttsds 2.1.3
+`frechet_distance`, `wasserstein_distance` and `Benchmark.compute_score`, to 1e-6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, block_of, left_out
+from codec_bench.stats.frechet import FrechetSums, distance, threads_for
+from codec_bench.stats.intervals import LEVEL, Interval
+
+SIDES = ("reference", "estimate", "uniform", "normal", "ones", "zeros")
+"""The embeddings of an item, in order. All but the first two are of noise (`codec_bench.audio.noises`)."""
+
+Apart = Callable[[Iterable[int]], list[float] | None]
+"""The distances of the estimates over some blocks from the references and from each noise, or None below two items."""
+
+
+def ttsds(embeddings: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
+    """The score of a set, with its interval over blocks that are left out once each.
+
+    Args:
+        embeddings: `(items, 6, dimensions)`, in the order of `SIDES`; one dimension for a benchmark of single numbers.
+        names: of the items; no value depends on them. units: the speaker of each item, or a name of its own. level: of the interval.
+    """
+    items, _, dimensions = embeddings.shape
+    if items < FEWEST_ITEMS:
+        why = f"a distance of distributions needs at least {FEWEST_ITEMS} items; there are {items}"
+        return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
+    blocks = np.fromiter((block_of(unit) for unit in units), np.int64, items)
+    apart = _sorted_apart(embeddings[:, :, 0], blocks) if dimensions == 1 else _frechet_apart(embeddings, units)
+    with threads_for(dimensions):
+        value = _score(apart(range(BLOCKS)))
+        present = np.flatnonzero(np.bincount(blocks, minlength=BLOCKS))
+        each = [_score(apart(np.setdiff1d(present, block))) for block in present]
+    if value is None:
+        why = "the estimates are the references and a noise at once, so that there is no score"
+        return SetValue(None, Interval(None, None, 0, "", why, level), items, None, why)
+    note = None
+    if dimensions > 1 and items <= dimensions:
+        note = (
+            f"{items} items are few for {dimensions} dimensions: the covariances do not have full rank, and the distance from the "
+            f"references is too large by chance; compare sets of one size"
+        )
+    return SetValue(value, left_out(value, each, level), items, None, note)
+
+
+def score_of(reference: float, noise: Iterable[float]) -> float | None:
+    """`100 n / (n + r)`, with `n` the least distance from a noise and `r` that from the reference; None if both are 0."""
+    nearest = min(noise)
+    return 100.0 * nearest / (nearest + reference) if nearest + reference > 0 else None
+
+
+def _score(distances: list[float] | None) -> float | None:
+    return None if distances is None else score_of(distances[0], distances[1:])
+
+
+def _others() -> list[int]:
+    """The places of all sides but the estimate's."""
+    return [place for place, side in enumerate(SIDES) if side != "estimate"]
+
+
+def _frechet_apart(embeddings: np.ndarray, units: Sequence[str]) -> Apart:
+    sums = FrechetSums.of(embeddings, units)
+
+    def apart(blocks: Iterable[int]) -> list[float] | None:
+        gaussians = sums.gaussians(blocks)
+        if gaussians is None:
+            return None
+        means, covariances = gaussians
+        return [distance(covariances[1], covariances[side], means[1] - means[side]) for side in _others()]
+
+    return apart
+
+
+def _sorted_apart(values: np.ndarray, blocks: np.ndarray) -> Apart:
+    def apart(chosen: Iterable[int]) -> list[float] | None:
+        rows = np.sort(values[np.isin(blocks, list(chosen))].astype(np.float64), axis=0)
+        if len(rows) < FEWEST_ITEMS:
+            return None
+        return [float(np.sqrt(np.mean((rows[:, 1] - rows[:, side]) ** 2))) for side in _others()]
+
+    return apart
