@@ -1,0 +1,85 @@
+"""docs/versa.md: each name that it gives for one of VERSA's can be built; and VERSA's own test pair has the scores that its tests expect."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from codec_bench import score
+from codec_bench.config import read_config
+from codec_bench.metrics import build_metric, expand
+
+PAGE = Path(__file__).parents[2] / "docs" / "versa.md"
+CHECKOUT = os.environ.get("CODEC_BENCH_TEST_VERSA")
+EXPECTED = {
+    "mcd": 5.045226506332897,
+    "f0_corr[versa]": -0.07540903652440145,
+    "f0_rmse[versa]": 20.281004489942777,
+    "si_sdr[cut]": 1.0702790021896362,
+    "pesq_wb": 1.5722705125808716,
+    "stoi": 0.007625108859647406,
+    "dnsmos_ovrl[versa]": 1.4526055142443377,
+    "dnsmos_p808[versa]": 2.09430193901062,
+    "warpq[versa]": 3.853,
+}
+"""What VERSA's tests (test/test_pipeline) expect of its pair at c398480, under our names."""
+
+
+def rows(heading: str) -> list[dict[str, str]]:
+    """The rows of the one table under a heading of the page, by the names of the columns."""
+    part = PAGE.read_text("utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line.strip("|").split("|") for line in part.splitlines() if line.startswith("|")]
+    columns, _, *found = ([cell.strip() for cell in line] for line in lines)
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+def names(cell: str) -> list[str]:
+    """What stands between backticks in a cell."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+ALL = rows("All of VERSA's measures")
+MEASURED = rows("The same files through both")
+LISTED = {name for row in ALL for column in ("here", "what differs") for name in names(row[column])}
+
+
+@pytest.mark.parametrize("table", [ALL, MEASURED], ids=["all", "measured"])
+def test_every_name_of_ours_exists(table):
+    for row in table:
+        ours = names(row["here"])
+        assert bool(ours) != (row["here"] == "none"), row
+        for name in expand(ours):
+            assert build_metric(name).protocol, name
+
+
+def test_names_that_are_near_exist():
+    near = [name for row in ALL for name in names(row["what differs"])]
+    for name in near:
+        if ": " not in name:  # an option of VERSA's configuration
+            assert build_metric(name.replace("[ASR]", "[whisper-large-v3]")).protocol, name
+
+
+def test_what_was_measured_is_in_the_table_of_names():
+    assert {name for row in MEASURED for name in names(row["here"])} <= LISTED
+
+
+@pytest.mark.parametrize("preset", ["versa-core", "versa"])
+def test_the_presets_are_in_the_table(preset):
+    asked = set(expand(read_config("preset", preset)["metrics"]))
+    assert asked - {"dnsmos_sig[versa]", "dnsmos_bak[versa]"} <= LISTED  # VERSA reports two of the four
+
+
+if CHECKOUT:
+
+    def test_its_own_pair_has_the_scores_that_its_tests_expect(tmp_path):
+        samples = Path(CHECKOUT) / "test" / "test_samples"
+        run = score(
+            generated=str(samples / "test2"), data=str(samples / "test1"), metrics=list(EXPECTED), out=tmp_path / "run", device="cpu", workers=1,
+        )  # fmt: skip
+        found = {row.metric: row.value for row in run.scores()}
+        rounded = found.pop("warpq[versa]")  # to three digits by VERSA
+        assert rounded == pytest.approx(EXPECTED["warpq[versa]"], abs=2e-3)
+        assert found == pytest.approx({name: EXPECTED[name] for name in found}, abs=1e-5, rel=1e-6)
