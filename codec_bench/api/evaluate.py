@@ -100,4 +100,6 @@ def _prepared(
     source = in_begun_order(source, begun, limit=limit, seed=seed)
     chosen, groups = metrics_for(named, source, out, coded=True, options=options)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit, **groups}
-    return Evaluation(systems, chosen, source, request, dict(options or {}), broken_down(by, source))
+    return Evaluation(
+        systems, chosen, source, request, dict(options or {}), broken_down(by, source.samples, source.name)
+    )

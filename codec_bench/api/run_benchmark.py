@@ -301,7 +301,7 @@ def run_codecs(
                 "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
                 "mirror": os.fspath(data) if data is not None else None,
             }  # fmt: skip
-            about = {"benchmark": one.described, **broken_down(by, source)}
+            about = {"benchmark": one.described, **broken_down(by, source.samples, source.name)}
             asked = Evaluation(systems, one.metrics, part_of(source, taken), request, given, about)
             run = execute(asked, folder, replace(running, on_folder=lambda folder, words: None))
             write_results(run, page=running.page)

@@ -113,7 +113,7 @@ def _prepared(
     }
     if allow_same:
         request["allow_same"] = True
-    about = {**broken_down(by, source), **({"taken": taken} if taken else {})}
+    about = {**broken_down(by, source.samples, source.name), **({"taken": taken} if taken else {})}
     return Evaluation(systems, chosen, source, request, dict(options or {}), about)
 
 

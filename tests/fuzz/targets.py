@@ -153,7 +153,7 @@ class Manifests(Target):
         ids = [sample.id for sample in source]
         assert len(set(ids)) == len(ids) and all(isinstance(id, str) and id for id in ids)
         assert len(source.fingerprint) == 40 and all(isinstance(reason, str) for reason in source.problems.values())
-        broken_down("speaker", source)
+        broken_down("speaker", source.samples, source.name)
 
 
 class Ratings(Target):

@@ -10,7 +10,7 @@ from scipy.signal import hilbert
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
-from codec_bench.metrics import build_metric, visqol
+from codec_bench.metrics import build_metric, visqol, visqol_mapping
 from codec_bench.metrics.base import Inputs
 from codec_bench.weights import lookup
 
@@ -22,7 +22,7 @@ def package(mode, data):
     from visqol.visqol_manager import VisqolManager
 
     manager = VisqolManager()
-    manager.init(use_speech_mode=True, use_lattice_model=False)
+    manager.init(use_speech_mode=True, use_lattice_model=mode == visqol.LATTICE)
     if mode == visqol.AUDIO:
         from visqol.gammatone import GammatoneSpectrogramBuilder
         from visqol.patch_creator import ImagePatchCreator
@@ -68,10 +68,12 @@ def pairs(spoken, rate_hz, count):
     return [(a, np.asarray(b, np.float32)) for a, b in made]
 
 
-@pytest.mark.parametrize(("mode", "count"), [(None, 4), (visqol.AUDIO, 2)])
+@pytest.mark.parametrize(("mode", "count"), [(None, 4), (visqol.LATTICE, 4), (visqol.AUDIO, 2)])
 def test_scores_are_the_packages(mode, count, spoken):
     if mode == visqol.AUDIO and lookup(visqol.SVR) is None:
         pytest.skip("the regression of audio mode is not on this machine")
+    if mode == visqol.LATTICE:
+        pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
     metric = build_metric(f"visqol[{mode}]" if mode else "visqol")
     data = pairs(spoken, metric.rate_hz, count)
     expected = package(mode, data)
@@ -110,10 +112,10 @@ def test_another_regression_is_one_sentence(tmp_path):
     other = tmp_path / "model.txt"
     other.write_text("svm_type c_svc\nkernel_type rbf\ngamma 1\nrho 0\nSV\n1 1:1 2:1\n")
     with pytest.raises(WeightsError, match="no regression over 32 bands"):
-        visqol._regression(other)
+        visqol_mapping.regression(other)
     other.write_text("nothing")
     with pytest.raises(WeightsError, match="cannot be read"):
-        visqol._regression(other)
+        visqol_mapping.regression(other)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 34, 101, 202, 28_800, 28_801, 49_233, 98_466])

@@ -29,6 +29,11 @@ FACTS = {
 SYSTEMS = ("a", "b")
 
 
+def told(by, source):
+    """What a record says of columns of a source."""
+    return broken_down(by, source.samples, source.name)
+
+
 def write_run(folder, samples, score=None, finish=None, durations=None, **meta) -> Run:
     """A run over samples. `score` gives the scores of (system, number), or a reason why there are none."""
     with closing(RunWriter(folder, {"of": "a test"})) as writer:
@@ -191,8 +196,8 @@ def test_values_of_a_manifest_that_are_none(tmp_path):
 def test_columns_have_the_names_of_the_manifest_in_any_case(tmp_path):
     (tmp_path / "m.csv").write_text("audio,spk,Mood\na.wav,ann,calm\nb.wav,bob,angry\n")
     source = open_source(tmp_path / "m.csv")
-    assert broken_down("spk, mood,duration_s,spk", source) == {"by": ["speaker", "Mood", "duration"]}
-    assert broken_down(None, source) == broken_down("", source) == {}
+    assert told("spk, mood,duration_s,spk", source) == {"by": ["speaker", "Mood", "duration"]}
+    assert told(None, source) == told("", source) == {}
     run = write_run(tmp_path / "run", source.samples)
     assert grouped(run, ["SPK", "MOOD"]) == {
         "speaker": {"ann": [0], "bob": [1]},
@@ -203,7 +208,7 @@ def test_columns_have_the_names_of_the_manifest_in_any_case(tmp_path):
 def test_a_column_that_is_not_there_is_an_error_that_says_which_are(tmp_path):
     samples = [Sample(f"s{n}", "x", speaker="p", extra={"mood": "calm"}) for n in range(3)]
     run = write_run(tmp_path / "run", samples)
-    for ask in (lambda: grouped(run, "mod"), lambda: broken_down(["mod"], open_source(samples))):
+    for ask in (lambda: grouped(run, "mod"), lambda: told(["mod"], open_source(samples))):
         with pytest.raises(
             UserError, match=r"no column 'mod' .*its columns are speaker, duration, sample_rate, mood"
         ) as e:
@@ -220,13 +225,13 @@ def test_a_column_of_names_is_refused_before_anything_is_computed(tmp_path):
     many = [Sample(f"s{n}", "x", extra={"utt": f"u{n}", "half": "ab"[n % 2]}) for n in range(MOST_VALUES + 1)]
     few = many[:21]
     with pytest.raises(UserError, match="'utt' has 501 different values; expected at most 500"):
-        broken_down("utt", open_source(many))
+        told("utt", open_source(many))
     with pytest.raises(UserError, match="'utt' has another value for each of 21 samples"):
-        broken_down("utt", open_source(few))
-    assert broken_down("half", open_source(many)) == {"by": ["half"]}
+        told("utt", open_source(few))
+    assert told("half", open_source(many)) == {"by": ["half"]}
     long = [Sample(f"s{n}", "x", extra={"c": "x" * (LONGEST + 1)}) for n in range(3)]
     with pytest.raises(UserError, match="more than 200 characters"):
-        broken_down("c", open_source(long))
+        told("c", open_source(long))
     run = write_run(tmp_path / "run", many)
     assert "half" in next(held for held in map(json.loads, [run.query("SELECT columns FROM extras")[0][0]]))
     assert "utt" not in run.query("SELECT columns FROM extras")[0][0], "it would only make the record larger"

@@ -1,0 +1,82 @@
+"""How ViSQOL maps similarities to opinion scores: an exponential fit, a support vector regression, or a lattice network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.errors import WeightsError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regression:
+    """A support vector regression with Gaussian kernels.
+
+    Args:
+        vectors: float64 `(vectors, bands)`. weights: of each. gamma: of the kernel. offset: taken off.
+    """
+
+    vectors: np.ndarray
+    weights: np.ndarray
+    gamma: float
+    offset: float
+
+    def predict(self, bands: np.ndarray) -> float:
+        """The score of similarities by band, cut to 1 to 5."""
+        apart = ((self.vectors - bands) ** 2).sum(axis=1)
+        return float(np.clip(self.weights @ np.exp(-self.gamma * apart) - self.offset, 1.0, 5.0))
+
+
+@cache
+def regression(path: Path) -> Regression:
+    """Reads a regression of libsvm.
+
+    Raises:
+        WeightsError: the file is another one.
+    """
+    try:
+        head, _, body = path.read_text("ascii").partition("\nSV\n")
+        facts = dict(line.split(" ", 1) for line in head.splitlines())
+        rows = [line.split() for line in body.splitlines()]
+        vectors = np.array([[float(cell.partition(":")[2]) for cell in row[1:]] for row in rows])
+        weights = np.array([float(row[0]) for row in rows])
+        if (facts["svm_type"], facts["kernel_type"], vectors.shape[1]) != ("nu_svr", "rbf", 32):
+            raise ValueError("it is no regression over 32 bands")
+        return Regression(vectors, weights, float(facts["gamma"]), float(facts["rho"]))
+    except (OSError, ValueError, KeyError, IndexError) as error:
+        raise WeightsError(f"the regression in '{path}' cannot be read: {type(error).__name__}: {error}") from error
+
+
+def exponential(similarity: float) -> float:
+    """The fit of ViSQOL's authors to TCD-VoIP, scaled so that a copy has 5."""
+    return float(np.clip(1.245063 * (-262.847869 + np.exp(0.0154302525 * (similarity + 361.063949))), 1.0, 5.0))
+
+
+def lattice(path: Path, similarities: np.ndarray, lowest: np.ndarray, spreads: np.ndarray, levels: np.ndarray) -> float:
+    """The score of the lattice network, which takes each number by its name, and the quantile of listeners that is asked for."""
+    named = {"fvnsim": similarities, "fvnsim10_": lowest, "fstdnsim": spreads, "fvdegenergy": levels}
+    inputs = {f"{name}{band}": [value] for name, values in named.items() for band, value in enumerate(values)}
+    inputs["tau"] = [0.5]
+    found = _runner(path)(**{name: np.array(value, np.float32) for name, value in inputs.items()})
+    return float(found["predictions"].ravel()[0])
+
+
+@cache
+def _runner(path: Path) -> Callable[..., Mapping[str, np.ndarray]]:
+    """The network, ready to be called.
+
+    Raises:
+        WeightsError: the file is another one.
+    """
+    from ai_edge_litert.interpreter import Interpreter
+
+    try:
+        interpreter = Interpreter(model_content=path.read_bytes(), num_threads=1)
+        interpreter.allocate_tensors()
+        return interpreter.get_signature_runner("predict")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise WeightsError(f"the network in '{path}' cannot be read: {type(error).__name__}: {error}") from error
