@@ -51,12 +51,12 @@ class UnknownName(UserError):
 
 
 class MissingExtra(UserError):
-    """An optional package is not installed."""
+    """An optional package is not installed. `otherwise` says what can be done without it."""
 
-    def __init__(self, what: str, package: str, extra: str) -> None:
+    def __init__(self, what: str, package: str, extra: str, otherwise: str | None = None) -> None:
         super().__init__(
             f"{what} needs the package '{package}', which is not installed",
-            hint=f"pip install 'codec-bench[{extra}]'",
+            hint=f"pip install 'codec-bench[{extra}]'" + (f"; {otherwise}" if otherwise else ""),
         )
 
 

@@ -19,11 +19,12 @@ LIBRARY = "libcublas.so.12"
 PACKAGE = "nvidia-cublas-cu12"
 
 
-def load_cublas(what: str) -> str:
+def load_cublas(what: str, otherwise: str | None = None) -> str:
     """Loads cuBLAS 12 into this process: the system's if the loader finds one, else that of the package.
 
     Args:
         what: needs it, for the message.
+        otherwise: what can be done without it, for the message.
 
     Returns:
         The name or the path that it was loaded from; empty on systems other than Linux, whose loaders work otherwise.
@@ -37,7 +38,7 @@ def load_cublas(what: str) -> str:
         with suppress(OSError):
             ctypes.CDLL(place, mode=ctypes.RTLD_GLOBAL)
             return place
-    raise MissingExtra(f"{what}, which computes with {LIBRARY},", PACKAGE, "gpu")
+    raise MissingExtra(f"{what}, which computes with {LIBRARY},", PACKAGE, "gpu", otherwise)
 
 
 def _of_the_package() -> list[Path]:

@@ -1,4 +1,4 @@
-"""Transcripts by Whisper through CTranslate2. Windows of many recordings are decoded together, greedily.
+"""Transcripts by Whisper through CTranslate2 or torch. Windows of many recordings are decoded together, greedily.
 
 Conventions
     Signals are mono float32 `(samples,)` at 16 kHz. A window is 30 s of log-mel spectrogram, `(n_mels, 3000)`.
@@ -16,24 +16,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from codec_bench.audio.budget import FILLED, Budget
-from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, UserError, WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
-from codec_bench.features.recognisers.cublas import load_cublas
 from codec_bench.features.recognisers.speech_windows import check_windows, joined, parts
 from codec_bench.features.recognisers.whisper_checkpoint import (
     ALIASES,
-    COMPUTE_TYPES,
     ENGLISH,
     Facts,
     Tokens,
     bands_said,
-    converted,
     facts_of,
+    folder_of,
     languages_of,
     parse_point,
     protocol_id,
     window_bytes,
+)
+from codec_bench.features.recognisers.whisper_network import (
+    WINDOW_FRAMES,
+    WhisperNetwork,
+    most_tokens,
+    refuse_if_too_large,
 )
 from codec_bench.memory import give_back, out_of_memory, room
 
@@ -44,10 +47,7 @@ if TYPE_CHECKING:
 
 RATE_HZ = 16_000
 FRAME_SAMPLES = 160
-WINDOW_FRAMES = 3_000
 WINDOW_S = 30.0
-MAX_LENGTH = 448
-"""Whisper's context in tokens. CTranslate2 writes at most half as many new tokens, so an endless text ends after 224."""
 WINDOWS_AT_ONCE = {"cpu": 8, "cuda": 128}
 """Windows that are encoded and decoded together, at most. On a GPU they are as many as fill `FILLED` of the free memory."""
 
@@ -95,11 +95,12 @@ class _Batch:
 class Whisper(PreparedFeature):
     """Transcripts by Whisper, as written text with punctuation.
 
-    Protocol `<model>/ct2/greedy/<windows>[/<compute type>]`: one decoding without timestamps, which takes the most
+    Protocol `<model>/<backend>/greedy/<windows>[/<compute type>]`, where the backend is `ct2` (CTranslate2) or `torch`
+    (transformers' classes, from a checkpoint in their layout): one decoding without timestamps, which takes the most
     probable token at each step. There is no second decoding at a higher temperature, the text of the previous window is
     not a prompt, and no text is dropped for its low probability. The tokens that faster-whisper suppresses by default are
-    suppressed. The language is the given one, else the most probable one of the first window. Without `@`, windows are
-    30 s and the type is float32.
+    suppressed. The language is the given one, else the most probable one of the first window. Without `@`, the backend is
+    CTranslate2, windows are 30 s and the type is float32.
 
     Result: `transcript`; `tokens`, int32, those of all windows in order; `language`, the one that was used (empty if there
     was no speech to detect it in) and `language_detected`; `no_speech_prob`, the highest of all windows, because one silent
@@ -114,14 +115,16 @@ class Whisper(PreparedFeature):
     Paper: A. Radford et al., "Robust speech recognition via large-scale weak supervision", ICML 2023; distil: S. Gandhi et
     al., "Distil-Whisper", 2023. Reference implementation: faster-whisper 1.2.1 `WhisperModel.transcribe(beam_size=1,
     temperature=0, without_timestamps=True, condition_on_previous_text=False)` with all thresholds None, for `vad`
-    `BatchedInferencePipeline.transcribe`: token for token in float32. Where a model writes timestamps in spite of
-    `<|notimestamps|>`, faster-whisper may move its next window; docs/metrics/whisper.md has the details.
+    `BatchedInferencePipeline.transcribe`: token for token in float32. `torch` is compared with `ct2` on the same weights:
+    the same tokens in float32. Where a model writes timestamps in spite of `<|notimestamps|>`, faster-whisper may move its
+    next window; docs/metrics/whisper.md has the details.
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder with a checkpoint converted to CTranslate2, of the same kind, or None for the published one.
+        weights: a folder with a checkpoint of the same kind, converted to CTranslate2 or, for `torch`, in the layout of
+            transformers; None for the published one.
         model: the registered name.
-        point: windows and compute type, joined by `+`.
+        point: backend, windows and compute type, joined by `+`.
 
     Raises:
         MissingExtra: faster-whisper is not installed, or, when it is loaded for a GPU, no cuBLAS 12.
@@ -146,16 +149,16 @@ class Whisper(PreparedFeature):
     ) -> None:
         super().__init__(device, weights)
         self.name, self.facts = model, facts_of(model)
-        self.windows, self.compute_type = parse_point(model, point)
+        self.backend, self.windows, self.compute_type = parse_point(model, point)
         self.protocol = protocol_id(model, point)
         self.languages = self.facts.languages
         if any(importlib.util.find_spec(package) is None for package in ("ctranslate2", "faster_whisper")):
             raise MissingExtra(f"the recogniser '{model}'", "faster-whisper", "asr")
         check_windows(self.windows)
-        self._folder = converted(model, weights)
+        self._folder = folder_of(model, self.backend, weights)
         self._kind = "cpu" if device == "cpu" else "cuda"
         self._together = _Together(WINDOWS_AT_ONCE[self._kind] * WINDOW_S)
-        self._net: Any = None
+        self._net: WhisperNetwork | None = None
         self._read: Tokens | None = None
 
     def load(self) -> None:
@@ -168,81 +171,61 @@ class Whisper(PreparedFeature):
         """
         if self._net is not None:
             return
-        import ctranslate2
-
-        if self._kind == "cuda":
-            load_cublas(f"the recogniser '{self.name}' on '{self.device}'")
-            give_back(self.device)
-        index = int(self.device.partition(":")[2] or 0) if self._kind == "cuda" else 0
-        able = ctranslate2.get_supported_compute_types(self._kind, index)
-        if self.compute_type not in able:
-            can = ", ".join(kind for kind in COMPUTE_TYPES if kind in able)
-            raise UserError(
-                f"{self.name}: '{self.device}' cannot compute in {self.compute_type}",
-                hint=f"it can: {can}; {self.name} without a type computes in float32, which is another protocol",
-            )
         tokens = Tokens.read(self._folder, self.facts.multilingual)
-        try:
-            net = ctranslate2.models.Whisper(
-                str(self._folder),
-                device=self._kind,
-                device_index=index,
-                compute_type=self.compute_type,
-                intra_threads=own_threads() if self._kind == "cpu" else 0,
-            )
-        except Exception as error:  # a broken file raises RuntimeError, ValueError, MemoryError or a JSON error
-            self._refuse_if_too_large(error)
-            reason = " ".join(str(error).split())
-            raise WeightsError(
-                f"the weights in '{self._folder}' cannot be loaded: {type(error).__name__}: {reason}",
-                hint="the file may be cut short or of another kind: codec-bench weights verify",
-            ) from error
+        net = self._network(tokens)
         self._check(net)
-        self._net, self._read = net, tokens
         if self._kind == "cuda":
-            self._try()
+            self._try(net)
             together = windows_that_fit(self.facts, self.compute_type, room(self.device))
             self._together = _Together(together * WINDOW_S)
+        self._net, self._read = net, tokens
 
-    def _refuse_if_too_large(self, error: Exception) -> None:
-        if out_of_memory(error):
-            raise MemoryError(f"{self.name} does not fit into the memory of '{self.device}'") from error
+    def _network(self, tokens: Tokens) -> WhisperNetwork:
+        given = (self.name, self._folder, self.device, self.compute_type, tokens)
+        if self.backend == "torch":
+            from codec_bench.features.recognisers.whisper_torch import TorchWhisper
 
-    def _try(self) -> None:
+            return TorchWhisper(*given)
+        from codec_bench.features.recognisers.whisper_ct2 import CTranslate2Whisper
+
+        return CTranslate2Whisper(*given)
+
+    def _try(self, net: WhisperNetwork) -> None:
         """Encodes one silent window: a library that is missing or too old for the device is found before any item is."""
-        import ctranslate2
-
-        silence = np.zeros((1, self.facts.n_mels, WINDOW_FRAMES), np.float32)
+        other = "" if self.backend == "torch" else f"; {self.name}@torch computes without CTranslate2"
         try:
-            encoded = self._net.encode(ctranslate2.StorageView.from_array(silence), to_cpu=True)
+            right = net.computes()
         except RuntimeError as error:
-            self._net = None
-            self._refuse_if_too_large(error)
+            refuse_if_too_large(self.name, self.device, error)
             raise UserError(
                 f"{self.name} cannot compute on '{self.device}': {' '.join(str(error).split())}",
-                hint="codec-bench doctor checks the device and its libraries",
+                hint=f"codec-bench doctor checks the device and its libraries{other}",
             ) from error
-        if not np.isfinite(np.asarray(encoded)).all():
-            self._net = None
+        if not right:
             raise UserError(
                 f"{self.name} computes no numbers on '{self.device}'",
-                hint="the driver may be too old for CTranslate2: codec-bench doctor compares it with the CPU",
+                hint=f"the driver may be too old: codec-bench doctor compares the GPU with the CPU{other}",
             )
+
+    @property
+    def _loaded(self) -> WhisperNetwork:
+        assert self._net is not None, "load() comes first"
+        return self._net
 
     @property
     def _tokens(self) -> Tokens:
         assert self._read is not None, "load() comes first"
         return self._read
 
-    def _check(self, net: Any) -> None:
+    def _check(self, net: WhisperNetwork) -> None:
         said = bands_said(self._folder, net.n_mels)
         wrong = []
         if net.n_mels != self.facts.n_mels:
             wrong.append(f"they take {net.n_mels} mel bands (expected {self.facts.n_mels})")
-        if net.is_multilingual != self.facts.multilingual:
-            wrong.append(f"they know {'several languages' if net.is_multilingual else 'English only'}")
+        if net.multilingual != self.facts.multilingual:
+            wrong.append(f"they know {'several languages' if net.multilingual else 'English only'}")
         if said != net.n_mels:
-            wrong.append(f"preprocessor_config.json says {said} mel bands, model.bin {net.n_mels}")
+            wrong.append(f"preprocessor_config.json says {said} mel bands, the network has {net.n_mels}")
         if wrong:
             raise WeightsError(f"the weights in '{self._folder}' are not those of {self.name}: {'; '.join(wrong)}")
 
@@ -333,39 +316,24 @@ class Whisper(PreparedFeature):
     def _decode_together(self, windows: list[_Window], codes: list[str | None]) -> None:
         encoded = self._encode(windows)
         if any(codes[window.item] is None for window in windows):
-            for window, ranked in zip(windows, self._net.detect_language(encoded)):
+            for window, language in zip(windows, self._loaded.detect_languages(encoded)):
                 if codes[window.item] is None:  # set by its first window, which comes first
-                    codes[window.item] = ranked[0][0].strip("<|>")
+                    codes[window.item] = language
         languages = [code for window in windows if (code := codes[window.item]) is not None]  # every one is known now
         prompts = [self._tokens.prompt(language) for language in languages]
-        decoded = self._net.generate(
-            encoded,
-            prompts,
-            beam_size=1,
-            max_length=MAX_LENGTH,
-            return_scores=True,
-            return_no_speech_prob=True,
-            suppress_blank=True,
-            suppress_tokens=self._tokens.suppressed,
-        )
-        for window, found in zip(windows, decoded):
-            window.tokens = list(found.sequences_ids[0])
-            window.log_probability = found.scores[0] * len(window.tokens)
-            window.no_speech = found.no_speech_prob
+        for window, found in zip(windows, self._loaded.decode(encoded, prompts)):
+            window.tokens, window.log_probability, window.no_speech = (
+                found.tokens,
+                found.log_probability,
+                found.no_speech,
+            )
 
     def _encode(self, windows: list[_Window]) -> Any:
-        """The encoder's output `(windows, 1500, width)`, on the model's device."""
-        import ctranslate2
-        import torch
-
-        if self._kind == "cuda":
-            batch = self._batch(windows)
-            torch.cuda.current_stream(self.device).synchronize()  # CTranslate2 reads the batch on another stream
-            return self._net.encode(ctranslate2.StorageView.from_array(batch))
+        """The encoder's output, on the model's device."""
         # On a CPU, windows are encoded one at a time: the attention of several windows does not fit into a core's cache.
-        views = [ctranslate2.StorageView.from_array(self._batch([window]).numpy()) for window in windows]
-        outputs = [np.asarray(self._net.encode(view)) for view in views]
-        return ctranslate2.StorageView.from_array(np.concatenate(outputs))
+        at_once = len(windows) if self._kind == "cuda" else 1
+        groups = (windows[first : first + at_once] for first in range(0, len(windows), at_once))
+        return self._loaded.encode(self._batch(group) for group in groups)
 
     def _batch(self, windows: list[_Window]) -> torch.Tensor:
         """Windows as the encoder takes them, float32 `(windows, n_mels, 3000)`, with zeros after the last frame."""
@@ -394,7 +362,7 @@ class Whisper(PreparedFeature):
             "windows": len(windows),
             "seconds": sum(window.mel.shape[0] for window in windows) / 100,
         }
-        bound = min(MAX_LENGTH // 2, MAX_LENGTH - len(self._tokens.prompt(language or "en")) + 1)
+        bound = most_tokens(self._tokens.prompt(language or "en"))
         if any(len(window.tokens) >= bound for window in windows):
             result["fault"] = f"the recogniser's text did not end within {bound} tokens"
         return result

@@ -1,4 +1,4 @@
-"""Whisper's checkpoints for CTranslate2: which there are, what their names and points mean, and what lies beside the weights."""
+"""Whisper's checkpoints: which there are, what their names and points mean, and what lies beside the weights."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
 
-COMPUTE_TYPES = ("float32", "float16", "bfloat16", "int8", "int8_float16", "int8_float32")
+Backend = Literal["ct2", "torch"]
+"""What computes the network: CTranslate2, or torch with the classes of transformers."""
+COMPUTE_TYPES: dict[Backend, tuple[str, ...]] = {
+    "ct2": ("float32", "float16", "bfloat16", "int8", "int8_float16", "int8_float32"),
+    "torch": ("float32", "float16", "bfloat16"),
+}
 
 LANGUAGES = (
     "en zh de es ru ko fr ja pt tr pl ca nl ar sv it id hi fi vi he uk el ms cs ro da hu ta no th ur hr bg lt la mi ml cy sk te "
@@ -83,25 +88,41 @@ def window_bytes(facts: Facts, compute_type: str) -> int:
     return (2 if compute_type in _HALVES else 4) * max(kept, attention + 8 * ENCODED_FRAMES * facts.width)
 
 
-def parse_point(model: str, point: str | None) -> tuple[Windows, str]:
-    """Windows and compute type of a name such as `whisper-large-v3@28s+float16`.
+class Point(NamedTuple):
+    """What stands after the `@` of a name: what computes the network, the windows, and the type of numbers."""
+
+    backend: Backend
+    windows: Windows
+    compute_type: str
+
+
+def parse_point(model: str, point: str | None) -> Point:
+    """The options of a name such as `whisper-large-v3@28s+float16`.
 
     Raises:
-        UserError: an option that does not exist, or two of one kind.
+        UserError: an option that does not exist, two of one kind, or a type that torch does not compute Whisper in.
     """
-    windows, compute_type = None, None
-    for option in (point or "").split("+") if point is not None else ():
-        if option in WINDOWS and windows is None:
-            windows = option
-        elif option in COMPUTE_TYPES and compute_type is None:
-            compute_type = option
-        else:
-            known = f"windows {', '.join(WINDOWS)}; compute types {', '.join(COMPUTE_TYPES)}"
+    types = COMPUTE_TYPES["ct2"]
+    kinds: dict[str, Sequence[str]] = {"backend": tuple(COMPUTE_TYPES), "windows": WINDOWS, "compute_type": types}
+    chosen = {"backend": "ct2", "windows": "30s", "compute_type": "float32"}
+    given: set[str] = set()
+    for option in point.split("+") if point is not None else ():
+        kind = next((name for name, options in kinds.items() if option in options and name not in given), None)
+        if kind is None:
+            known = f"{' or '.join(COMPUTE_TYPES)}; windows {', '.join(WINDOWS)}; compute types {', '.join(types)}"
             raise UserError(
                 f"{model} has no '@{point}'" + (f": '{option}'" if option != point else ""),
                 hint=f"at most one of each, joined by +: {known}",
             )
-    return windows or "30s", compute_type or "float32"
+        given.add(kind)
+        chosen[kind] = option
+    found = Point(**chosen)  # type: ignore[arg-type]
+    if found.compute_type not in COMPUTE_TYPES[found.backend]:
+        raise UserError(
+            f"{model}@{found.backend} does not compute in {found.compute_type}",
+            hint=f"it computes in {', '.join(COMPUTE_TYPES[found.backend])}",
+        )
+    return found
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
@@ -111,8 +132,8 @@ def protocol_id(model: str, point: str | None = None) -> str:
         UserError: there is no such model or point.
     """
     facts_of(model)
-    windows, compute_type = parse_point(model, point)
-    return f"{model}/ct2/greedy/{window_id(windows)}" + ("" if compute_type == "float32" else f"/{compute_type}")
+    backend, windows, compute_type = parse_point(model, point)
+    return f"{model}/{backend}/greedy/{window_id(windows)}" + ("" if compute_type == "float32" else f"/{compute_type}")
 
 
 def languages_of(model: str) -> tuple[str, ...]:
@@ -120,15 +141,26 @@ def languages_of(model: str) -> tuple[str, ...]:
     return facts_of(model).languages
 
 
-def converted(model: str, weights: str | None) -> Path:
-    """The folder of a checkpoint in CTranslate2's layout.
+def folder_of(model: str, backend: Backend, weights: str | None) -> Path:
+    """The folder of a checkpoint in the layout that a backend reads.
+
+    Args:
+        weights: a folder, a file in it, or a hub id in the local cache; None for the published checkpoint.
 
     Raises:
-        WeightsError: there is no such folder. For a checkpoint in another layout, the hint is the command that converts it.
+        WeightsError: there is no such folder. For a checkpoint in another layout, the hint says what can be done.
     """
     from codec_bench.weights import find
 
     path = Path(weights).expanduser() if weights is not None else None
+    if backend == "torch":
+        folder = path.parent if path is not None and path.is_file() else path
+        if folder is not None and (folder / "model.bin").is_file() and not (folder / "model.safetensors").is_file():
+            raise WeightsError(
+                f"the weights '{weights}' are in CTranslate2's layout; {model}@torch reads that of transformers",
+                hint=f"{model} without torch reads them; codec-bench weights fetch {model}-transformers fetches the others",
+            )
+        return find(f"{model}-transformers", weights).folder
     if path is not None and path.is_file():
         if path.name != "model.bin":
             raise WeightsError(
@@ -142,7 +174,7 @@ def converted(model: str, weights: str | None) -> Path:
             raise WeightsError(
                 f"the weights folder '{weights}' has a checkpoint that is not converted to CTranslate2 ({kept[0]})",
                 hint=f"convert it: ct2-transformers-converter --model {path} --output_dir {path.name}-ct2 "
-                "--copy_files tokenizer.json preprocessor_config.json",
+                f"--copy_files tokenizer.json preprocessor_config.json; or name {model}@torch, which reads it as it is",
             )
     return find(model, weights if path is None else str(path)).folder
 
@@ -167,6 +199,7 @@ class Tokens:
     end: int
     transcribe: int
     no_timestamps: int
+    no_speech: int
     languages: dict[str, int]
     multilingual: bool
     suppressed: list[int]
@@ -193,6 +226,7 @@ class Tokens:
                 "<|endoftext|>": whole.eot,
                 "<|transcribe|>": whole.transcribe,
                 "<|notimestamps|>": whole.no_timestamps,
+                "<|nospeech|>": whole.no_speech,
             }
         except Exception as error:  # the parser raises bare Exceptions, and a missing token breaks the sorting
             reason = " ".join(str(error).split())
@@ -201,8 +235,8 @@ class Tokens:
         if lacking:
             raise WeightsError(f"'{path}' is not a Whisper's tokeniser: it has no {lacking[0]}")
         known = {code: place for code, place in languages.items() if place is not None}
-        start, end, transcribe, no_timestamps = ids.values()
-        return cls(tokenizer, start, end, transcribe, no_timestamps, known, multilingual, suppressed)
+        start, end, transcribe, no_timestamps, no_speech = ids.values()
+        return cls(tokenizer, start, end, transcribe, no_timestamps, no_speech, known, multilingual, suppressed)
 
     def prompt(self, language: str) -> list[int]:
         """The tokens that precede the decoder's text."""

@@ -16,7 +16,7 @@ from codec_bench.engine.cache import pack, unpack
 from codec_bench.environment import cpu_count
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.features import Unavailable
-from codec_bench.features.recognisers import cublas, whisper, whisper_checkpoint
+from codec_bench.features.recognisers import cublas, whisper, whisper_checkpoint, whisper_ct2
 from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together, windows_that_fit
 from codec_bench.memory import out_of_memory
 
@@ -197,8 +197,8 @@ def test_every_window_is_encoded_once(feature, clips, monkeypatch):
             encoded.append(view.shape)
             return net.encode(view)
 
-    net = feature._net
-    monkeypatch.setattr(feature, "_net", Counting())
+    net = feature._net.model
+    monkeypatch.setattr(feature._net, "model", Counting())
     results = feature.compute(clips)
     assert sum(shape[0] for shape in encoded) == sum(result["windows"] for result in results)
     assert {tuple(shape[1:]) for shape in encoded} == {(80, 3000)}
@@ -381,7 +381,7 @@ def gpu_model(whispers, monkeypatch):
     import ctranslate2
 
     order = []
-    monkeypatch.setattr(whisper, "load_cublas", lambda what: order.append("cublas"))
+    monkeypatch.setattr(whisper_ct2, "load_cublas", lambda *_: order.append("cublas"))
     monkeypatch.setattr(ctranslate2, "get_supported_compute_types", lambda *_: {"float32"})
     monkeypatch.setattr(
         ctranslate2.models, "Whisper", lambda *given, **how: order.append("model") or WithoutCublas(*given, **how)
@@ -395,7 +395,7 @@ def test_a_gpu_that_cannot_encode_is_one_sentence_when_the_model_loads(gpu_model
         UserError, match=r"whisper-tiny cannot compute on 'cuda:0': Library libcublas\.so\.12"
     ) as caught:
         model.load()
-    assert order == ["cublas", "model"] and "doctor" in str(caught.value)
+    assert order == ["cublas", "model"] and "doctor" in str(caught.value) and "whisper-tiny@torch" in str(caught.value)
 
 
 def test_a_gpu_that_computes_no_numbers_is_one_sentence(gpu_model, monkeypatch):
@@ -450,7 +450,7 @@ def test_a_compute_type_that_the_device_lacks_is_refused_with_those_it_has(whisp
     import ctranslate2
 
     able = ctranslate2.get_supported_compute_types("cpu")
-    unable = next(kind for kind in whisper_checkpoint.COMPUTE_TYPES if kind not in able)
+    unable = next(kind for kind in whisper_checkpoint.COMPUTE_TYPES["ct2"] if kind not in able)
     feature = Whisper(model="whisper-tiny", weights=str(whispers["whisper-tiny"]), point=unable)
     with pytest.raises(UserError, match=f"'cpu' cannot compute in {unable}") as caught:
         feature.load()

@@ -1,7 +1,8 @@
-"""A real Whisper, that of the package which carries tiny.en: every token and every text is faster-whisper's, alone and in a batch."""
+"""A real Whisper, that of the package which carries tiny.en: every text is faster-whisper's, and torch's tokens are CTranslate2's."""
 
 from __future__ import annotations
 
+import ct2_whisper
 import pytest
 
 from codec_bench.audio.resample import prepare
@@ -48,3 +49,18 @@ def test_it_hears_what_was_said_and_as_faster_whisper(spoken, speech_set):
         sum(values) for values in zip(*((one.counts.errors, one.counts.reference_length) for one in compared))
     )
     assert errors <= 0.25 * words  # PocketSphinx makes twice as many
+
+
+def test_torch_writes_the_same_tokens_alone_and_in_a_batch(spoken, speech_set, tmp_path):
+    signals = [prepare(audio, 16_000) for row, audio in spoken if row.get("language", "").startswith("en")]
+    signals = signals[:4] if speech_set == "embedded" else signals
+    converted = load_feature("whisper-tiny.en")
+    folder = ct2_whisper.write_transformers(converted._folder, tmp_path / "tiny.en")
+    in_torch = load_feature("whisper-tiny.en@torch", weights=str(folder))
+    expected = converted.compute(signals)
+    for results in (in_torch.compute(signals), [in_torch.compute([signal])[0] for signal in signals]):
+        for found, theirs in zip(results, expected, strict=True):
+            assert found["tokens"].tolist() == theirs["tokens"].tolist()
+            assert found["transcript"] == theirs["transcript"]
+            assert found["avg_logprob"] == pytest.approx(theirs["avg_logprob"], abs=1e-4)
+            assert found["no_speech_prob"] == pytest.approx(theirs["no_speech_prob"], rel=1e-3, abs=1e-9)

@@ -1,0 +1,118 @@
+"""Whisper's network in CTranslate2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.environment import own_threads
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.features.recognisers.cublas import load_cublas
+from codec_bench.features.recognisers.whisper_checkpoint import COMPUTE_TYPES, Tokens
+from codec_bench.features.recognisers.whisper_network import (
+    MAX_LENGTH,
+    WINDOW_FRAMES,
+    Decoded,
+    WhisperNetwork,
+    joined_batches,
+    refuse_if_too_large,
+)
+from codec_bench.memory import give_back
+
+if TYPE_CHECKING:
+    import torch
+
+
+class CTranslate2Whisper(WhisperNetwork):
+    """A converted checkpoint in CTranslate2.
+
+    Args:
+        name: of the recogniser, for messages.
+        folder: of the checkpoint, in CTranslate2's layout.
+        device: `cpu` or `cuda:N`.
+        compute_type: one of CTranslate2's.
+        tokens: of the checkpoint.
+
+    Raises:
+        MissingExtra: it is for a GPU, and there is no cuBLAS 12.
+        UserError: the device cannot compute in the type.
+        WeightsError: the file is broken. MemoryError: the model does not fit into memory.
+    """
+
+    def __init__(self, name: str, folder: Path, device: str, compute_type: str, tokens: Tokens) -> None:
+        import ctranslate2
+
+        self.device, self.tokens = device, tokens
+        kind, _, index = device.partition(":")
+        if kind == "cuda":
+            load_cublas(f"the recogniser '{name}' on '{device}'", f"{name}@torch computes without it")
+            give_back(device)
+        able = ctranslate2.get_supported_compute_types(kind, int(index or 0))
+        if compute_type not in able:
+            can = ", ".join(known for known in COMPUTE_TYPES["ct2"] if known in able)
+            raise UserError(
+                f"{name}: '{device}' cannot compute in {compute_type}",
+                hint=f"it can: {can}; {name} without a type computes in float32, which is another protocol",
+            )
+        try:
+            self.model: Any = ctranslate2.models.Whisper(
+                str(folder),
+                device=kind,
+                device_index=int(index or 0),
+                compute_type=compute_type,
+                intra_threads=own_threads() if kind == "cpu" else 0,
+            )
+        except Exception as error:  # a broken file raises RuntimeError, ValueError, MemoryError or a JSON error
+            refuse_if_too_large(name, device, error)
+            reason = " ".join(str(error).split())
+            raise WeightsError(
+                f"the weights in '{folder}' cannot be loaded: {type(error).__name__}: {reason}",
+                hint="the file may be cut short or of another kind: codec-bench weights verify",
+            ) from error
+        self.n_mels, self.multilingual = self.model.n_mels, self.model.is_multilingual
+
+    def encode(self, batches: Iterable[torch.Tensor]) -> Any:
+        """The encoder's output `(windows, 1500, width)`, on the model's device."""
+        import ctranslate2
+        import torch
+
+        if self.device == "cpu":
+            views = (ctranslate2.StorageView.from_array(batch.numpy()) for batch in batches)
+            outputs = [np.asarray(self.model.encode(view)) for view in views]
+            return ctranslate2.StorageView.from_array(np.concatenate(outputs))
+        batch = joined_batches(batches)
+        torch.cuda.current_stream(self.device).synchronize()  # CTranslate2 reads the batch on another stream
+        return self.model.encode(ctranslate2.StorageView.from_array(batch))
+
+    def computes(self) -> bool:
+        """Whether the encoder's output for a silent window is numbers."""
+        import ctranslate2
+
+        silence = np.zeros((1, self.n_mels, WINDOW_FRAMES), np.float32)
+        encoded = self.model.encode(ctranslate2.StorageView.from_array(silence), to_cpu=True)
+        return bool(np.isfinite(np.asarray(encoded)).all())
+
+    def detect_languages(self, encoded: Any) -> list[str]:
+        """The most probable language of each window."""
+        return [ranked[0][0].strip("<|>") for ranked in self.model.detect_language(encoded)]
+
+    def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
+        """The most probable token at each step, for each window."""
+        decoded = self.model.generate(
+            encoded,
+            [list(prompt) for prompt in prompts],
+            beam_size=1,
+            max_length=MAX_LENGTH,
+            return_scores=True,
+            return_no_speech_prob=True,
+            suppress_blank=True,
+            suppress_tokens=self.tokens.suppressed,
+        )
+        written = [list(found.sequences_ids[0]) for found in decoded]
+        return [
+            Decoded(tokens, found.scores[0] * len(tokens), found.no_speech_prob)
+            for tokens, found in zip(written, decoded)
+        ]

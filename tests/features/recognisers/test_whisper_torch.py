@@ -1,0 +1,191 @@
+"""Whisper in torch: the tokens are those of CTranslate2 on the same weights, in any batch."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import ct2_whisper
+import numpy as np
+import pytest
+import tiny_whisper
+
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.features import load_feature
+from codec_bench.features.recognisers import cublas, whisper_torch
+from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together
+
+RATE = 16_000
+LANGUAGES = ["en", "zh", None, "fr", "ja"]
+
+
+def in_torch(folder, name, point="torch"):
+    return Whisper(model=name, weights=f"{folder}-transformers", point=point)
+
+
+@pytest.fixture(scope="module")
+def clips(embedded):
+    """Speech, noise and silence of 0.01 to 40 s."""
+    speech = [prepare(audio, RATE) for _, audio in embedded[:6]]
+    rng = np.random.default_rng(4)
+    noises = [rng.normal(0, 0.1, n).astype(np.float32) for n in (160, 1_601, 30 * RATE, 30 * RATE + 160)]
+    long = np.concatenate([*speech, *speech[::-1], *speech])
+    assert long.size > 40 * RATE
+    return [*speech, *noises, np.zeros(RATE, np.float32), long[: 40 * RATE]]
+
+
+def spoken_in(name, clips):
+    return [None if name.endswith(".en") else LANGUAGES[k % len(LANGUAGES)] for k in range(len(clips))]
+
+
+def check_same(theirs, ours):
+    for there, here in zip(theirs, ours, strict=True):
+        assert there["tokens"].tolist() == here["tokens"].tolist()
+        for key in ("transcript", "language", "language_detected", "windows", "seconds"):
+            assert there[key] == here[key], key
+        assert there.get("fault") == here.get("fault")
+        assert there["avg_logprob"] == pytest.approx(here["avg_logprob"], abs=1e-4)
+        assert there["no_speech_prob"] == pytest.approx(here["no_speech_prob"], rel=1e-3, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["whisper-tiny", "whisper-large-v3", "whisper-tiny.en"])
+def test_the_tokens_are_ctranslate2s(whispers, clips, name):
+    languages = spoken_in(name, clips)
+    expected = Whisper(model=name, weights=str(whispers[name])).compute(clips, languages)
+    found = in_torch(whispers[name], name).compute(clips, languages)
+    check_same(found, expected)
+    assert len({len(result["tokens"]) for result in found}) > 3, "the stand-in is worth testing on"
+
+
+@pytest.mark.parametrize(("at_once", "looks"), [(1, 1), (3, 8), (64, 5)])
+def test_it_does_not_depend_on_the_batch_nor_on_when_it_looks(whispers, clips, monkeypatch, at_once, looks):
+    expected = in_torch(whispers["whisper-tiny"], "whisper-tiny").compute(clips, spoken_in("whisper-tiny", clips))
+    monkeypatch.setitem(whisper_torch.BETWEEN_LOOKS, "cpu", looks)
+    feature = in_torch(whispers["whisper-tiny"], "whisper-tiny")
+    feature._together = _Together(at_once * WINDOW_S)
+    order = np.random.default_rng(at_once).permutation(len(clips))
+    languages = spoken_in("whisper-tiny", clips)
+    results = feature.compute([clips[k] for k in order], [languages[k] for k in order])
+    check_same(results, [expected[k] for k in order])
+
+
+@pytest.mark.parametrize("windows", ["28s", "vad"])
+def test_other_windows_are_the_same_too(whispers, clips, windows):
+    folder, some = whispers["whisper-tiny"], [clips[0], clips[-1]]
+    expected = Whisper(model="whisper-tiny", weights=str(folder), point=windows).compute(some, ["en", "zh"])
+    check_same(in_torch(folder, "whisper-tiny", f"torch+{windows}").compute(some, ["en", "zh"]), expected)
+
+
+def test_a_loop_ends_at_the_same_bound(tmp_path, clips):
+    folder = tiny_whisper.write_converted(tmp_path / "endless", end=-100.0)
+    (result,) = in_torch(folder, "whisper-tiny").compute(clips[:1], ["en"])
+    assert len(result["tokens"]) == 224 and "224 tokens" in result["fault"]
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_half_precision_is_another_protocol(whispers, clips, kind):
+    rough = in_torch(whispers["whisper-tiny"], "whisper-tiny", f"torch+{kind}")
+    assert rough.protocol == f"whisper-tiny/torch/greedy/30s/{kind}"
+    exact = in_torch(whispers["whisper-tiny"], "whisper-tiny").compute(clips[:2], ["en", "en"])
+    found = rough.compute(clips[:2], ["en", "en"])
+    assert found[0]["avg_logprob"] != exact[0]["avg_logprob"]
+
+
+def test_a_type_of_ctranslate2_alone_is_refused():
+    with pytest.raises(UserError, match=r"whisper-tiny@torch does not compute in int8") as caught:
+        Whisper.protocol_id("whisper-tiny", "torch+int8")
+    assert "float32, float16, bfloat16" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("point", "expected"),
+    [("torch", "torch/greedy/30s"), ("vad+torch+float16", "torch/greedy/vad-silero-v6/float16"), ("ct2", "ct2/greedy/30s")],
+)  # fmt: skip
+def test_the_protocol_names_what_computes(point, expected):
+    assert Whisper.protocol_id("whisper-tiny", point) == f"whisper-tiny/{expected}"
+
+
+def test_published_weights_are_found_where_they_lie(whispers, tmp_path, monkeypatch):
+    where = tmp_path / "openai" / "whisper-tiny"
+    shutil.copytree(f"{whispers['whisper-tiny']}-transformers", where)
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
+    feature = load_feature("whisper-tiny@torch")
+    feature.load()
+    assert feature._folder == where
+    assert load_feature("whisper-tiny@torch", weights=str(where / "model.safetensors"))._folder == where
+
+
+def test_weights_of_the_other_layout_are_refused_with_what_reads_them(whispers):
+    folder = str(whispers["whisper-tiny"])
+    with pytest.raises(WeightsError, match="in CTranslate2's layout; whisper-tiny@torch reads") as caught:
+        load_feature("whisper-tiny@torch", weights=folder)
+    assert "codec-bench weights fetch whisper-tiny-transformers" in str(caught.value)
+    with pytest.raises(WeightsError, match="or name whisper-tiny@torch"):
+        load_feature("whisper-tiny", weights=f"{folder}-transformers")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("whisper-tiny", "whisper-large-v3", "take 128 mel bands"),
+        ("whisper-tiny", "whisper-tiny.en", "know English only"),
+        ("whisper-tiny.en", "whisper-tiny", "know several languages"),
+    ],
+)
+def test_a_checkpoint_of_another_kind_is_refused(whispers, name, given, says):
+    with pytest.raises(WeightsError, match=says):
+        in_torch(whispers[given], name).load()
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        (lambda f: (f / "model.safetensors").write_bytes(b"nothing of the kind"), "cannot be loaded"),
+        (lambda f: (f / "config.json").write_text('{"model_type": "bart"}'), "of the kind 'bart'"),
+        (lambda f: (f / "config.json").write_text("{"), "names no model"),
+        (lambda f: (f / "tokenizer.json").write_text("{"), "is not a Whisper's tokeniser"),
+    ],
+)
+def test_a_broken_checkpoint_is_one_sentence(whispers, tmp_path, edit, says):
+    folder = Path(shutil.copytree(f"{whispers['whisper-tiny']}-transformers", tmp_path / "changed"))
+    edit(folder)
+    with pytest.raises(WeightsError, match=says) as caught:
+        Whisper(model="whisper-tiny", weights=str(folder), point="torch").load()
+    assert str(folder) in str(caught.value)
+
+
+def test_a_network_that_does_not_fit_into_memory_is_no_broken_checkpoint(whispers, monkeypatch):
+    import torch
+
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("transformers.WhisperForConditionalGeneration.to", full)
+    with pytest.raises(MemoryError, match="whisper-tiny does not fit into the memory of 'cpu'"):
+        in_torch(whispers["whisper-tiny"], "whisper-tiny").load()
+
+
+def test_without_cublas_torch_is_named_as_the_way_out(whispers, monkeypatch):
+    def missing(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(cublas.sys, "platform", "linux")
+    monkeypatch.setattr(cublas.ctypes, "CDLL", missing)
+    with pytest.raises(MissingExtra, match="nvidia-cublas-cu12") as caught:
+        Whisper("cuda:0", str(whispers["whisper-tiny"]), model="whisper-tiny").load()
+    assert "codec-bench[gpu]" in str(caught.value) and "whisper-tiny@torch" in str(caught.value)
+
+
+def test_a_converted_file_is_read_back_to_the_numbers_it_was_made_from(whispers, tmp_path):
+    from safetensors.numpy import load_file
+
+    for name, folder in whispers.items():
+        again = ct2_whisper.write_transformers(folder, tmp_path / name)
+        there, here = (load_file(f"{where}/model.safetensors") for where in (f"{folder}-transformers", again))
+        assert here.keys() == there.keys()
+        for key, values in there.items():
+            np.testing.assert_array_equal(here[key], values, key)
+        facts = [json.loads(Path(f"{where}/config.json").read_text()) for where in (f"{folder}-transformers", again)]
+        assert facts[1].items() <= facts[0].items()
