@@ -49,6 +49,7 @@ TABLE = {
     "ttsds2-wav2vec2": "codec_bench.features.ttsds2_activations:Ttsds2Wav2vec2",
     "ttsds2-whisper": "codec_bench.features.ttsds2_activations:Ttsds2Whisper",
     "utmos": "codec_bench.features.utmos:Utmos",
+    "utmosv2": "codec_bench.features.utmosv2:UtmosV2",
     "wav2vec2-base-960h": "codec_bench.features.recognisers.ctc:Ctc",
     "wav2vec2-large-960h-lv60-self": "codec_bench.features.recognisers.ctc:Ctc",
     "wavlm-base-plus-sv": "codec_bench.features.speakers.wavlm_base_sv:WavlmBasePlusSv",

@@ -77,6 +77,7 @@ TABLE = {
     "ttsds2_wav2vec2": "codec_bench.metrics.ttsds2:Ttsds2Wav2vec2Score",
     "ttsds2_whisper": "codec_bench.metrics.ttsds2:Ttsds2WhisperScore",
     "utmos": "codec_bench.metrics.utmos:Utmos",
+    "utmosv2": "codec_bench.metrics.utmosv2:UtmosV2",
     "visqol": "codec_bench.metrics.visqol:Visqol",
     "vuv_error": "codec_bench.metrics.pitch:VuvError",
     "warpq": "codec_bench.metrics.warpq:WarpQ",
@@ -107,7 +108,7 @@ TOPICS = {
     "emotion": ("emotion_accuracy", "emotion_sim"),
     "naturalness": (
         *(member for name in ("audiobox", "dnsmos", "nisqa", "sigmos") for member in GROUPS[name]),
-        *("distillmos", "dnsmos_pro", "nisqa_tts", "scoreq", "utmos"),
+        *("distillmos", "dnsmos_pro", "nisqa_tts", "scoreq", "utmos", "utmosv2"),
     ),
     "fidelity": (
         *("estoi", "lsd", "mcd", "mel_distance", "pesq_nb", "pesq_wb", "scoreq_ref", "si_sdr", "snr", "snr_seg"),

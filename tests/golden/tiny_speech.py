@@ -19,6 +19,7 @@ from codec_bench.features.speakers.wavlm_sv import CLASSIFIER, WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2
 from codec_bench.features.units import HubertUnits
+from codec_bench.features.utmosv2 import UtmosV2
 from codec_bench.networks.distillmos import DistillMosNet
 from codec_bench.networks.speech_config import EncoderConfig
 
@@ -34,6 +35,9 @@ AESTHETICS = {
 }  # fmt: skip
 """The keys of the published configuration of Audiobox Aesthetics, with other numbers."""
 CONVS = ((24, 10, 5), *((24, 3, 2),) * 4, *((24, 2, 2),) * 2)
+SMALL_CONVS = tuple((32, kernel, step) for _, kernel, step in CONVS)
+SMALL_WAV2VEC2 = {key: FACTS[key] for key in FACTS if not key.startswith(("num_labels", "tdnn", "xvector"))}
+"""What transformers' wav2vec 2.0 takes of `FACTS`, whose convolutions are those of `SMALL_CONVS`."""
 SMALL = EncoderConfig("layer_norm", 32, 3, 4, 64, True, CONVS, conv_pos=16, conv_pos_groups=2, relative_buckets=320)
 
 
@@ -439,3 +443,30 @@ def write_ttsds2_whisper(folder):
     )  # fmt: skip
     standing_in(transformers.WhisperForConditionalGeneration(config)).save_pretrained(folder)
     return str(folder)
+
+
+class SmallUtmosV2(UtmosV2):
+    """The feature with a small network."""
+
+    def _architecture(self):
+        from codec_bench.networks.efficientnet_v2 import Stage
+        from codec_bench.networks.utmosv2 import UtmosV2Net
+
+        stages = (Stage("plain", 1, 1, 1, 8), Stage("fused", 2, 2, 2, 8), Stage("separable", 2, 2, 2, 12))
+        return UtmosV2Net(
+            EncoderConfig("group_norm", 48, 3, 4, 96, False, SMALL_CONVS, conv_pos=16, conv_pos_groups=3), stages, 8
+        )
+
+
+def write_utmosv2(folder, fold=0):
+    """A small fold of UTMOSv2 in the layout of the published files: transformers' names in the encoder."""
+    encoder = transformers.Wav2Vec2Model(transformers.Wav2Vec2Config(**SMALL_WAV2VEC2))
+    shapes = {f"ssl.encoder.model.{name}": tuple(value.shape) for name, value in encoder.state_dict().items()}
+    own = SmallUtmosV2._architecture(None).state_dict()
+    shapes |= {name: tuple(value.shape) for name, value in own.items() if not name.startswith("ssl.encoder.")}
+    state = {name: torch.from_numpy(value) for name, value in deterministic_weights.state_dict_of(shapes).items()}
+    state["fc.weight"] *= 10  # so that signals differ
+    state["fc.bias"] += 3 + fold  # the middle of the scale, and another for each fold
+    path = folder / f"fold{fold}_s42_best_model.pth"
+    torch.save(state, path)
+    return str(path)

@@ -162,6 +162,10 @@ CASES = {
         lambda device, weights: tiny_speech.SmallScoreqEmbedding(device, weights),
         lambda folder: tiny_speech.write_scoreq(folder, rates=False),
     ),
+    "utmosv2": (
+        lambda device, weights: tiny_speech.SmallUtmosV2(device, weights),
+        lambda folder: tiny_speech.write_utmosv2(folder),
+    ),
     "hubert-km200": (
         lambda device, weights: tiny_speech.SmallUnits("hubert-km200", device, weights),
         lambda folder: tiny_speech.write_units(folder),
@@ -290,6 +294,7 @@ PREPARED = [
     "ttsds2-wav2vec2",
     "ttsds2-whisper",
     "utmos",
+    "utmosv2",
     "wavlm-base-plus-sv",
     "wavlm-large-sv",
     "wespeaker-resnet34",

@@ -1,0 +1,249 @@
+"""UTMOSv2: the opinion score of synthetic speech's naturalness, predicted from crops of a signal that are drawn at random."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.hash import content_hash
+from codec_bench.errors import UserError
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.networks.precision import computing
+from codec_bench.weights import find, load_into, load_state
+
+RATE_HZ = 16_000
+MIN_SAMPLES = 400
+"""The least that is scored: what the speech encoder makes one frame of."""
+SPREAD = 0.4
+"""Both parameters of the beta distribution from which the share of a crop in a mixture is drawn."""
+DRAWS_ON_GPU = 16
+"""They bound the memory of the convolutions. On a CPU the draws go through the network one by one."""
+ENCODER = "ssl.encoder.model."
+"""What stands before the names of the encoder's tensors in the published files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How a number is made.
+
+    Args:
+        weights: the entry of the catalogue; each of its files is a fold. folds, repetitions: draws are averaged over both.
+    """
+
+    weights: str
+    folds: int
+    repetitions: int
+
+
+PROTOCOLS = {
+    None: Protocol("utmosv2", 1, 1),
+    "five-repetitions": Protocol("utmosv2", 1, 5),
+    "five-folds": Protocol("utmosv2-folds", 5, 5),
+}
+"""By variant: what the reference's `predict` does by default, the same five times, and its script with all networks."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draw:
+    """What the network hears of a signal at a time; shapes as `UtmosV2Net` takes them, without the first axis."""
+
+    wave: np.ndarray
+    crops: np.ndarray
+    shares: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pass:
+    """Draws that go through the network of a fold together, and the places of their signals."""
+
+    fold: int
+    owners: list[int]
+    inputs: list[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DrawnBatch:
+    """A batch that is ready: the passes, by place why a signal is in none of them, and how many signals there are."""
+
+    passes: list[_Pass]
+    obstacles: Mapping[int, Unavailable]
+    signals: int
+
+
+class UtmosV2(PreparedFeature):
+    """The naturalness of speech as UTMOSv2 rates it. Higher is better; it was trained on scores of 1 to 5.
+
+    A wav2vec 2.0 base network hears three seconds of the signal. Four EfficientNetV2-S look at mel spectrograms of two crops of 1.4 s,
+    each mixed with a further crop in a random proportion, which training did and prediction still does. A linear layer gives
+    the score on the scale of its authors' own listening test. A signal that is too short is repeated.
+
+    Crops and proportions are drawn by a generator whose seed is made of the signal's samples. So a number is the same in every run
+    and every batch, and is what the reference gives after `numpy.random.seed(seed_of(signal))`.
+
+    Result: `{"mos": float, "draws": int}`, the mean over the draws and their number.
+
+    Paper: K. Baba et al., "The T05 System for The VoiceMOS Challenge 2024", SLT 2024. Reference implementation:
+    github.com/sarulab-speech/UTMOSv2 at cc2700d on a CPU (float32), `fusion_stage3`, to 1e-4.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the layout of the published one in its place, or None. For `five-folds`, a folder with five.
+        variant: None for one fold and one draw; `five-repetitions` for five draws; `five-folds` for five folds with five
+            draws each.
+
+    Raises:
+        WeightsError: the weights are not on this machine. UserError: no such variant.
+    """
+
+    name = "utmosv2"
+    rate_hz = RATE_HZ
+    where = "device"
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, variant: str | None = None) -> None:
+        super().__init__(device, weights)
+        self.name = f"utmosv2[{variant}]" if variant else "utmosv2"
+        self.protocol = self.protocol_id(variant)
+        self._how = _protocol(variant)
+        found = find(self._how.weights, weights)
+        self._paths = [found.folder / file for file in found.files]
+        self._nets: list[Any] = []
+
+    @classmethod
+    def protocol_id(cls, variant: str | None = None) -> str:
+        """The id of the measurement. No weights are needed for it.
+
+        Raises:
+            UserError: no such variant.
+        """
+        how = _protocol(variant)
+        folds = "fold0" if how.folds == 1 else f"{how.folds}-folds"
+        return f"utmosv2/fusion-stage3/{folds}/{how.repetitions}x"
+
+    def load(self) -> None:
+        """Loads the network of each fold.
+
+        Raises:
+            WeightsError: a file is broken, or is that of another network.
+        """
+        if not self._nets:
+            from codec_bench.networks.speech_encoder import fairseq_name
+
+            nets = []
+            for path in self._paths:
+                net = self._architecture().eval()
+                state = {
+                    f"ssl.encoder.{fairseq_name(name.removeprefix(ENCODER), 'group_norm')}"
+                    if name.startswith(ENCODER)
+                    else name: value
+                    for name, value in load_state(path).items()
+                }
+                load_into(net, state, path=path)
+                nets.append(net.to(self.device))
+            self._nets = nets
+
+    def _architecture(self) -> Any:
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
+        from codec_bench.networks.utmosv2 import UtmosV2Net
+
+        return UtmosV2Net(WAV2VEC2_BASE)
+
+    def prepare(self, signals: Sequence[np.ndarray]) -> DrawnBatch:
+        """The draws of the signals, on the device."""
+        obstacles: dict[int, Unavailable] = {}
+        drawn: list[list[tuple[int, Draw]]] = [[] for _ in range(self._how.folds)]
+        for place, signal in enumerate(signals):
+            if (why := _obstacle(signal)) is not None:
+                obstacles[place] = why
+                continue
+            source = draws(signal, seed_of(signal))
+            for of_fold in drawn:
+                of_fold += [(place, next(source)) for _ in range(self._how.repetitions)]
+        at_once = DRAWS_ON_GPU if str(self.device).startswith("cuda") else 1
+        passes = [
+            self._pass(fold, of_fold[first : first + at_once])
+            for fold, of_fold in enumerate(drawn)
+            for first in range(0, len(of_fold), at_once)
+        ]
+        return DrawnBatch(passes, obstacles, len(signals))
+
+    def _pass(self, fold: int, drawn: Sequence[tuple[int, Draw]]) -> _Pass:
+        from codec_bench.networks.transfer import uploaded, zeros_for
+
+        inputs = []
+        for arrays in zip(*((draw.wave, draw.crops, draw.shares) for _, draw in drawn), strict=True):
+            room = zeros_for(self.device, (len(arrays), *arrays[0].shape))
+            np.stack(arrays, out=room.numpy())
+            inputs.append(uploaded(room, self.device))
+        return _Pass(fold, [owner for owner, _ in drawn], inputs)
+
+    def compute_prepared(self, batch: DrawnBatch) -> list[Result | Unavailable]:
+        """One score per signal `(samples,)`, float32 at 16 kHz."""
+        from codec_bench.networks.transfer import fetched
+
+        with computing(self.device, "float32"):
+            outputs = fetched([self._nets[one.fold](*one.inputs) for one in batch.passes])
+        scores: dict[int, list[float]] = {}
+        for one, rows in zip(batch.passes, outputs, strict=True):
+            for owner, score in zip(one.owners, rows, strict=True):
+                scores.setdefault(owner, []).append(float(score))
+        return [batch.obstacles.get(place) or _scored(scores[place]) for place in range(batch.signals)]
+
+
+def seed_of(signal: np.ndarray) -> int:
+    """The seed of a signal's draws: the first 32 bits of the hash of its samples, float32 `(samples,)` at 16 kHz."""
+    return int(content_hash(signal, RATE_HZ)[:8], 16)
+
+
+def draws(signal: np.ndarray, seed: int) -> Iterator[Draw]:
+    """Draws of a signal, float32 `(samples,)`, one after the other; the same random numbers as the reference, in its order."""
+    from codec_bench.networks.utmosv2 import FRAMES, HEARD, SEEN, WINDOWS
+
+    # The reference draws from NumPy's global generator, which is one of this kind; its numbers never change.
+    generator = np.random.RandomState(seed)
+    long, short = _repeated(signal, HEARD), _repeated(signal, SEEN)
+
+    def crop(of: np.ndarray, size: int) -> np.ndarray:
+        start = generator.randint(0, of.size - size)
+        return of[start : start + size]
+
+    while True:
+        wave = crop(long, HEARD)
+        crops = np.empty((FRAMES, 1 + len(WINDOWS), SEEN), np.float32)
+        shares = np.empty((FRAMES, len(WINDOWS)), np.float32)
+        for frame in range(FRAMES):
+            crops[frame, 0] = crop(short, SEEN)
+            for place in range(len(WINDOWS)):
+                crops[frame, 1 + place] = crop(short, SEEN)
+                shares[frame, place] = generator.beta(SPREAD, SPREAD)
+        yield Draw(wave, crops, shares)
+
+
+def _repeated(signal: np.ndarray, size: int) -> np.ndarray:
+    """The signal, repeated until it has more than `size` samples."""
+    return signal if signal.size > size else np.tile(signal, size // signal.size + 1)
+
+
+def _protocol(variant: str | None) -> Protocol:
+    if variant not in PROTOCOLS:
+        raise UserError(
+            f"utmosv2 has no variant '{variant}'", hint="use utmosv2, utmosv2[five-repetitions] or utmosv2[five-folds]"
+        )
+    return PROTOCOLS[variant]
+
+
+def _obstacle(signal: np.ndarray) -> Unavailable | None:
+    if signal.size < MIN_SAMPLES:
+        return Unavailable(f"the signal has {signal.size} samples; UTMOSv2 needs at least {MIN_SAMPLES}")
+    if not signal.any():
+        return Unavailable("the signal is silent")
+    return None
+
+
+def _scored(scores: Sequence[float]) -> Result | Unavailable:
+    mean = math.fsum(scores) / len(scores)
+    return {"mos": mean, "draws": len(scores)} if math.isfinite(mean) else Unavailable(NOT_FINITE)

@@ -1,0 +1,168 @@
+"""EfficientNetV2-S without its classifier: an image classifier's convolutions, as a network over spectrograms uses them.
+
+Names of tensors are those of timm's `tf_efficientnetv2_s`, whose convolutions pad as TensorFlow does: where the padding is
+odd, the end has one more. This module imports torch: import it inside functions.
+
+Paper: M. Tan, Q. Le, "EfficientNetV2: Smaller Models and Faster Training", ICML 2021. Reference implementation: timm 1.0.31
+(Apache-2.0), to 1e-5 of the largest number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+EPS = 1e-3
+"""Of the batch norms: TensorFlow's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Blocks of one kind and width.
+
+    Args:
+        kind: `plain` (one convolution), `fused` (a convolution that widens, and one that narrows), or `separable` (widened,
+            each channel by itself, weighed by its mean, narrowed).
+        repeats: how many blocks. stride: of the first one. expansion: by what a block widens. channels: of its result.
+    """
+
+    kind: Literal["plain", "fused", "separable"]
+    repeats: int
+    stride: int
+    expansion: int
+    channels: int
+
+
+SMALL = (
+    Stage("plain", 2, 1, 1, 24),
+    Stage("fused", 4, 2, 4, 48),
+    Stage("fused", 4, 2, 4, 64),
+    Stage("separable", 6, 2, 4, 128),
+    Stage("separable", 9, 1, 6, 160),
+    Stage("separable", 15, 2, 6, 256),
+)
+FEATURES = 1280
+"""Channels of the result."""
+
+
+class _Conv(nn.Conv2d):
+    """A convolution without a bias whose result has one value for each `stride` of the input."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
+        super().__init__(inputs, outputs, kernel, stride, groups=groups, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        kernel, stride = self.kernel_size[0], self.stride[0]
+        down, across = (max((-(-size // stride) - 1) * stride + kernel - size, 0) for size in x.shape[2:])
+        if down or across:
+            x = F.pad(x, (across // 2, across - across // 2, down // 2, down - down // 2))
+        return super().forward(x)
+
+
+class _Norm(nn.BatchNorm2d):
+    """A batch norm, followed by SiLU where the block does not end."""
+
+    def __init__(self, channels: int, *, ends: bool = False) -> None:
+        super().__init__(channels, EPS)
+        self._ends = ends
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = super().forward(x)
+        return x if self._ends else F.silu(x)
+
+
+class _Weighing(nn.Module):
+    """Multiplies each channel by a number between 0 and 1 that follows from the means of all (squeeze and excitation)."""
+
+    def __init__(self, channels: int, inner: int) -> None:
+        super().__init__()
+        self.conv_reduce, self.conv_expand = nn.Conv2d(channels, inner, 1), nn.Conv2d(inner, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        means = x.mean((2, 3), keepdim=True)
+        return x * self.conv_expand(F.silu(self.conv_reduce(means))).sigmoid()
+
+
+class _Block(nn.Module):
+    """What blocks have in common: the input is added to a result of the same shape."""
+
+    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+        super().__init__()
+        self._adds = stride == 1 and inputs == stage.channels
+
+    def _inner(self, x: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self._inner(x)
+        return y + x if self._adds else y
+
+
+class _Plain(_Block):
+    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+        super().__init__(inputs, stage, stride)
+        self.conv, self.bn1 = _Conv(inputs, stage.channels, 3, stride), _Norm(stage.channels)
+
+    def _inner(self, x: Tensor) -> Tensor:
+        y: Tensor = self.bn1(self.conv(x))
+        return y
+
+
+class _Fused(_Block):
+    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+        super().__init__(inputs, stage, stride)
+        wide = inputs * stage.expansion
+        self.conv_exp, self.bn1 = _Conv(inputs, wide, 3, stride), _Norm(wide)
+        self.conv_pwl, self.bn2 = _Conv(wide, stage.channels), _Norm(stage.channels, ends=True)
+
+    def _inner(self, x: Tensor) -> Tensor:
+        y: Tensor = self.bn2(self.conv_pwl(self.bn1(self.conv_exp(x))))
+        return y
+
+
+class _Separable(_Block):
+    def __init__(self, inputs: int, stage: Stage, stride: int) -> None:
+        super().__init__(inputs, stage, stride)
+        wide = inputs * stage.expansion
+        self.conv_pw, self.bn1 = _Conv(inputs, wide), _Norm(wide)
+        self.conv_dw, self.bn2 = _Conv(wide, wide, 3, stride, groups=wide), _Norm(wide)
+        self.se = _Weighing(wide, inputs // 4)
+        self.conv_pwl, self.bn3 = _Conv(wide, stage.channels), _Norm(stage.channels, ends=True)
+
+    def _inner(self, x: Tensor) -> Tensor:
+        x = self.se(self.bn2(self.conv_dw(self.bn1(self.conv_pw(x)))))
+        y: Tensor = self.bn3(self.conv_pwl(x))
+        return y
+
+
+_KINDS = {"plain": _Plain, "fused": _Fused, "separable": _Separable}
+
+
+class EfficientNetV2(nn.Module):
+    """The convolutions of EfficientNetV2.
+
+    Args:
+        stages: its blocks. features: channels of the result.
+    """
+
+    def __init__(self, stages: tuple[Stage, ...] = SMALL, features: int = FEATURES) -> None:
+        super().__init__()
+        channels = stages[0].channels
+        self.conv_stem, self.bn1 = _Conv(3, channels, 3, 2), _Norm(channels)
+        made: list[nn.Module] = []
+        for stage in stages:
+            blocks: list[nn.Module] = []
+            for place in range(stage.repeats):
+                blocks.append(_KINDS[stage.kind](channels, stage, 1 if place else stage.stride))
+                channels = stage.channels
+            made.append(nn.Sequential(*blocks))
+        self.blocks = nn.Sequential(*made)
+        self.conv_head, self.bn2 = _Conv(channels, features), _Norm(features)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """From float32 `(images, 3, height, width)` to `(images, features, height / 32, width / 32)` for `SMALL`."""
+        x: Tensor = self.bn2(self.conv_head(self.blocks(self.bn1(self.conv_stem(images)))))
+        return x
