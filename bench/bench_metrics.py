@@ -18,6 +18,7 @@ import numpy as np
 from common import append_rows, parsed, row
 
 from codec_bench import load_metric
+from codec_bench.api.load_metric import LoadedMetric
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.metrics import REGISTRY
@@ -39,18 +40,18 @@ def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
         raise SystemExit(f"{name} has a value for {valued} of {len(scores)} clips: {list(scores)[:1]}")
 
 
-def loaded(name: str) -> object:
-    """A metric, with the recogniser if it needs one to be named.
+def loaded(name: str) -> tuple[str, LoadedMetric]:
+    """A metric, with the recogniser if it needs one to be named, and the name of this form.
 
     Raises:
         UserError: its weights or its package are not on this machine.
     """
     try:
-        return load_metric(name, device="cpu")
+        return name, load_metric(name, device="cpu")
     except UserError as error:
         if RECOGNISER not in str(error) and "needs a recogniser" not in str(error):
             raise
-    return load_metric(f"{name}[{RECOGNISER}]", device="cpu")
+    return (form := f"{name}[{RECOGNISER}]"), load_metric(form, device="cpu")
 
 
 def main() -> None:
@@ -73,7 +74,7 @@ def main() -> None:
         if name in NO_SOUND:
             continue
         try:
-            metric = loaded(name)
+            form, metric = loaded(name)
         except UserError as error:
             sys.stdout.write(f"{name}: left out; {error}\n")
             continue
@@ -86,8 +87,8 @@ def main() -> None:
             before = process_time()
             metric(**given)
             seconds.append((process_time() - before) / hours)
-        sys.stdout.write(f"{name}: {np.median(seconds):.3g} s for an hour of sound\n")
-        rows.append(row("an hour of sound", name, np.asarray(seconds), n=len(samples), note=f"processor time, from {3600 * hours:.0f} s of embedded speech"))  # fmt: skip
+        sys.stdout.write(f"{form}: {np.median(seconds):.3g} s for an hour of sound\n")
+        rows.append(row("an hour of sound", form, np.asarray(seconds), n=len(samples), note=f"processor time, from {3600 * hours:.0f} s of embedded speech"))  # fmt: skip
     if not options.dry:
         append_rows("metrics", rows, ("torch", "numba", "scipy"))
 

@@ -313,9 +313,8 @@ def metrics_page() -> str:
         "paper and the implementation that it agrees with. The metrics of the answers of a model (accuracy, BLEU and\n"
         "others) are on the page [answers](../metrics/answers.md).\n\n"
         f"“{COST}” is the processor time that a metric alone takes for an hour of sound, in seconds, measured on two cores of\n"
-        "an AMD EPYC with the embedded speech. Metrics that share a model share most of it. It is empty where the weights were not at hand.\n\n"
-        + table(head, rows)
-        + "\n## Where they come from\n\n"
+        "an AMD EPYC with the embedded speech; of error rates with Whisper tiny.en. Metrics that share a model share most of it. It is\n"
+        "empty where the weights were not at hand.\n\n" + table(head, rows) + "\n## Where they come from\n\n"
         "The licence is that of the weights that a metric reads in its default form. Metrics without one read no weights, or their\n"
         "brackets name the model ([weights](weights.md)). Where no paper is named, the page of the metric has the definition.\n\n"
         + table(("metrics", "paper", "agrees with", "licence of the weights"), sources())

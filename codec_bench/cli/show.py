@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.cli.metrics import BETTER, group_rows, metric_rows
+from codec_bench.cli.metrics import BETTER, COST, group_rows, metric_rows
 from codec_bench.cli.output import console, table, talk
 from codec_bench.errors import UnknownName, UserError
 
@@ -325,6 +325,7 @@ def _data_facts(name: str) -> dict[str, Any]:
 
 def _metric_facts(name: str) -> dict[str, Any]:
     from codec_bench import metrics
+    from codec_bench.metrics.costs import cost_of
 
     try:
         made = metrics.build_metric(name)
@@ -340,6 +341,7 @@ def _metric_facts(name: str) -> dict[str, Any]:
         "metric": made.name, "protocol": made.protocol, "kind": made.kind, "better": BETTER[made.higher_is_better],
         "unit": made.unit or "none", "range": list(made.range), "aggregate": made.aggregate, "rate_hz": made.rate_hz,
         "features": [*made.estimate_features], "paper": made.paper, "agrees with": made.source,
+        "licence of the weights": ", ".join(metrics.licences_of(name)), COST: cost_of(name),
         "what": (type(made).__doc__ or "").strip(),
     }  # fmt: skip
 

@@ -10,8 +10,6 @@ import csv
 from functools import cache
 from pathlib import Path
 
-from codec_bench.registry import Spec
-
 COSTS = Path(__file__).with_suffix(".csv")
 FIELDS = ("metric", "cpu_s_an_hour")
 
@@ -23,5 +21,13 @@ def _costs() -> dict[str, float]:
 
 
 def cost_of(name: str) -> float | None:
-    """Processor seconds of a metric for an hour of sound, in its default form; None where it was not measured."""
-    return _costs().get(Spec.parse(name).name)
+    """Processor seconds of a metric for an hour of sound, or None where it was not measured.
+
+    A metric that has no form without brackets was measured in one of its forms, and its plain name has the number of that.
+
+    Args:
+        name: such as `stoi`, `wer` or `wer[whisper-tiny.en]`.
+    """
+    costs = _costs()
+    forms = (cost for form, cost in costs.items() if form.partition("[")[0] == name)
+    return costs[name] if name in costs else next(forms, None)
