@@ -13,6 +13,7 @@ TABLE = {
     "campplus": "codec_bench.features.speakers.three_d_speaker:CamPlusPlus",
     "canary-1b-v2": "codec_bench.features.recognisers.canary:Canary",
     "distillmos": "codec_bench.features.distillmos:DistillMos",
+    "clap-htsat-unfused": "codec_bench.features.clap:Clap",
     "dnsmos": "codec_bench.features.dnsmos:Dnsmos",
     "dnsmos-pro": "codec_bench.features.dnsmos_pro:DnsmosPro",
     "emotion2vec-plus-large": "codec_bench.features.emotion2vec:Emotion2vecPlusLarge",

@@ -6,10 +6,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from codec_bench.errors import UserError
+from codec_bench.features.clap import Clap
 from codec_bench.metrics.base import Inputs, Metric
-from codec_bench.metrics.sim import speaker_encoder
+from codec_bench.metrics.sim import SpeakerEncoder, speaker_encoder
 from codec_bench.stats.packing import KEY, packed
 from codec_bench.types import Score
+
+
+def _encoder(metric: str, variant: str | None, point: str | None) -> SpeakerEncoder:
+    """The feature of embeddings that a variant names, and its protocol.
+
+    Raises:
+        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
+    """
+    if variant != Clap.name:
+        return speaker_encoder(metric, variant, point, others=(Clap.name,))
+    if point is not None:
+        raise UserError(
+            f"{metric}[{variant}] has no precision '@{point}'; it is computed in float32",
+            hint=f"use {metric}[{variant}]",
+        )
+    return SpeakerEncoder(Clap.name, Clap.protocol)
 
 
 class _SetDistance(Metric):
@@ -19,8 +37,8 @@ class _SetDistance(Metric):
     record, so that the items that moved most are found; the set's value is not made of it.
 
     Args:
-        variant: the encoder, as for `sim`; None for `wavlm-large-sv`.
-        point: its precision, as for `sim`.
+        variant: the encoder: `clap-htsat-unfused` for any sound, or one of `sim`; None for `wavlm-large-sv`.
+        point: its precision, as for `sim`; CLAP has none.
 
     Raises:
         UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
@@ -33,7 +51,7 @@ class _SetDistance(Metric):
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         key = type(self).name
-        encoder = speaker_encoder(key, variant, point)
+        encoder = _encoder(key, variant, point)
         self.name = key + (f"[{variant}]" if variant else "") + (f"@{point}" if point else "")
         self._feature = encoder.feature
         self.estimate_features = self.reference_features = (encoder.feature,)
@@ -60,8 +78,8 @@ class Fad(_SetDistance):
     values. A set of one item has no covariance and no value; at least 2 are needed, and four times as many as dimensions to
     extrapolate.
 
-    Embeddings are the project's speaker encoders and the upstreams of s3prl, one per item. Published FADs use embeddings of
-    VGGish or CLAP over windows, and cannot be compared with these.
+    Embeddings are the project's speaker encoders, the upstreams of s3prl, and CLAP, one per item. Published FADs use embeddings of
+    windows as one set (VGGish, CLAP), and cannot be compared with these.
 
     Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio Distance for
     Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances of the whole set
@@ -81,7 +99,7 @@ class Kad(_SetDistance):
 
     The squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between references. It is not
     biased by the size of the set, so it may be slightly negative, and it assumes no Gaussian sets. Over 2,000 items at most,
-    chosen by a hash. At least 2 items are needed. An item's own partner is left out of the cross term (see
+    chosen by a hash. At least 2 items are needed. Encoders are those of `fad`. An item's own partner is left out of the cross term (see
     `codec_bench.stats.kernel`), because a recording and what a codec made of it are not independent.
 
     Paper: Y. Chung et al., "KAD: No More FAD!", ICML 2025. Reference implementation: kadtk `calc_kernel_audio_distance` with

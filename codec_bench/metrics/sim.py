@@ -41,11 +41,12 @@ class SpeakerEncoder:
     protocol: str
 
 
-def speaker_encoder(metric: str, variant: str | None, point: str | None) -> SpeakerEncoder:
+def speaker_encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str] = ()) -> SpeakerEncoder:
     """The speaker encoder that a metric of embeddings names.
 
     Args:
         metric: the metric's key, for messages. variant: the encoder; None for `wavlm-large-sv`. point: its precision, or None.
+        others: further encoders of this metric, for messages.
 
     Raises:
         UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
@@ -57,9 +58,9 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None) -> Spea
     elif encoder in ENCODERS:
         feature, protocol = encoder, ENCODERS[encoder]
     else:
-        names = ", ".join(f"{metric}[{name}]" for name in ENCODERS)
+        names = ", ".join(f"{metric}[{name}]" for name in (*others, *ENCODERS))
         raise UserError(
-            f"{metric} has no speaker encoder '{variant}'",
+            f"{metric} has no {'' if others else 'speaker '}encoder '{variant}'",
             hint=f"use {names}, or name an upstream of s3prl: {metric}[{UPSTREAM}NAME], for example "
             f"{metric}[{UPSTREAM}wavlm_base_plus]",
         )

@@ -34,7 +34,7 @@ def test_it_says_what_it_is(name):
     assert issubclass(feature, features.Feature)
     assert feature.where in ("device", "cpu")
     assert feature.rate_hz == {"ttsds2-pitch": 22_050}.get(
-        name, 48_000 if name.startswith(("nisqa", "sigmos")) else RATE_HZ
+        name, 48_000 if name.startswith(("clap", "nisqa", "sigmos")) else RATE_HZ
     )
     for word in ("Result:", "Args:"):
         assert word in feature.__doc__, word

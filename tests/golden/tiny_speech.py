@@ -445,6 +445,26 @@ def write_ttsds2_whisper(folder):
     return str(folder)
 
 
+def write_clap(folder, **audio):
+    """A folder with a small CLAP, its half for texts too, in transformers' layout."""
+    own = {
+        "patch_embeds_hidden_size": 16, "hidden_size": 128, "depths": [1, 1, 1, 1], "num_attention_heads": [1, 2, 4, 8],
+        "projection_dim": 24,
+    }  # fmt: skip
+    text = {
+        "vocab_size": 20, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+        "max_position_embeddings": 12, "projection_dim": 24,
+    }  # fmt: skip
+    config = transformers.ClapConfig(audio_config={**own, **audio}, text_config=text, projection_dim=24)
+    net = transformers.ClapModel(config)
+    net.load_state_dict({
+        name: torch.from_numpy(deterministic_weights.values_for(name, tuple(value.shape))) if value.ndim and value.is_floating_point() else value
+        for name, value in net.state_dict().items()
+    })  # fmt: skip
+    net.save_pretrained(folder)
+    return str(folder)
+
+
 class SmallUtmosV2(UtmosV2):
     """The feature with a small network."""
 

@@ -170,6 +170,10 @@ CASES = {
         lambda device, weights: tiny_speech.SmallUnits("hubert-km200", device, weights),
         lambda folder: tiny_speech.write_units(folder),
     ),
+    "clap-htsat-unfused": (
+        lambda device, weights: load_feature("clap-htsat-unfused", device=device, weights=weights),
+        lambda folder: tiny_speech.write_clap(folder),
+    ),
     "ttsds2-wav2vec2": (
         lambda device, weights: tiny_speech.SmallTtsds2Wav2vec2(device, weights, "noise"),
         lambda folder: tiny_speech.write_ttsds2_wav2vec2(folder),
@@ -280,6 +284,7 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
 PREPARED = [
     "audiobox",
     "campplus",
+    "clap-htsat-unfused",
     "distillmos",
     "dnsmos",
     "dnsmos-pro",

@@ -127,7 +127,7 @@ def test_names_and_encoders():
     metric = build_metric("kad[wavlm-base-plus-sv]@bfloat16")
     assert metric.name == "kad[wavlm-base-plus-sv]@bfloat16" and metric.protocol.startswith("kad/pairs/gaussian")
     assert metric.protocol.endswith("/wavlm-base-plus-sv/transformers/bfloat16-weights")
-    with pytest.raises(UserError, match="fad has no speaker encoder 'vggish'") as caught:
+    with pytest.raises(UserError, match="fad has no encoder 'vggish'") as caught:
         build_metric("fad[vggish]")
     assert "fad[ge2e]" in caught.value.hint
     with pytest.raises(UserError, match=r"kad\[ge2e\] has no precision '@float16'"):

@@ -1,0 +1,139 @@
+"""CLAP: one embedding of any sound, from a network that was trained on sounds and their descriptions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import WeightsError
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.padded import PaddedPass
+from codec_bench.features.pitch import unusable
+from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.networks.precision import computing
+from codec_bench.weights import find, load_into, load_state
+
+RATE_HZ = 48_000
+WINDOW, HOP = 10 * RATE_HZ, RATE_HZ
+"""Samples that the network hears at a time, and from one window's beginning to the next one's."""
+FULL_SCALE = 32767.0
+FFT, FRAME_HOP, BANDS = 1024, 480, 64
+LOW_HZ, HIGH_HZ = 50.0, 14_000.0
+FLOOR = 1e-10
+LIMITS = Limits(on_cpu=WINDOW, on_gpu=32 * WINDOW)
+"""On a CPU one window goes through the network at a time, so that a batch gives what its signals give alone."""
+HEARD = ("audio_model.", "audio_projection.")
+"""What the names of the tensors begin with that hear; the others read texts."""
+INDEX = "relative_position_index"
+"""Ends the names of tensors that follow from the architecture, which not every file holds."""
+
+
+class Clap(PreparedFeature):
+    """The embedding of a sound by CLAP (HTSAT, without fusion): the mean of unit vectors of windows of 10 s, a window every second.
+
+    Windows at the end are filled up with zeros, and samples are rounded to 16 bits first, as fadtk does for its CLAP. fadtk takes
+    the windows of all sounds as one set; here each sound has the mean of its own, so that it counts once however long it is.
+
+    Result: `{"embedding": float32 (512,)}`.
+
+    Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption Augmentation",
+    ICASSP 2023. Reference implementation: transformers 5 `ClapFeatureExtractor` and `ClapModel.get_audio_features`, window by window,
+    to 1e-5.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
+
+    Raises:
+        WeightsError: the weights are not on this machine.
+    """
+
+    name = "clap-htsat-unfused"
+    protocol = "clap-htsat-unfused/10s-every-1s-mean/1"
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 240.0
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        super().__init__(device, weights)
+        self._found = find(self.name, weights)
+        self._net: Any = None
+
+    def load(self) -> None:
+        """Loads the network.
+
+        Raises:
+            WeightsError: the files are broken, or are those of another network.
+        """
+        if self._net is not None:
+            return
+        import torch
+        from transformers import ClapAudioModelWithProjection, ClapConfig
+
+        folder, path = self._found.folder, self._found.path
+        try:
+            config = ClapConfig.from_pretrained(str(folder), local_files_only=True).audio_config
+        except (OSError, ValueError) as error:
+            raise WeightsError(f"the configuration in '{folder}' cannot be read: {error}") from error
+        if config.enable_fusion or config.num_mel_bins != BANDS:
+            raise WeightsError(
+                f"the weights in '{folder}' are another CLAP: fusion {config.enable_fusion}, {config.num_mel_bins} bands; expected "
+                f"one without fusion and with {BANDS}"
+            )
+        net = ClapAudioModelWithProjection(config).eval()
+        state = {name: value for name, value in net.state_dict().items() if name.endswith(INDEX)}
+        state |= {name: value for name, value in load_state(path).items() if name.startswith(HEARD)}
+        load_into(net, state, path=path)
+        self._net = net.to(self.device)
+        self._hann, self._bands = (torch.from_numpy(values).to(self.device) for values in _analysis())
+
+    def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
+        """The windows of the signals, on the device."""
+        return windowed_batch(signals, unusable, _windows, self.device, LIMITS)
+
+    def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at 48 kHz."""
+        from codec_bench.networks.transfer import fetched
+
+        with computing(self.device, "float32"):
+            outputs = fetched([self._pass(one) for one in batch.passes])
+        return batch.results(outputs, _result)
+
+    def _pass(self, one: PaddedPass) -> Any:
+        """Unit vectors of windows, float32 `(windows, 512)` on the device."""
+        import torch
+
+        # In float64: rounding in float32 would disturb bands that are far below the strongest of their frame.
+        spectra = torch.stft(
+            one.waves.double(), FFT, FRAME_HOP, window=self._hann, center=True, pad_mode="reflect", return_complex=True
+        )
+        power = spectra.real.square() + spectra.imag.square()
+        mels = (power.transpose(1, 2) @ self._bands).clamp_(min=FLOOR).log10_().mul_(10.0).float()
+        found = self._net(input_features=mels[:, None]).audio_embeds
+        return torch.nn.functional.normalize(found, dim=-1)
+
+
+def _windows(signal: np.ndarray) -> list[np.ndarray]:
+    """What the network hears of a signal, each `(WINDOW,)`."""
+    heard = np.trunc(np.clip(signal, -1.0, 1.0) * FULL_SCALE) / FULL_SCALE
+    filled = np.pad(heard, (0, WINDOW)).astype(np.float32)
+    return [filled[start : start + WINDOW] for start in range(0, signal.size, HOP)]
+
+
+@cache
+def _analysis() -> tuple[np.ndarray, np.ndarray]:
+    """The window of a frame, float64 `(FFT,)`, and Slaney's mel bands, float64 `(FFT // 2 + 1, BANDS)`."""
+    from transformers.audio_utils import mel_filter_bank, window_function
+
+    bands = mel_filter_bank(FFT // 2 + 1, BANDS, LOW_HZ, HIGH_HZ, RATE_HZ, norm="slaney", mel_scale="slaney")
+    return window_function(FFT, "hann").astype(np.float64), np.ascontiguousarray(bands, np.float64)
+
+
+def _result(rows: np.ndarray) -> Result | Unavailable:
+    if not np.isfinite(rows).all():
+        return Unavailable(NOT_FINITE)
+    return {"embedding": rows.mean(axis=0).astype(np.float32)}
