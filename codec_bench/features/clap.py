@@ -76,7 +76,7 @@ class Clap(PreparedFeature):
 
         folder, path = self._found.folder, self._found.path
         try:
-            config = ClapConfig.from_pretrained(str(folder), local_files_only=True).audio_config
+            config: Any = ClapConfig.from_pretrained(str(folder), local_files_only=True).audio_config
         except (OSError, ValueError) as error:
             raise WeightsError(f"the configuration in '{folder}' cannot be read: {error}") from error
         if config.enable_fusion or config.num_mel_bins != BANDS:

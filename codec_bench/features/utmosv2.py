@@ -122,7 +122,7 @@ class UtmosV2(PreparedFeature):
         """
         how = _protocol(variant)
         folds = "fold0" if how.folds == 1 else f"{how.folds}-folds"
-        return f"utmosv2/fusion-stage3/{folds}/{how.repetitions}x"
+        return f"utmosv2/fusion-stage3/{folds}/draws-{how.repetitions}"
 
     def load(self) -> None:
         """Loads the network of each fold.

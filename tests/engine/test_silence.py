@@ -16,7 +16,7 @@ NEEDS_WEIGHTS = {
     "audiobox_ce", "audiobox_cu", "audiobox_pc", "audiobox_pq", "dnsmos_pro", "nisqa_coloration", "nisqa_discontinuity", "nisqa_loudness", "nisqa_mos", "nisqa_noisiness",
     "nisqa_tts", "sigmos_col", "sigmos_disc", "sigmos_loud", "sigmos_noise", "sigmos_ovrl", "sigmos_reverb", "sigmos_sig", "emotion_accuracy", "emotion_sim", "scoreq",
     "scoreq_ref", "speech_token_distance", "speechbertscore", "speechbleu", "ter", "ttsds2_wav2vec2",
-    "ttsds2_whisper", "utmos",
+    "ttsds2_whisper", "utmos", "utmosv2",
 }  # fmt: skip
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 """They have a value, since their reference implementation does, and it says nothing."""

@@ -236,10 +236,10 @@ def test_what_cannot_be_heard_is_unavailable_and_harms_nobody(feature):
 def test_the_metric_is_the_score():
     metric = build_metric("utmosv2")
     (score,) = metric.compute([Inputs("a", 16_000, estimate_features={"utmosv2": {"mos": 3.25, "draws": 1}})])
-    assert (score.value, score.protocol, score.detail) == (3.25, "utmosv2/fusion-stage3/fold0/1x", {"draws": 1})
-    assert build_metric("utmosv2[five-repetitions]").protocol == "utmosv2/fusion-stage3/fold0/5x"
+    assert (score.value, score.protocol, score.detail) == (3.25, "utmosv2/fusion-stage3/fold0/draws-1", {"draws": 1})
+    assert build_metric("utmosv2[five-repetitions]").protocol == "utmosv2/fusion-stage3/fold0/draws-5"
     other = build_metric("utmosv2[five-folds]")
-    assert other.protocol == "utmosv2/fusion-stage3/5-folds/5x"
+    assert other.protocol == "utmosv2/fusion-stage3/5-folds/draws-5"
     assert other.estimate_features == ("utmosv2[five-folds]",)
     with pytest.raises(UserError, match="'ten-folds'"):
         build_metric("utmosv2[ten-folds]")
