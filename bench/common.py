@@ -244,8 +244,8 @@ def stand_in(name: str) -> ModuleType:
     return module
 
 
-def clips(recordings: str | None, count: int | None = None) -> tuple[str, list[np.ndarray]]:
-    """The name of the material, and its clips at 16 kHz: of a folder with a manifest.jsonl, or the embedded speech.
+def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_000) -> tuple[str, list[np.ndarray]]:
+    """The name of the material, and its clips at one rate: of a folder with a manifest.jsonl, or the embedded speech.
 
     Args:
         count: how many clips at the most, evenly chosen; None for all.
@@ -260,7 +260,7 @@ def clips(recordings: str | None, count: int | None = None) -> tuple[str, list[n
     else:
         paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
     step = 1 if count is None else max(1, len(paths) // count)
-    return name, [prepare(Audio.read(path), 16_000) for path in paths[::step][:count]]
+    return name, [prepare(Audio.read(path), rate_hz) for path in paths[::step][:count]]
 
 
 def product_rate(device: torch.device, precision: Precision = "float32") -> float:

@@ -204,14 +204,18 @@ class SmallScoreqEmbedding(ScoreqEmbedding):
         return BASE
 
 
+def scoreq_names(state, prefix):
+    """The tensors under the names of a published file, with the layer that only training uses."""
+    named = {name if name.startswith("mos_layer") else prefix + name: value for name, value in state.items()}
+    return named | {f"{prefix}embedding_layer.1.{part}": torch.zeros(1) for part in ("weight", "bias")}
+
+
 def write_scoreq(folder, *, rates):
     """A small SCOREQ in the layout of the published files."""
     from codec_bench.networks.scoreq import ScoreqNet
 
     state = standing_in(ScoreqNet(BASE, rates=rates)).state_dict()
-    prefix = "pt_model." if rates else ""
-    named = {name if name.startswith("mos_layer") else prefix + name: value for name, value in state.items()}
-    named |= {f"{prefix}embedding_layer.1.{part}": torch.zeros(1) for part in ("weight", "bias")}
+    named = scoreq_names(state, "pt_model." if rates else "")
     path = folder / ("adapt_nr_telephone.pt" if rates else "fixed_nmr_telephone.pt")
     torch.save(named, path)
     return str(path)
