@@ -74,7 +74,7 @@ class Fusion(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """Two maps `(batch, channels, bands, frames)` to one."""
         weight = torch.tanh(self.local_att(torch.cat([x, y], dim=1)))
-        return x * (1 + weight) + y * (1 - weight)
+        return torch.addcmul(x + y, weight, x - y)  # x * (1 + weight) + y * (1 - weight) with fewer passes
 
 
 class Res2Block(nn.Module):
@@ -101,15 +101,15 @@ class Res2Block(nn.Module):
 
     def forward(self, x: Tensor, own: Tensor | None) -> Tensor:
         """`(batch, inputs, bands, frames)` to the block's result; `own` is 1 on own frames of the result, or None."""
-        groups = self.bn1(self.conv1(x)).clamp(0, CEILING).chunk(len(self.convs), dim=1)
+        groups = self.bn1(self.conv1(x)).clamp_(0, CEILING).chunk(len(self.convs), dim=1)
         done: list[Tensor] = []
         for place, (group, conv, norm) in enumerate(zip(groups, self.convs, self.bns, strict=True)):
             if done and self.fuse_models is not None:
                 group = self.fuse_models[place - 1](done[-1], group)
             elif done:
                 group = done[-1] + group
-            done.append(norm(conv(masked(group, own))).clamp(0, CEILING))
-        return (self.bn3(self.conv3(torch.cat(done, dim=1))) + self.shortcut(x)).clamp(0, CEILING)
+            done.append(norm(conv(masked(group, own))).clamp_(0, CEILING))
+        return self.bn3(self.conv3(torch.cat(done, dim=1))).add_(self.shortcut(x)).clamp_(0, CEILING)
 
 
 class ERes2Net(nn.Module):

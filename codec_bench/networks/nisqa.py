@@ -55,8 +55,9 @@ class Levels(nn.Module):
             waves: float32 `(items, samples)` at 48 kHz, with half an FFT of its mirror image at each end of an item.
             counts: the frames of each item.
         """
-        spectra = torch.stft(waves, FFT, HOP, WINDOW, self.window, center=False, return_complex=True).abs()
-        levels = 20 * (self.bands @ spectra).clamp(min=AMPLITUDE_FLOOR).log10()
+        spectra = torch.stft(waves, FFT, HOP, WINDOW, self.window, center=False, return_complex=True)
+        amplitudes = (spectra.real.square() + spectra.imag.square()).sqrt_()  # twice as fast as `abs` on a CPU
+        levels = 20 * (self.bands @ amplitudes).clamp(min=AMPLITUDE_FLOOR).log10()
         own = inside(counts, levels.shape[2], waves.device)[:, None]
         largest = levels.masked_fill(~own, -torch.inf).amax((1, 2), keepdim=True)
         return torch.maximum(levels, largest - RANGE_DB)
@@ -82,7 +83,7 @@ class _Pieces(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """From `(pieces, 1, bands, frames)` to `(pieces, features)`."""
         for place in range(1, 7):
-            x = F.relu(getattr(self, f"bn{place}")(getattr(self, f"conv{place}")(x)))
+            x = getattr(self, f"bn{place}")(getattr(self, f"conv{place}")(x)).relu_()
             if place in (1, 2, 4):
                 x = self._maxima(x, place)
         x = x.flatten(1)
@@ -90,8 +91,16 @@ class _Pieces(nn.Module):
 
     def _maxima(self, x: Tensor, place: int) -> Tensor:
         if self.adaptive:
-            return F.adaptive_max_pool2d(x, {1: (24, 7), 2: (12, 5), 4: (6, 3)}[place])
+            return _adaptive_maxima(x, {1: 7, 2: 5, 4: 3}[place])
         return F.max_pool2d(x, 2, padding=(0, 1) if place == 1 else 0)
+
+
+def _adaptive_maxima(x: Tensor, width: int) -> Tensor:
+    """As `F.adaptive_max_pool2d` to half the bands and `width` frames, four times as fast on a CPU."""
+    x = torch.maximum(x[:, :, 0::2], x[:, :, 1::2])
+    frames = x.shape[3]
+    parts = [x[..., place * frames // width : -(-(place + 1) * frames // width)] for place in range(width)]
+    return torch.stack([part.amax(-1) for part in parts], -1)
 
 
 class _AttentionLayer(nn.Module):
