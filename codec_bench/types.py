@@ -27,6 +27,10 @@ GraphMode = Literal["off", "on", "auto"]
 is measured to be faster. On a CPU it has no effect."""
 SPOKEN = "text_norm"
 """The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
+WORDS, ESTIMATE_WORDS = "words", "estimate_words"
+"""The columns that hold when each word of the reference, and of an estimate with a timing of its own, is said."""
+MEASURED_BY = (SPOKEN, WORDS, ESTIMATE_WORDS)
+"""The further columns that a metric reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,7 +33,7 @@ from codec_bench.data.rows import PROBLEM, Row, to_samples
 from codec_bench.data.shard import Shard, place_of
 from codec_bench.data.tars import names_tars, tar_rows
 from codec_bench.errors import UserError
-from codec_bench.types import Sample
+from codec_bench.types import MEASURED_BY, Sample
 
 REGISTERED: Mapping[str, Path] = {"embedded": Path(__file__).resolve().parent / "embedded"}
 
@@ -112,15 +112,17 @@ class Source:
     def fingerprint(self) -> str:
         """A 160-bit hash of the content of the data set, as hexadecimal.
 
-        It depends on ids, texts, speakers, languages, problems and the sizes of the sound files. It does not depend on
-        the order of the samples or on where the files are. The first access looks up the size of every file.
+        It depends on ids, texts, speakers, languages, problems, the further columns that a metric reads (`MEASURED_BY`) and the sizes of
+        the sound files. It does not depend on the order of the samples or on where the files are. The first access looks up the size of every file.
         """
         digest = hashlib.blake2b(digest_size=20)
         for sample in sorted(self.samples, key=lambda s: s.id):
-            fields = (
+            fields: tuple[str | int | None, ...] = (
                 sample.id, _size(sample.audio), sample.text, sample.speaker, sample.language, _size(sample.estimate),
                 problem_of(sample),
             )  # fmt: skip
+            if sample.extra:
+                fields += tuple(f"{name}:{sample.extra[name]}" for name in MEASURED_BY if name in sample.extra)
             for field in fields:
                 part = b"-" if field is None else f"{field}".encode()
                 digest.update(b"%d:%b" % (len(part) if field is not None else -1, part))

@@ -45,7 +45,7 @@ from codec_bench.errors import UserError
 from codec_bench.metrics.base import flagged, inputs_or_score
 from codec_bench.store.rows import SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
-from codec_bench.types import SPOKEN, Sample, Score
+from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
@@ -331,6 +331,8 @@ class Engine:
                 "id": loaded.sample.id,
                 "text": loaded.sample.text,
                 "spoken": loaded.sample.extra.get(SPOKEN),
+                "words": loaded.sample.extra.get(WORDS),
+                "estimate_words": loaded.sample.extra.get(ESTIMATE_WORDS),
                 "language": loaded.sample.language,
                 "bits": outcome.bits,
                 "duration_s": estimate.duration_s,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
@@ -9,12 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from codec_bench.metrics.base import Inputs, Metric, correlation, frames_apart, variant_name
-from codec_bench.types import Score
+from codec_bench.metrics.words import Word, read_words
+from codec_bench.types import ESTIMATE_WORDS, WORDS, Score
 
 _BOERSMA = "boersma-ac-60-600hz/10ms"
 CENT = 2 ** (1 / 1200) - 1
 _SWIFT = "swift-f0-0.3/16ms"
 _WORLD = "world-harvest-40-800hz/low-cut-70hz/5ms"
+OF_WORDS = "words"
+VOICED_FRAMES, FEWEST_WORDS = 3, 3
+"""Voiced frames that a word needs on either side to have a pitch, and words with one that a correlation needs."""
 
 
 class _Pitch(Metric):
@@ -38,12 +43,12 @@ class _Pitch(Metric):
         self._variant = variant
         self.name = variant_name(self.key, variant, self.variants)
         self.protocol = self.variants[variant]
-        tracker = {None: "pitch", "swift": "pitch[swift]"}.get(variant, "pitch[world]")
+        tracker = {None: "pitch", OF_WORDS: "pitch", "swift": "pitch[swift]"}.get(variant, "pitch[world]")
         self.estimate_features = self.reference_features = (tracker,)
         if variant == "swift":
             self.paper = "Nieradzik: SwiftF0: Fast and Accurate Monophonic Pitch Detection, 2025"
             self.source = "swift-f0 0.3 itself"
-        elif variant is not None:
+        elif variant in ("world", "versa"):
             self.paper = "Morise: Harvest: A high-performance fundamental frequency estimator from speech signals, Interspeech 2017"
             self.source = "pyworld 0.3.5 itself, with VERSA's settings"
 
@@ -143,12 +148,15 @@ class F0Corr(_Pitch):
     * `world`: of the pitches in Hz by WORLD's Harvest, over frames voiced in both.
     * `versa`: the same over all frames; an unvoiced frame counts as 0 Hz, as VERSA's `mcd_f0` reports it without time
       warping. It says more about voicing than about pitch.
+    * `words`: word by word: of the words' mean pitches in cents, each over the word's own voiced frames. When the words are said is in the
+      column `words` of the data, and for an estimate with a timing of its own in `estimate_words`; its length may then differ. A
+      word counts if three frames are voiced on either side. Undefined with fewer than three such words; refused without the column.
 
     Undefined with fewer than two frames, or if one side's pitch does not change. A pitch does not change if its standard
     deviation is at most one cent: the trackers themselves vary by that much on a steady tone.
 
     Args:
-        variant: None, `swift`, `world` or `versa`.
+        variant: None, `swift`, `world`, `versa` or `words`.
 
     Raises:
         UserError: no such variant.
@@ -161,7 +169,39 @@ class F0Corr(_Pitch):
         "swift": f"f0_corr/{_SWIFT}/voiced-in-both/cents",
         "world": f"f0_corr/{_WORLD}/voiced-in-both/hz",
         "versa": f"f0_corr/{_WORLD}/all-frames/hz",
+        OF_WORDS: f"f0_corr/{_BOERSMA}/means-of-words/cents",
     }
+
+    def _score(self, item: Inputs) -> Score:
+        if self._variant != OF_WORDS:
+            return super()._score(item)
+        (feature,) = self.estimate_features
+        sides = item.reference_features[feature], item.estimate_features[feature]
+        tracks = [np.asarray(side["f0_hz"], np.float64) for side in sides]
+        hop_s = sides[0]["hop_s"]
+        try:
+            words = _words_of_both(item)
+        except ValueError as error:
+            return Score.refused(str(error), self.protocol)
+        if (
+            item.estimate_words is None
+            and (apart := frames_apart((tracks[1].size - tracks[0].size) * hop_s)) is not None
+        ):
+            return Score.refused(
+                f"{apart}; the column '{ESTIMATE_WORDS}' may say when the words of the estimate are said", self.protocol
+            )
+        means = np.array(
+            [[_mean_cents(*pair, hop_s) for pair in zip(tracks, both, strict=True)] for both in zip(*words)]
+        )
+        voiced = means[~np.isnan(means).any(axis=1)] if len(means) else means
+        if len(voiced) < FEWEST_WORDS:
+            reason = f"a correlation of words needs {FEWEST_WORDS} that are voiced on both sides; of {len(means)}, {len(voiced)} are"
+            return Score.undefined(reason, self.protocol)
+        for side, values in zip(("reference", "estimate"), voiced.T, strict=True):
+            if values.std() <= 1.0:
+                return Score.undefined(f"the pitch of the {side} does not change from word to word", self.protocol)
+        detail = {"words": len(means), "voiced_words": len(voiced)}
+        return Score.ok(correlation(*voiced.T), self.protocol, detail=detail)
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
         pitches = self._pitches(reference, estimate, both)
@@ -201,6 +241,33 @@ class VuvError(_Pitch):
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
         return float(np.mean((reference > 0) != (estimate > 0)))
+
+
+def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:
+    """The words of the reference and of the estimate.
+
+    Raises:
+        ValueError: the data do not say when they are said, or the two say other words.
+    """
+    if item.words is None:
+        raise ValueError(f"the data have no column '{WORDS}', which says when each word is said")
+    words = read_words(item.words, WORDS)
+    if item.estimate_words is None:
+        return words, words
+    others = read_words(item.estimate_words, ESTIMATE_WORDS)
+    if [one.word.casefold() for one in words] != [one.word.casefold() for one in others]:
+        raise ValueError(
+            f"the columns '{WORDS}' and '{ESTIMATE_WORDS}' have other words: {len(words)} and {len(others)}, or others by name"
+        )
+    return words, others
+
+
+def _mean_cents(f0_hz: np.ndarray, word: Word, hop_s: float) -> float:
+    """The mean pitch of a word; NaN where too few of its frames are voiced."""
+    start, end = (math.ceil(round(time_s / hop_s, 6)) for time_s in word[:2])  # frame k lies at k hops
+    own = f0_hz[start:end]
+    own = own[own > 0]
+    return float(_cents(own).mean()) if own.size >= VOICED_FRAMES else math.nan
 
 
 def _cents(pitch_hz: np.ndarray) -> np.ndarray:

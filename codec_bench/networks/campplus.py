@@ -94,7 +94,7 @@ class NormRelu(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """`(batch, channels, frames)` or `(batch, channels)` to float32 of the same shape."""
         x = self.batchnorm(x)
-        return F.relu(x) if self.affine else x
+        return x.relu_() if self.affine else x
 
 
 class Planes(nn.Module):
@@ -117,10 +117,10 @@ class Planes(nn.Module):
 
     def forward(self, x: Tensor, own: Tensor | None) -> Tensor:
         """`(batch, bands, frames)` to `(batch, planes * bands / 8, frames)`. The input is zero beyond each item's end."""
-        x = F.relu(self.bn1(self.conv1(x[:, None])))
+        x = self.bn1(self.conv1(x[:, None])).relu_()
         for block in (*self.layer1, *self.layer2):
             x = block(x, own, own)
-        return F.relu(self.bn2(self.conv2(masked(x, own)))).flatten(1, 2)
+        return self.bn2(self.conv2(masked(x, own))).relu_().flatten(1, 2)
 
 
 class ContextMask(nn.Module):

@@ -106,7 +106,8 @@ class SpeechEncoder(nn.Module):
                 f"lengths {list(lengths)} do not fit waves of shape {tuple(waves.shape)} and a receptive field of "
                 f"{self.config.receptive_field} samples"
             )
-        samples = -(-max(lengths) // self.step) * self.step
+        step = self.config.hop if waves.device.type == "cpu" else self.step  # a CPU's attention needs no multiple
+        samples = -(-max(lengths) // step) * step
         waves = waves[:, :samples] if waves.shape[1] >= samples else F.pad(waves, (0, samples - waves.shape[1]))
         frames = self.layer_norm(self.feature_extractor(waves, lengths))
         if self.post_extract_proj is not None:

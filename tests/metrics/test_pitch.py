@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
@@ -155,3 +157,102 @@ def test_a_copy_is_perfect_and_a_transposition_is_measured(embedded):
     apart = 1200 * np.log2(slow[1]["f0_hz"][: places.size][both] / copy[places][both])
     assert np.median(apart) == pytest.approx(1200 * np.log2(17 / 16), abs=3)
     assert found.value == pytest.approx(np.sqrt(np.mean(apart**2)), rel=1e-4)
+
+
+HZ = {"the": 110.0, "first": 150.0, "word": 130.0, "sounds": 180.0}
+
+
+def track(times, frames, factor=1.0):
+    """A pitch track of words at `(start, end)` in seconds; each glides by two per cent around its own pitch."""
+    f0 = np.zeros(frames)
+    for (start, end), hz in zip(times, HZ.values(), strict=True):
+        own = slice(round(100 * start), round(100 * end))
+        f0[own] = factor * hz * np.linspace(0.98, 1.02, own.stop - own.start)
+    return f0
+
+
+def of_words(reference, estimate, words, estimate_words=None):
+    metric = F0Corr("words")
+    sides = [{"pitch": {"f0_hz": np.asarray(f0, np.float32), "hop_s": 0.01}} for f0 in (reference, estimate)]
+    item = inputs_or_score(
+        metric, id="x", rate_hz=RATE, reference_features=sides[0], estimate_features=sides[1], words=words,
+        estimate_words=estimate_words,
+    )  # fmt: skip
+    (found,) = metric.compute([item])
+    assert found.protocol == "f0_corr/boersma-ac-60-600hz/10ms/means-of-words/cents"
+    return found
+
+
+TIMES = [(0.0, 0.2), (0.2, 0.5), (0.6, 0.8), (0.8, 1.0)]
+SLOWER = [(0.1, 0.6), (0.6, 1.0), (1.0, 1.3), (1.5, 2.0)]
+SAID = [[start, end, word] for (start, end), word in zip(TIMES, HZ)]
+
+
+def test_words_of_other_timing_have_the_correlation_of_their_means():
+    estimated = [150.0, 140.0, 120.0, 200.0]
+    f0 = np.zeros(210)
+    for (start, end), hz in zip(SLOWER, estimated, strict=True):
+        f0[round(100 * start) : round(100 * end)] = hz
+    said = [[start, end, word.upper()] for (start, end), word in zip(SLOWER, HZ)]
+    found = of_words(track(TIMES, 100), f0, SAID, said)
+    means = [
+        np.log(hz * np.linspace(0.98, 1.02, round(100 * (e - s)))).mean() for (s, e), hz in zip(TIMES, HZ.values())
+    ]
+    assert found.value == pytest.approx(np.corrcoef(means, np.log(estimated))[0, 1], abs=1e-6)
+    assert found.detail == {"words": 4, "voiced_words": 4}
+    assert of_words(track(TIMES, 100), f0, SAID).status == "refused"  # without times of its own it is too long
+
+
+def test_words_of_one_timing_and_as_a_text():
+    reference = track(TIMES, 100)
+    assert of_words(reference, 1.3 * reference, SAID).value == pytest.approx(1)
+    assert of_words(reference, reference, json.dumps(SAID)).value == pytest.approx(1)
+    unvoiced = reference.copy()
+    unvoiced[:18] = 0  # two voiced frames are left of the first word
+    assert of_words(reference, unvoiced, SAID).detail == {"words": 4, "voiced_words": 3}
+    unvoiced[60:80] = 0
+    found = of_words(reference, unvoiced, SAID)
+    assert (found.status, found.reason) == (
+        "undefined", "a correlation of words needs 3 that are voiced on both sides; of 4, 2 are",
+    )  # fmt: skip
+    flat = np.where(reference > 0, 120.0, 0.0)
+    assert of_words(reference, flat, SAID).reason == "the pitch of the estimate does not change from word to word"
+    assert of_words(reference, reference, []).status == "undefined"
+
+
+@pytest.mark.parametrize(
+    ("words", "others", "reason"),
+    [
+        (None, None, "the data have no column 'words'"),
+        ("no list", None, "the column 'words' is 'no list'; expected [[START, END, WORD], ...] in seconds"),
+        (7, None, "the column 'words' is '7'"),
+        ([[0.1, 0.1, "a"]], None, "the word 'a' is said from 0.1 to 0.1 s"),
+        (SAID, SAID[1:], "have other words: 4 and 3"),
+        (SAID, [[0, 1]], "the column 'estimate_words' is"),
+    ],
+)
+def test_columns_without_times_are_refused(words, others, reason):
+    found = of_words(track(TIMES, 100), track(TIMES, 100), words, others)
+    assert found.status == "refused" and reason in found.reason
+
+
+def test_words_of_a_manifest(tmp_path, embedded):
+    """The times of words go from the manifest to the metric, and another time is another data set."""
+    from codec_bench import evaluate
+    from codec_bench.data import open_source
+
+    sample, audio = max(embedded, key=lambda pair: pair[1].duration_s)
+    third = audio.duration_s / 5
+    words = [[place * third, (place + 1) * third, f"w{place}"] for place in range(5)]
+    manifest = tmp_path / "m.jsonl"
+    manifest.write_text(json.dumps({"id": "a", "audio": str(sample.audio), "words": words}), "utf-8")
+    run = evaluate(
+        codec="unprocessed", data=str(manifest), metrics="f0_corr[words],f0_corr", out=tmp_path / "run", page=False, cache=False,
+        workers=1,
+    )  # fmt: skip
+    scores = {score.metric: score for score in run.scores()}
+    assert scores["f0_corr[words]"].value == pytest.approx(1) and scores["f0_corr[words]"].detail["words"] == 5
+    before = open_source(str(manifest)).fingerprint
+    words[0][1] += 0.01
+    manifest.write_text(json.dumps({"id": "a", "audio": str(sample.audio), "words": words}), "utf-8")
+    assert open_source(str(manifest)).fingerprint != before
