@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.half import LayerNorm, Reducible
+from codec_bench.networks.products import add_linear, linear
 from codec_bench.networks.ragged import each, on_device
 from codec_bench.networks.speech_config import EncoderConfig
 
@@ -60,9 +61,9 @@ class StridedConv(Folding, Reducible):
             nn.init.zeros_(self.bias)
 
     def fold(self) -> list[Tensor]:
-        """The weights of each product, `(taps * inputs, outputs)`."""
-        taps = self.weight.permute(2, 1, 0)
-        return [part.flatten(0, 1).contiguous() for part in taps.split(self.stride)]
+        """The weights of each product, `(outputs, taps * inputs)`."""
+        taps = self.weight.permute(0, 2, 1)
+        return [part.flatten(1).contiguous() for part in taps.split(self.stride, 1)]
 
     def forward(self, rows: Tensor) -> Tensor:
         """From rows of all items, `(batch * frames, inputs)`, to `(batch * frames / stride, outputs)`.
@@ -73,12 +74,9 @@ class StridedConv(Folding, Reducible):
         rows = rows.to(self.weight.dtype)
         wide = rows.view(rows.shape[0] // self.stride, -1)
         first, *rest = self.folded()
-        if self.bias is None:
-            out = wide[:, : first.shape[0]] @ first
-        else:
-            out = torch.addmm(self.bias, wide[:, : first.shape[0]], first)
+        out = linear(wide[:, : first.shape[1]], first, self.bias)
         for shift, weight in enumerate(rest, 1):
-            out[:-shift].addmm_(wide[shift:, : weight.shape[0]], weight)
+            add_linear(out[:-shift], wide[shift:, : weight.shape[1]], weight)
         return out
 
 

@@ -166,7 +166,7 @@ def _fused() -> dict[Any, Any]:
     """Operators without a formula in torch.utils.flop_counter: fused layers, products in place or with a vector."""
     import torch
 
-    return {
+    fused = {
         torch.ops.aten.addmm_: _of_product,
         torch.ops.aten.baddbmm_: _of_product,
         torch.ops.aten.addmv: _of_product,
@@ -177,6 +177,9 @@ def _fused() -> dict[Any, Any]:
         torch.ops.aten._cudnn_rnn: _of_cudnn,
         torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _of_attention,
     }
+    if hasattr(torch.ops.mkldnn, "_linear_pointwise"):  # a torch without oneDNN lacks it
+        fused[torch.ops.mkldnn._linear_pointwise] = lambda args: args[0].numel() * args[1].shape[0]
+    return fused
 
 
 def _of_product(args: Any) -> int:
