@@ -66,7 +66,7 @@ def evaluate(
         running: how to run it. Its fields may be given as keyword arguments (`device="cpu"`, `workers=2`, ...) in its place.
 
     Returns:
-        The finished run, opened for reading; `run.folder` holds the record, `summary.json` and `report.html`.
+        The finished run, opened for reading; `run.folder` holds the record, `summary.json` and, but for a shard, `report.html`.
 
     Raises:
         UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a single item

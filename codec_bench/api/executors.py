@@ -22,6 +22,8 @@ def carried_out(
 ) -> Run:  # fmt: skip
     """Runs an evaluation to its end, and writes the files beside its record. `evaluate` and `score` both end here.
 
+    The run of a shard gets no page, since people read that of the merged run.
+
     Args:
         prepare: opens the data and reads what is asked for. On a cluster every node calls it.
         shard: which part of the samples to take; None for all. out: the run folder, as for `evaluate`. running: how to run it.
@@ -38,8 +40,9 @@ def carried_out(
         from codec_bench.cluster.ray import execute_on_ray  # imported here, so that a run on this machine starts sooner
 
         run = execute_on_ray(asked, partial(_as_here, prepare, asked.metrics, asked.request), out, running, cluster)
-    if not results_stand(run, page=running.page):
-        write_results(run, page=running.page)
+    page = running.page and shard is None
+    if not results_stand(run, page=page):
+        write_results(run, page=page)
     mark_finished(run.folder)
     mark_part(run)
     return run

@@ -48,7 +48,7 @@ class Running:
         save_audio: `all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.
         retry_failed: whether items that failed before run again.
         check: whether every codec is checked on a few short pieces of the data, for mistakes that its scores do not show.
-        page: whether to write `report.html` at the end.
+        page: whether to write `report.html` at the end. The run of a shard gets none.
         executor: `local` for worker processes of this machine, or `ray` or an `OnRay` for the machines of a Ray cluster.
         progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
         on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is loaded.

@@ -60,6 +60,14 @@ def test_a_part_is_continued_as_its_own_shard_only(runs):
         evaluate(**WHAT, shard="2/2", out=place / "parts" / "1", **HOW)
 
 
+def test_a_shard_gets_a_page_only_when_it_is_asked_for(tmp_path, command):
+    out = tmp_path / "part"
+    evaluate(**WHAT, shard="1/3", out=out, **{**HOW, "page": True}).close()
+    assert (out / "summary.json").is_file() and not (out / "report.html").exists()
+    code, _, _ = command("report", str(out))
+    assert code == 0 and "g711-ulaw" in (out / "report.html").read_text()
+
+
 def test_merge_on_the_command_line(runs, tmp_path, command):
     place, whole = runs
     code, printed, said_aloud = command("merge", str(place / "parts" / "1"), "--out", str(tmp_path / "m"))
