@@ -1,9 +1,9 @@
 """The large matrix products of a network on a CPU: through oneDNN on AMD's processors, through torch elsewhere.
 
-torch multiplies float32 matrices on a CPU with MKL. On AMD's processors MKL takes 1.1 to 1.7 times as long as oneDNN, which
-torch has too and uses for convolutions. On Intel's processors the two were not compared. torch opens oneDNN's product
-for compiled networks only, under a private name, so every other case takes torch's own product. This module imports torch: import
-it inside functions.
+torch multiplies float32 matrices on a CPU with MKL. On AMD's processors MKL is slower than oneDNN, which torch has too and uses for
+convolutions (`bench/bench_products.py`). On Intel's processors the two were not compared. torch opens oneDNN's product for compiled
+networks only, under a private name, so every other case takes torch's own product. This module imports torch: import it inside
+functions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def linear(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """
     rows = rows.to(weight.dtype)
     if _large_on_cpu(rows, weight) and through_onednn():
-        return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+        return linear_of_onednn(rows, weight, bias)
     return F.linear(rows, weight, bias)
 
 
@@ -42,6 +42,11 @@ def add_linear(total: Tensor, rows: Tensor, weight: Tensor) -> None:
         total += linear(rows, weight, None)
     else:
         total.addmm_(rows, weight.T)
+
+
+def linear_of_onednn(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """As `linear`, of float32 numbers on a CPU, by oneDNN."""
+    return torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
 
 
 @cache

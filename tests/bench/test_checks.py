@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import common
 import numpy as np
 import pytest
+import torch
 
 from codec_bench.types import Score
 
@@ -424,6 +425,19 @@ def test_references(bench):
     for wrong in ([right[0], np.array([3.501])], [right[0], np.array([math.nan])], right[:1], [right[0], np.ones(2)]):
         fails(module.compare, wrong, right, 1e-4, "a measure")
     fails(module.compare, [right[0]] * 2, [right[0]] * 2, 1e-4, "a measure")
+
+
+def test_products(bench):
+    module = bench("bench_products")
+    rows, weight, bias = torch.randn(4, 8), torch.randn(6, 8), torch.randn(6)
+    right = rows @ weight.T + bias
+    passes(module.compare, right, rows, weight, bias, "a product")
+    wrong = right.clone()
+    wrong[1, 2] += 0.01
+    lost = right.clone()
+    lost[0, 0] = math.nan
+    for found in (wrong, lost, right[:2], right - bias):
+        fails(module.compare, found, rows, weight, bias, "a product")
 
 
 def test_visqol(bench):
