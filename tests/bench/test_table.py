@@ -20,6 +20,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "docs").mkdir()
     monkeypatch.setattr(common, "DATA", data)
     monkeypatch.setattr(table, "ROOT", tmp_path)
+    monkeypatch.setattr(table, "COSTS", tmp_path / "costs.csv")
     monkeypatch.setattr(rows, "OLDER", tmp_path / "older_rows.json")
     claim = table.Claim("mine", "stoi", "speech", "ours", "what it is", "theirs", against="theirs", readme=True)
     monkeypatch.setattr(table, "claims", lambda: {"mine": claim})
@@ -47,6 +48,7 @@ def settle(folder) -> None:
     page = folder / "README.md"
     page.write_text(table.written(page.read_text("utf-8") if page.exists() else BEGUN), "utf-8")
     (common.DATA / "README.md").write_text(table.data_page(), "utf-8")
+    table.COSTS.write_text(table.costs(), "utf-8")
     if not rows.OLDER.exists():
         rows.OLDER.write_text("{}", "utf-8")
 
@@ -184,6 +186,9 @@ def test_a_number_that_is_not_the_rows_is_found(folder):
     text = page.read_text("utf-8")
     page.write_text(text.replace("3.0 times", "3.1 times"), "utf-8")
     assert any("README.md does not say what the rows say" in fault for fault in faults())
+    page.write_text(text, "utf-8")
+    table.COSTS.write_text(table.costs() + "stoi,1\n", "utf-8")
+    assert faults() == ["costs.csv does not say what the rows say; run `python bench/table.py`"]
     page.write_text(f"{text}\nIt was 9.7x.\n", "utf-8")
     assert any("'9.7x'" in fault and "without a claim" in fault for fault in faults())
     page.write_text(f"{text}\nIt is 6 times faster.\n", "utf-8")
